@@ -1,0 +1,69 @@
+"""CLARINET: learn from "it is not a ..." labels on one domain, predict on another.
+
+The names below load torch only when they are first used, so that configs and errors stay cheap to import.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from clarinet.config import TrainConfig, json_schema
+from clarinet.errors import (
+    CheckpointError,
+    CheckpointMismatch,
+    ClarinetError,
+    ConfigError,
+    DataError,
+    Diverged,
+    Interrupted,
+)
+from clarinet.methods import METHODS, config_for
+
+if TYPE_CHECKING:
+    from clarinet.checkpoints import load_model, save_model
+    from clarinet.data import TrainData, load_npz
+    from clarinet.evaluation import predict
+    from clarinet.labels import SimulatedLabels, simulate_labels
+    from clarinet.training import EpochReport, TrainResult, train
+
+__all__ = [
+    "METHODS",
+    "CheckpointError",
+    "CheckpointMismatch",
+    "ClarinetError",
+    "ConfigError",
+    "DataError",
+    "Diverged",
+    "EpochReport",
+    "Interrupted",
+    "SimulatedLabels",
+    "TrainConfig",
+    "TrainData",
+    "TrainResult",
+    "config_for",
+    "json_schema",
+    "load_model",
+    "load_npz",
+    "predict",
+    "save_model",
+    "simulate_labels",
+    "train",
+]
+
+_LAZY = {
+    "load_model": "checkpoints",
+    "save_model": "checkpoints",
+    "TrainData": "data",
+    "load_npz": "data",
+    "predict": "evaluation",
+    "SimulatedLabels": "labels",
+    "simulate_labels": "labels",
+    "EpochReport": "training",
+    "TrainResult": "training",
+    "train": "training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'clarinet' has no attribute {name!r}")
+    return getattr(import_module(f"clarinet.{_LAZY[name]}"), name)

@@ -1,0 +1,133 @@
+"""Distortions of small images: mild affine maps, stroke thickness, and blending onto the target's texture.
+
+All of them take pixels (B, C, S, S) in [0, 1] and a CPU generator, and distort the rows they are told to.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from clarinet.config import TrainConfig
+
+LARGEST_MATCH = 1.6  # a ratio of ink spreads beyond this says that the statistic, not the size, differs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distortion:
+    """How far images are distorted; `centre` is the mean scale, (y, x).
+
+    Args:
+        rotation: largest rotation in degrees.
+        scale: largest relative change of size, y and x apart.
+        shift: largest shift in pixels.
+        stroke: share of rows whose strokes change.
+        centre: scale about which sizes are drawn; (1, 1) keeps them.
+    """
+
+    rotation: float
+    scale: float
+    shift: float
+    stroke: float
+    centre: tuple[float, float] = (1.0, 1.0)
+
+    @classmethod
+    def of(cls, config: TrainConfig, centre: tuple[float, float] = (1.0, 1.0)) -> "Distortion":
+        """The distortion a config asks for."""
+        return cls(config.rotation, config.scale, config.shift, config.stroke, centre)
+
+    def __call__(self, pixels: Tensor, chosen: Tensor, draws: torch.Generator) -> Tensor:
+        """Distort the chosen rows of (B, C, S, S); `chosen` is (B,) bool on the CPU."""
+        rows = chosen.nonzero().squeeze(1)
+        count = len(rows)
+        theta = self._maps(count, pixels.shape[-1], draws).to(pixels.device)  # (R, 2, 3)
+        thicker = torch.rand(count, generator=draws)
+        changed = torch.rand(count, generator=draws) < self.stroke
+        if count == 0:
+            return pixels
+        rows = rows.to(pixels.device)
+        images = pixels[rows]  # (R, C, S, S)
+        ground = background(images)  # (R, C, 1, 1)
+        grid = F.affine_grid(theta, list(images.shape), align_corners=False)
+        images = F.grid_sample(images - ground, grid, align_corners=False) + ground
+        images = _stroked(images, thicker.to(pixels.device), changed.to(pixels.device))
+        return pixels.index_copy(0, rows, images)
+
+    def _maps(self, count: int, side: int, draws: torch.Generator) -> Tensor:
+        """(R, 2, 3) maps from output to input coordinates, as `affine_grid` wants them."""
+        uniform = torch.rand(count, 6, generator=draws) * 2 - 1
+        angle = uniform[:, 0] * math.radians(self.rotation)
+        shear = uniform[:, 1] * math.radians(self.rotation)
+        scale_y = self.centre[0] * (1 + self.scale * uniform[:, 2])
+        scale_x = self.centre[1] * (1 + self.scale * uniform[:, 3])
+        shift_x, shift_y = (uniform[:, 4:] * (2 * self.shift / side)).unbind(1)
+        first = torch.stack([angle.cos() / scale_x, (-angle.sin() + shear.sin()) / scale_x, shift_x], dim=1)
+        second = torch.stack([angle.sin() / scale_y, angle.cos() / scale_y, shift_y], dim=1)
+        return torch.stack([first, second], dim=1)
+
+
+def background(pixels: Tensor) -> Tensor:
+    """The median of each image's border per channel: (B, C, S, S) to (B, C, 1, 1).
+
+    Digits may touch the border (USPS does) and grounds may be light, so neither zeros nor edge pixels can fill in.
+    """
+    edges = [pixels[:, :, 0], pixels[:, :, -1], pixels[:, :, :, 0], pixels[:, :, :, -1]]
+    return torch.cat(edges, dim=2).median(dim=2).values[:, :, None, None]
+
+
+def ink_spread(images: Tensor) -> tuple[float, float]:
+    """Mean standard deviation of the ink's position, (y, x) in pixels; ink is the distance from the background.
+
+    Args:
+        images: uint8 (N, 1, S, S).
+    """
+    pixels = images.float() / 255
+    ink = (pixels - background(pixels)).abs().squeeze(1)  # (N, S, S)
+    total = ink.sum((1, 2)).clamp(min=1e-6)
+    place = torch.arange(ink.shape[1], device=ink.device, dtype=ink.dtype)
+
+    def spread(profile: Tensor) -> float:
+        mean = (profile * place).sum(1) / total
+        variance = (profile * (place - mean[:, None]).square()).sum(1) / total
+        return float(variance.sqrt().mean())
+
+    return spread(ink.sum(2)), spread(ink.sum(1))
+
+
+def moment_match(source: Tensor, target: Tensor) -> tuple[float, float]:
+    """The scale, (y, x), that brings the source's ink to the target's mean extent; both uint8 (N, 1, S, S)."""
+    ratios = (b / max(a, 1e-6) for a, b in zip(ink_spread(source), ink_spread(target), strict=True))
+    y, x = (min(max(ratio, 1 / LARGEST_MATCH), LARGEST_MATCH) for ratio in ratios)
+    return y, x
+
+
+def _stroked(images: Tensor, thicker: Tensor, changed: Tensor) -> Tensor:
+    """Mix images with their dilation (thicker > 1/2) or erosion, by up to all of it."""
+    grown = F.max_pool2d(images, 3, stride=1, padding=1)
+    shrunk = -F.max_pool2d(-images, 3, stride=1, padding=1)
+    amount = ((thicker * 2 - 1) * changed)[:, None, None, None]
+    return images + amount.clamp(min=0) * (grown - images) - amount.clamp(max=0) * (shrunk - images)
+
+
+def blended(pixels: Tensor, chosen: Tensor, target: Tensor, draws: torch.Generator) -> Tensor:
+    """Put the chosen rows onto enlarged and rolled target images, as |ground - image|.
+
+    Args:
+        pixels: (B, C, S, S) in [0, 1].
+        chosen: (B,) bool on the CPU.
+        target: uint8 (M, C, S, S), from which grounds are drawn.
+        draws: CPU generator.
+    """
+    count, _, side, _ = pixels.shape
+    picks = torch.randint(len(target), (count,), generator=draws).to(target.device)
+    corner = torch.randint(side // 2 + 1, (2,), generator=draws).tolist()
+    roll = torch.randint(side, (2,), generator=draws).tolist()
+    grounds = target[picks].float() / 255  # (B, C, S, S)
+    half = grounds[:, :, corner[0] : corner[0] + side // 2, corner[1] : corner[1] + side // 2]
+    enlarged = F.interpolate(half, size=(side, side), mode="bilinear")
+    rolled = grounds.roll((int(roll[0]), int(roll[1])), dims=(2, 3))
+    even = (torch.arange(count, device=pixels.device) % 2 == 0)[:, None, None, None]
+    ground = torch.where(even, enlarged, rolled)
+    return torch.where(chosen.to(pixels.device)[:, None, None, None], (ground - pixels).abs(), pixels)

@@ -1,0 +1,95 @@
+"""Checkpoints and models on disk: one safetensors file with JSON in its header, replaced atomically.
+
+Nothing is ever unpickled: a file from elsewhere can be wrong, but it cannot run code.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from clarinet.errors import CheckpointError
+from clarinet.networks import Classifier, ModelSpec
+from clarinet.training_result import TrainResult
+
+FORMAT_VERSION = 1
+HEADER_KEY = "clarinet"
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any], *, kind: str) -> None:
+    """Replace `path` in one step, so that a reader or a crash sees the old file or the new one, never a part.
+
+    Args:
+        path: file to write; its folder is made.
+        tensors: any tensors by name.
+        header: JSON values stored with them.
+        kind: what the file is, checked when it is read.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    versions = {"torch": str(torch.__version__), "python": platform.python_version()}
+    text = json.dumps({**header, "kind": kind, "format_version": FORMAT_VERSION, "versions": versions})
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        save_file(
+            {k: v.detach().cpu().contiguous() for k, v in tensors.items()}, temporary, {HEADER_KEY: text}
+        )
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `write_tensors` wrote.
+
+    Raises:
+        CheckpointError: missing, damaged, of another kind or of an unknown format version.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {})[HEADER_KEY])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read: {error}") from error
+    if not isinstance(header, dict) or header.get("kind") != kind:
+        raise CheckpointError(f"{path} does not hold a {kind}")
+    if header.get("format_version") != FORMAT_VERSION:
+        raise CheckpointError(
+            f"{path} has format version {header.get('format_version')}, not {FORMAT_VERSION}"
+        )
+    return tensors, header
+
+
+def save_model(path: Path, result: TrainResult) -> None:
+    """Write a trained classifier with its config and accuracy; `load_model` reads it."""
+    header = {
+        "spec": result.model.spec.to_dict(),
+        "config": result.config.to_dict(),
+        "target_accuracy": result.target_accuracy,
+        "steps": result.steps,
+        "epochs": result.epochs,
+    }
+    write_tensors(path, result.model.state_dict(), header, kind="model")
+
+
+def load_model(path: Path) -> Classifier:
+    """Rebuild a classifier from `save_model`, on the CPU and in eval mode.
+
+    Raises:
+        CheckpointError: the file cannot be read or does not fit its own description.
+    """
+    tensors, header = read_tensors(path, kind="model")
+    try:
+        model = Classifier(ModelSpec(**header["spec"]))
+        model.load_state_dict(tensors)
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise CheckpointError(f"{path} does not fit its own description: {error}") from error
+    return model.eval()

@@ -1,0 +1,259 @@
+"""Hyper-parameters of a run: one frozen dataclass, its checks and its JSON schema. Never imports torch."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self, get_args, get_type_hints
+
+from clarinet.errors import ConfigError
+
+Method = Literal["clarinet", "clarinet-plus"]
+Setting = Literal["cc", "pc"]
+Preset = Literal["paper", "default", "quick"]
+ImageSize = Literal[28, 32]
+Precision = Literal["float32", "bfloat16"]
+Optimizer = Literal["sgd", "adamw"]
+ComplementaryLoss = Literal["unbiased", "bounded"]
+InputNormalisation = Literal["range", "instance"]
+
+LARGEST_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
+
+
+def _option(
+    default: Any, sentence: str, *, minimum: float | None = None, maximum: float | None = None
+) -> Any:
+    """A dataclass field with its sentence and bounds; Any, because `field` itself is typed as its default."""
+    metadata = {"help": sentence, "minimum": minimum, "maximum": maximum}
+    return field(default=default, metadata={k: v for k, v in metadata.items() if v is not None})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainConfig:
+    """Everything that decides a run besides its data. The defaults are `clarinet` with preset `paper`.
+
+    Use `clarinet.methods.config_for` for the values of another method or preset. Times are shares of the whole
+    run in [0, 1], so that a longer run keeps its shape; a start of 1 means never.
+
+    Raises:
+        ConfigError: a value has the wrong type, is out of bounds or is none of its choices.
+    """
+
+    method: Method = _option("clarinet", "The method: the paper's CLARINET or our stronger variant.")
+    setting: Setting = _option(
+        "cc", "Whether only complementary labels (cc) or true labels as well (pc) are used."
+    )
+    preset: Preset = _option("paper", "The named set of values from which this configuration started.")
+    seed: int = _option(0, "The root of all randomness of one trial.", minimum=0, maximum=LARGEST_SEED)
+
+    epochs: int = _option(500, "How many epochs to train.", minimum=1, maximum=100_000)
+    steps_per_epoch: int = _option(
+        0, "Optimiser steps in an epoch; 0 means one pass over the larger domain.", minimum=0, maximum=100_000
+    )
+    batch_size: int = _option(128, "Images of each domain in a step.", minimum=2, maximum=4096)
+    checkpoint_every: int = _option(5, "Epochs between two checkpoints.", minimum=1, maximum=100_000)
+    held_out_share: float = _option(
+        0.05,
+        "Share of the complementary labels kept out of training to estimate the accuracy on the source.",
+        minimum=0,
+        maximum=0.5,
+    )
+
+    image_size: ImageSize = _option(28, "Height and width to which images are resized, in pixels.")
+    input_normalisation: InputNormalisation = _option(
+        "range",
+        "Scale pixels to -1..1 (range), or each channel of each image to mean 0 and spread 1 (instance).",
+    )
+    batch_norm: bool = _option(
+        False, "Whether the colour network normalises batches, with statistics per domain."
+    )
+    precision: Precision = _option("float32", "Number format inside the networks; losses are always float32.")
+
+    optimizer: Optimizer = _option("sgd", "The optimiser: SGD with momentum, or AdamW.")
+    learning_rate: float = _option(
+        5e-5, "Step size of feature extractor and classifier (gamma 1).", minimum=0, maximum=10
+    )
+    discriminator_learning_rate: float = _option(
+        5e-3, "Step size of the domain discriminator (gamma 2).", minimum=0, maximum=10
+    )
+    momentum: float = _option(0.9, "Momentum of SGD.", minimum=0, maximum=0.9999)
+    weight_decay: float = _option(5e-5, "Weight decay.", minimum=0, maximum=1)
+    warmup: float = _option(
+        0.0, "Share of the run in which the step size rises from zero.", minimum=0, maximum=1
+    )
+    final_learning_rate: float = _option(
+        1.0,
+        "Share of the step size left at the end of a cosine decay; 1 means no decay.",
+        minimum=0,
+        maximum=1,
+    )
+    averaging: float = _option(
+        0.0,
+        "Decay per step of the averaged network that predicts; 0 means no averaging.",
+        minimum=0,
+        maximum=0.99999,
+    )
+
+    complementary_loss: ComplementaryLoss = _option(
+        "unbiased", "The paper's unbiased risk with its correction, or the bounded likelihood -log(1 - p)."
+    )
+    label_noise: float = _option(
+        0.0, "Assumed share of wrong complementary labels in the bounded likelihood.", minimum=0, maximum=0.5
+    )
+
+    trade_off: float = _option(
+        0.01,
+        "Weight of the adversarial loss (lambda); 0 means no adaptation by adversary.",
+        minimum=0,
+        maximum=100,
+    )
+    adversarial_start_epoch: int = _option(
+        50, "Epochs trained before the adversarial loss begins (T_s).", minimum=0, maximum=100_000
+    )
+    sharpening: float = _option(
+        0.5, "Temperature of the sharpened predictions; smaller is sharper.", minimum=0.01, maximum=1
+    )
+
+    augmentation: float = _option(
+        0.0, "Largest share of images that are distorted; 0 means none.", minimum=0, maximum=1
+    )
+    augmentation_start: float = _option(
+        0.05, "Share of the run after which source images begin to be distorted.", minimum=0, maximum=1
+    )
+    augmentation_full: float = _option(
+        0.25,
+        "Share of the run after which the largest share of source images is distorted.",
+        minimum=0,
+        maximum=1,
+    )
+    rotation: float = _option(
+        10.0, "Largest rotation of a distorted image, in degrees.", minimum=0, maximum=180
+    )
+    scale: float = _option(
+        0.15, "Largest relative change of size of a distorted image.", minimum=0, maximum=0.9
+    )
+    shift: float = _option(2.0, "Largest shift of a distorted image, in pixels.", minimum=0, maximum=16)
+    stroke: float = _option(
+        0.5, "Share of distorted images whose strokes become thicker or thinner.", minimum=0, maximum=1
+    )
+    moment_match: bool = _option(
+        False, "Whether grey source images are brought to the target's mean extent of ink, without labels."
+    )
+    background_blending: bool = _option(
+        False, "Whether source images are blended onto target images when the target is in colour."
+    )
+
+    confidence: float = _option(
+        0.9,
+        "Probability above which the averaged network's prediction becomes a pseudo-label.",
+        minimum=0,
+        maximum=1,
+    )
+    source_self_training_start: float = _option(
+        1.0,
+        "Share of the run after which the source learns from pseudo-labels; 1 means never.",
+        minimum=0,
+        maximum=1,
+    )
+    source_self_training_weight: float = _option(
+        0.5, "Weight of the loss on pseudo-labels of the source.", minimum=0, maximum=10
+    )
+    target_self_training_start: float = _option(
+        1.0,
+        "Share of the run after which the target learns from pseudo-labels; 1 means never.",
+        minimum=0,
+        maximum=1,
+    )
+    target_self_training_weight: float = _option(
+        1.0, "Weight of the loss on pseudo-labels of the target.", minimum=0, maximum=10
+    )
+    self_training_ramp: float = _option(
+        0.075, "Share of the run over which a self-training loss rises to its weight.", minimum=0, maximum=1
+    )
+
+    def __post_init__(self) -> None:
+        hints = _types()
+        for item in fields(self):
+            value = _checked(item.name, getattr(self, item.name), hints[item.name], item.metadata)
+            object.__setattr__(self, item.name, value)
+        if self.augmentation_full < self.augmentation_start:
+            raise ConfigError(
+                f"augmentation_full is {self.augmentation_full}, before augmentation_start ({self.augmentation_start})"
+            )
+        if self.trade_off > 0 and self.learning_rate == 0:
+            raise ConfigError(
+                "learning_rate is 0, which leaves the reversal trade_off * gamma 2 / gamma 1 undefined"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Field names to plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild from `to_dict`; absent fields take their default.
+
+        Raises:
+            ConfigError: a name is no field, or a value is refused.
+        """
+        known = {item.name for item in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ConfigError(
+                f"unknown hyper-parameter {unknown[0]!r}; known ones are {', '.join(sorted(known))}"
+            )
+        return cls(**values)
+
+
+def _types() -> dict[str, Any]:
+    return get_type_hints(TrainConfig)
+
+
+def _checked(name: str, value: Any, kind: Any, metadata: Mapping[str, Any]) -> Any:
+    """The value in its field's type (an int is a fine float), or a ConfigError with field and value."""
+    choices = get_args(kind)
+    if choices:
+        if isinstance(value, bool) or value not in choices:
+            raise ConfigError(f"{name} is {value!r}, but must be one of {', '.join(map(str, choices))}")
+        return value
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+        raise ConfigError(f"{name} is {value!r}, but must be of type {kind.__name__}")
+    low, high = metadata.get("minimum"), metadata.get("maximum")
+    if (low is not None and not value >= low) or (high is not None and not value <= high):
+        raise ConfigError(f"{name} is {value!r}, but must lie between {low} and {high}")
+    return value
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema (draft 2020-12) of every field, with all presets under "x-presets"[method][preset]."""
+    from clarinet.methods import METHODS, config_for  # noqa: PLC0415 - methods builds on this module
+
+    hints = _types()
+    names = {str: "string", int: "integer", float: "number", bool: "boolean"}
+    properties: dict[str, Any] = {}
+    for item in fields(TrainConfig):
+        choices = get_args(hints[item.name])
+        kind = type(choices[0]) if choices else hints[item.name]
+        entry: dict[str, Any] = {
+            "title": item.name.replace("_", " ").capitalize(),
+            "description": item.metadata["help"],
+            "type": names[kind],
+            "default": item.default,
+        }
+        entry |= {bound: item.metadata[bound] for bound in ("minimum", "maximum") if bound in item.metadata}
+        if choices:
+            entry["enum"] = list(choices)
+        properties[item.name] = entry
+    presets = {
+        method: {preset: config_for(method, preset).to_dict() for preset in table}
+        for method, table in METHODS.items()
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "TrainConfig",
+        "description": "Hyper-parameters of one training run.",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "x-presets": presets,
+    }

@@ -1,0 +1,182 @@
+"""Domains as tensors: what `train` accepts, and how it is checked at the door."""
+
+import lzma
+import math
+import zipfile
+import zlib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from clarinet.errors import DataError
+
+NO_LABEL = -1
+GREY_DIMENSIONS = 3
+COLOUR_DIMENSIONS = 4
+RGB = 3
+ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+LARGEST_ARRAY_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrainData:
+    """A labelled source domain and an unlabelled target domain.
+
+    Args:
+        source_images: uint8, (N, H, W) grey or (N, H, W, 3) RGB.
+        complementary: (N,) int64, a class the image is known not to be, or -1 where there is none.
+        true: (N,) int64, the class the image is known to be, or -1 where there is none.
+        weights: (N,) float32 >= 0, trust in each label; normalised to mean 1 inside the training.
+        held_out: (N,) bool, complementary labels that only estimate the accuracy; None draws a share from the seed.
+        target_images: uint8, (M, H, W) or (M, H, W, 3), no labels.
+        target_test_images: uint8 images to score on, or None.
+        target_test_labels: (T,) int64 true classes of those, or None.
+        num_classes: K >= 2, from the class list, never from the largest label.
+
+    Raises:
+        DataError: shapes, types, lengths or labels that contradict the above, in a sentence.
+    """
+
+    source_images: Tensor
+    complementary: Tensor
+    true: Tensor
+    weights: Tensor
+    held_out: Tensor | None = None
+    target_images: Tensor
+    target_test_images: Tensor | None = None
+    target_test_labels: Tensor | None = None
+    num_classes: int
+
+    def __post_init__(self) -> None:
+        if self.num_classes < 2:  # noqa: PLR2004 - with one class there is nothing to tell apart
+            raise DataError(f"num_classes is {self.num_classes}; at least 2 classes are needed")
+        _check_images("source_images", self.source_images)
+        _check_images("target_images", self.target_images)
+        count = len(self.source_images)
+        for name in ("complementary", "true"):
+            _check_labels(
+                name, getattr(self, name), count=count, lowest=NO_LABEL, num_classes=self.num_classes
+            )
+        both = (self.complementary != NO_LABEL) & (self.true != NO_LABEL)
+        if bool(both.any()):
+            first = int(both.nonzero()[0])
+            raise DataError(
+                f"source example {first} has both a true and a complementary label; keep one of them"
+            )
+        self._check_weights(count)
+        self._check_held_out(count)
+        self._check_test()
+
+    def _check_weights(self, count: int) -> None:
+        _check_vector("weights", self.weights, count=count, dtype=torch.float32)
+        if not bool(torch.isfinite(self.weights).all()) or bool((self.weights < 0).any()):
+            raise DataError("weights must be finite numbers of at least 0")
+
+    def _check_held_out(self, count: int) -> None:
+        if self.held_out is None:
+            return
+        _check_vector("held_out", self.held_out, count=count, dtype=torch.bool)
+        lost = self.held_out & (self.complementary == NO_LABEL)
+        if bool(lost.any()):
+            raise DataError(
+                f"source example {int(lost.nonzero()[0])} is held out but has no complementary label"
+            )
+
+    def _check_test(self) -> None:
+        if (self.target_test_images is None) != (self.target_test_labels is None):
+            raise DataError("target_test_images and target_test_labels are given together or not at all")
+        if self.target_test_images is None or self.target_test_labels is None:
+            return
+        _check_images("target_test_images", self.target_test_images)
+        if self.target_test_images.ndim != self.target_images.ndim:
+            raise DataError("target_test_images and target_images must both be grey or both be colour")
+        count = len(self.target_test_images)
+        _check_labels(
+            "target_test_labels", self.target_test_labels, count=count, lowest=0, num_classes=self.num_classes
+        )
+
+    def to(self, device: torch.device) -> Self:
+        """The same data on a device."""
+        moved = {item.name: getattr(self, item.name) for item in fields(self)}
+        return type(self)(**{k: v.to(device) if isinstance(v, Tensor) else v for k, v in moved.items()})
+
+
+def _check_images(name: str, images: Tensor) -> None:
+    if images.dtype != torch.uint8:
+        raise DataError(f"{name} are {images.dtype}; images must be uint8 in 0..255")
+    grey = images.ndim == GREY_DIMENSIONS
+    colour = images.ndim == COLOUR_DIMENSIONS and images.shape[3] == RGB
+    if not grey and not colour:
+        raise DataError(f"{name} have shape {tuple(images.shape)}; expected (N, H, W) or (N, H, W, 3)")
+    if 0 in images.shape:
+        raise DataError(f"{name} are empty (shape {tuple(images.shape)})")
+
+
+def _check_vector(name: str, values: Tensor, *, count: int, dtype: torch.dtype) -> None:
+    if values.dtype != dtype or values.ndim != 1:
+        raise DataError(
+            f"{name} has type {values.dtype} and shape {tuple(values.shape)}; expected {dtype} and (N,)"
+        )
+    if len(values) != count:
+        raise DataError(f"{name} has {len(values)} entries for {count} images")
+
+
+def _check_labels(name: str, labels: Tensor, *, count: int, lowest: int, num_classes: int) -> None:
+    _check_vector(name, labels, count=count, dtype=torch.int64)
+    outside = (labels < lowest) | (labels >= num_classes)
+    if bool(outside.any()):
+        first = int(outside.nonzero()[0])
+        raise DataError(
+            f"{name} of example {first} is {int(labels[first])}; allowed are {lowest} to {num_classes - 1}"
+        )
+
+
+def load_npz(path: Path) -> dict[str, Tensor]:
+    """Read x_train, y_train, x_test and y_test, whichever are there: images uint8, labels int64.
+
+    Nothing is unpickled, and no more memory is asked for than the member's header and size agree on.
+
+    Raises:
+        DataError: not an npz, truncated, pickled or oversized members, or none of the four arrays.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            found = {name: _read_member(archive, name) for name in ARRAYS if f"{name}.npy" in names}
+    except _UNREADABLE as error:
+        raise DataError(f"{path} cannot be read as npz: {error}") from error
+    if not found:
+        raise DataError(f"{path} has none of {', '.join(ARRAYS)}")
+    return found
+
+
+_UNREADABLE = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def _read_member(archive: zipfile.ZipFile, name: str) -> Tensor:
+    """One array; every inconsistency is a ValueError, which `load_npz` words with the path."""
+    info = archive.getinfo(f"{name}.npy")
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        if version not in _HEADERS:
+            raise ValueError(f"{name} has the unknown npy version {version}")
+        shape, fortran_order, dtype = _HEADERS[version](member)
+        size = math.prod(shape) * dtype.itemsize
+        if dtype.kind not in "ui" or fortran_order:
+            raise ValueError(f"{name} has type {dtype}; images are uint8 and labels integers, in C order")
+        if size > min(LARGEST_ARRAY_BYTES, info.file_size):
+            raise ValueError(
+                f"the header of {name} promises {size} bytes (shape {shape}), but there is not that much"
+            )
+        content = member.read(size)
+    if len(content) != size:
+        raise ValueError(f"{name} is cut short: {len(content)} of {size} bytes")
+    array = np.frombuffer(bytearray(content), dtype=dtype).reshape(shape)
+    if name.startswith("x_") and array.dtype != np.uint8:
+        raise ValueError(f"{name} has type {dtype}; images must be uint8 in 0..255")
+    return torch.from_numpy(array if name.startswith("x_") else array.astype(np.int64))

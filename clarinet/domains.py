@@ -1,0 +1,130 @@
+"""The data of a run, made ready: resized once, on its device, with the rows of each kind of label."""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import torch
+from torch import Tensor
+
+from clarinet.config import TrainConfig
+from clarinet.data import COLOUR_DIMENSIONS, NO_LABEL, TrainData
+from clarinet.errors import DataError
+from clarinet.images import resized
+from clarinet.networks import ModelSpec
+from clarinet.seeding import generator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Domains:
+    """Images are uint8 (N, C, S, S); rows index the source.
+
+    Args:
+        spec: the network these images are for.
+        source, target: images of the domains.
+        source_is_grey, target_is_grey: how the domains came, before they took the network's channels.
+        complementary, true, weights: as in TrainData, with weights of mean 1 over the rows used.
+        complementary_rows, true_rows: rows that train; true_rows is empty in the cc setting.
+        held_out_rows: rows whose complementary label only estimates the accuracy.
+        test, test_labels: target images to score on, and their classes.
+    """
+
+    spec: ModelSpec
+    source: Tensor
+    target: Tensor
+    source_is_grey: bool
+    target_is_grey: bool
+    complementary: Tensor
+    true: Tensor
+    weights: Tensor
+    complementary_rows: Tensor
+    true_rows: Tensor
+    held_out_rows: Tensor
+    test: Tensor | None
+    test_labels: Tensor | None
+
+
+def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domains:
+    """Check the data against the setting and bring it to the network's size and the device.
+
+    Raises:
+        DataError: the setting needs labels that are not there, or all of them say the same.
+    """
+    colour = COLOUR_DIMENSIONS in (data.source_images.ndim, data.target_images.ndim)
+    spec = ModelSpec(
+        channels=3 if colour else 1,
+        image_size=config.image_size,
+        input_normalisation=config.input_normalisation,
+        batch_norm=config.batch_norm and colour,
+        num_classes=data.num_classes,
+    )
+    held_out = _held_out(data, config)
+    usable = data.weights > 0
+    complementary_rows = ((data.complementary != NO_LABEL) & ~held_out & usable).nonzero().squeeze(1)
+    true_rows = ((data.true != NO_LABEL) & usable).nonzero().squeeze(1)
+    if config.setting == "cc":
+        true_rows = true_rows[:0]
+    _check_labels(data, config, complementary_rows, true_rows)
+    weights = data.weights / data.weights[torch.cat([complementary_rows, true_rows])].mean()
+    return Domains(
+        spec=spec,
+        source=resized(data.source_images, spec).to(device),
+        target=resized(data.target_images, spec).to(device),
+        source_is_grey=data.source_images.ndim != COLOUR_DIMENSIONS,
+        target_is_grey=data.target_images.ndim != COLOUR_DIMENSIONS,
+        complementary=data.complementary.to(device),
+        true=data.true.to(device),
+        weights=weights.to(device),
+        complementary_rows=complementary_rows,
+        true_rows=true_rows,
+        held_out_rows=held_out.nonzero().squeeze(1),
+        test=None if data.target_test_images is None else resized(data.target_test_images, spec).to(device),
+        test_labels=data.target_test_labels,
+    )
+
+
+def _held_out(data: TrainData, config: TrainConfig) -> Tensor:
+    """(N,) bool: the given choice, or a share of the complementary labels drawn from the seed."""
+    if data.held_out is not None:
+        return data.held_out.cpu()
+    rows = (data.complementary != NO_LABEL).nonzero().squeeze(1)
+    order = torch.randperm(len(rows), generator=generator(config.seed, "held out"))
+    chosen = torch.zeros(len(data.complementary), dtype=torch.bool)
+    chosen[rows[order[: round(len(rows) * config.held_out_share)]]] = True
+    return chosen
+
+
+def _check_labels(
+    data: TrainData, config: TrainConfig, complementary_rows: Tensor, true_rows: Tensor
+) -> None:
+    if len(complementary_rows) == 0:
+        raise DataError("no complementary label is left to train on; collect 'no' answers first")
+    if config.setting == "pc" and len(true_rows) == 0:
+        raise DataError(
+            "the pc setting needs true labels, and there are none; use cc or collect 'yes' answers"
+        )
+    classes = data.complementary[complementary_rows].unique()
+    if len(classes) < 2 and len(true_rows) == 0:  # noqa: PLR2004 - one class alone fits every network that avoids it
+        raise DataError(
+            f"every complementary label names class {int(classes[0])}; at least two classes are needed"
+        )
+
+
+def fingerprint(data: TrainData) -> str:
+    """A digest of everything in the data that training depends on, to refuse a checkpoint of other data."""
+    digest = blake2b(digest_size=16)
+    parts = (
+        data.source_images,
+        data.complementary,
+        data.true,
+        data.weights,
+        data.held_out,
+        data.target_images,
+    )
+    for part in parts:
+        if part is None:
+            digest.update(b"none")
+            continue
+        digest.update(f"{tuple(part.shape)}{part.dtype}".encode())
+        digest.update(part.contiguous().cpu().numpy().data)
+    digest.update(str(data.num_classes).encode())
+    return digest.hexdigest()

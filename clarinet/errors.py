@@ -1,0 +1,47 @@
+"""What can go wrong, as types. Imports nothing, so that a caller can catch these without loading torch."""
+
+from pathlib import Path
+
+
+class ClarinetError(Exception):
+    """Base of every error the library raises on purpose; its message is a sentence for a person."""
+
+
+class ConfigError(ClarinetError, ValueError):
+    """A hyper-parameter has an unknown name or a value outside its bounds."""
+
+
+class DataError(ClarinetError, ValueError):
+    """Images or labels that cannot be trained on: wrong shape, length, range, or too few of them."""
+
+
+class Diverged(ClarinetError):
+    """The loss of an epoch is not finite; training further would only waste time."""
+
+    def __init__(self, epoch: int, losses: dict[str, float]) -> None:
+        self.epoch = epoch
+        self.losses = losses
+        shown = ", ".join(f"{name} {value:g}" for name, value in losses.items())
+        super().__init__(
+            f"the loss is no longer a finite number in epoch {epoch} ({shown}); try a smaller learning_rate"
+        )
+
+
+class Interrupted(ClarinetError):
+    """Training stopped because it was asked to; the checkpoint (if one was wanted) is on disk."""
+
+    def __init__(self, step: int, checkpoint: Path | None) -> None:
+        self.step = step
+        self.checkpoint = checkpoint
+        kept = (
+            f"; resume from {checkpoint}" if checkpoint else "; no checkpoint was wanted, so nothing is kept"
+        )
+        super().__init__(f"stopped after step {step} as asked{kept}")
+
+
+class CheckpointError(ClarinetError):
+    """A checkpoint or model file that is missing, damaged or of an unknown format."""
+
+
+class CheckpointMismatch(CheckpointError):
+    """A checkpoint that belongs to another config or to other data; resuming from it would mix two runs."""

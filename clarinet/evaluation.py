@@ -1,0 +1,92 @@
+"""Prediction and scores. Networks predict in eval mode and float32, always."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from clarinet.images import normalised, resized
+from clarinet.networks import TARGET, Classifier, Domain
+
+if TYPE_CHECKING:
+    from clarinet.training import TrainResult
+
+BATCH = 512
+
+
+def predict(model: Classifier | TrainResult, images: Tensor, *, domain: Domain = TARGET) -> Tensor:
+    """Class probabilities of images of any small size.
+
+    Args:
+        model: a classifier or the result of `train`.
+        images: uint8, (N, H, W) or (N, H, W, 3), N may be 0.
+        domain: whose batch statistics to use, where the network keeps them.
+
+    Returns:
+        (N, K) float32 on the CPU, rows sum to 1.
+    """
+    network = model if isinstance(model, Classifier) else model.model
+    return predict_resized(network, resized(images, network.spec), domain=domain)
+
+
+def predict_resized(network: Classifier, images: Tensor, *, domain: Domain) -> Tensor:
+    """`predict` for images already in the network's size and channels: uint8 (N, C, S, S)."""
+    was_training = network.training
+    device = next(network.parameters()).device
+    network.eval()
+    parts = [torch.empty(0, network.spec.num_classes)]
+    with torch.inference_mode():
+        for batch in images.split(BATCH) if len(images) else ():
+            pixels = normalised(batch.to(device).float() / 255, network.spec.input_normalisation)
+            parts.append(network(pixels, domain)[1].softmax(1).cpu())
+    network.train(was_training)
+    return torch.cat(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Accuracy in [0, 1], per class (None for a class without images), and counts [true class][predicted class]."""
+
+    accuracy: float
+    per_class: list[float | None]
+    confusion: list[list[int]]
+
+
+def score(predicted: Tensor, labels: Tensor, num_classes: int) -> Scores:
+    """Compare (N,) predicted classes with (N,) true ones, N >= 1."""
+    cells = torch.bincount(labels.cpu() * num_classes + predicted.cpu(), minlength=num_classes**2)
+    table = cells.reshape(num_classes, num_classes)  # (K, K)
+    totals = table.sum(1)
+    return Scores(
+        accuracy=float(table.diagonal().sum() / table.sum()),
+        per_class=[
+            float(hit / total) if total else None
+            for hit, total in zip(table.diagonal().tolist(), totals.tolist(), strict=True)
+        ],
+        confusion=table.tolist(),
+    )
+
+
+def accuracy_from_complementary(
+    predicted: Tensor, complementary: Tensor, num_classes: int
+) -> tuple[float, float] | None:
+    """Estimate the accuracy from labels that say what an image is not.
+
+    A wrong prediction hits the complementary label with probability 1/(K-1), a right one never; hence
+    accuracy = 1 - (K-1) * share of hits. The estimate is unbiased and may fall below 0.
+
+    Returns:
+        Estimate and its standard error, or None without labels.
+    """
+    count = len(complementary)
+    if count == 0:
+        return None
+    hits = int((predicted.cpu() == complementary.cpu()).sum())
+    # One success and one failure more than seen: an error of exactly 0 at no hits would be a lie.
+    share = (hits + 1) / (count + 2)
+    error = (num_classes - 1) * math.sqrt(share * (1 - share) / count)
+    return 1 - (num_classes - 1) * hits / count, error

@@ -1,0 +1,59 @@
+"""From uint8 images of any small size to what a network takes."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from clarinet.config import InputNormalisation
+from clarinet.networks import ModelSpec
+
+CHUNK = 4096  # images resized at once: bounds the float copy to a few hundred MB
+SPREAD_FLOOR = 0.1  # added to an image's spread, so that an almost empty image does not become all noise
+GREY_DIMENSIONS = 3
+
+
+def resized(images: Tensor, spec: ModelSpec) -> Tensor:
+    """Bring images to the network's size and channels.
+
+    Args:
+        images: uint8, (N, H, W) or (N, H, W, 3).
+        spec: the network.
+
+    Returns:
+        uint8, (N, C, S, S). Grey is replicated for a colour network, colour becomes luminance for a grey one.
+    """
+    planes = images[:, None] if images.ndim == GREY_DIMENSIONS else images.movedim(3, 1)  # (N, 1 or 3, H, W)
+    if planes.shape[1] < spec.channels:
+        planes = planes.expand(-1, spec.channels, -1, -1)
+    size = (spec.image_size, spec.image_size)
+    if planes.shape[2:] == size and planes.shape[1] == spec.channels:
+        return planes.contiguous()
+    return torch.cat([_resized_chunk(chunk, spec.channels, size) for chunk in planes.split(CHUNK)])
+
+
+def _resized_chunk(planes: Tensor, channels: int, size: tuple[int, int]) -> Tensor:
+    pixels = planes.float()
+    if pixels.shape[1] > channels:
+        luminance = pixels.new_tensor([0.299, 0.587, 0.114])  # ITU-R BT.601
+        pixels = (pixels * luminance[:, None, None]).sum(1, keepdim=True)
+    if pixels.shape[2:] != size:
+        pixels = F.interpolate(pixels, size=size, mode="bilinear", antialias=True)
+    return pixels.round().clamp(0, 255).to(torch.uint8)
+
+
+def normalised(pixels: Tensor, how: InputNormalisation) -> Tensor:
+    """Scale pixels in [0, 1] for a network.
+
+    Args:
+        pixels: (B, C, S, S) float in [0, 1].
+        how: "range" maps to [-1, 1]; "instance" gives each channel of each image mean 0 and spread about 1.
+
+    Returns:
+        (B, C, S, S) float, channels last in memory, which convolutions on CPU prefer.
+    """
+    if how == "range":
+        scaled = pixels * 2 - 1
+    else:
+        spread, mean = torch.std_mean(pixels, dim=(2, 3), keepdim=True, correction=0)
+        scaled = (pixels - mean) / (spread + SPREAD_FLOOR)
+    return scaled.contiguous(memory_format=torch.channels_last)

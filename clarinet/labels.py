@@ -1,0 +1,73 @@
+"""Complementary labels: simulated from true ones, and checked."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from clarinet.config import Setting
+from clarinet.data import NO_LABEL
+from clarinet.errors import DataError
+from clarinet.seeding import generator
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedLabels:
+    """(N,) int64 each: a complementary or a true label per image, -1 where it has none of the kind."""
+
+    complementary: Tensor
+    true: Tensor
+
+
+def simulate_labels(
+    true_labels: Tensor,
+    num_classes: int,
+    *,
+    seed: int,
+    setting: Setting,
+    true_count: int = 1000,
+    questions: bool = False,
+    label_noise: float = 0.0,
+) -> SimulatedLabels:
+    """Draw the labels that people, or the paper's protocol, would give.
+
+    The paper's protocol gives every image one complementary label, uniform over its K - 1 wrong classes; in the pc
+    setting `true_count` random images have their true label instead. With `questions` each image is asked one
+    question about a class drawn uniformly over all K: a yes is a true label, a no a complementary one.
+
+    Args:
+        true_labels: (N,) int64.
+        num_classes: K >= 2.
+        seed: every draw is a function of it.
+        setting: cc or pc.
+        true_count: true labels of the pc setting; ignored for cc and with `questions`.
+        questions: draw as yes/no questions instead of by the paper's protocol.
+        label_noise: probability that a complementary label names the true class.
+
+    Raises:
+        DataError: a label or count out of range.
+    """
+    if num_classes < 2 or not 0 <= label_noise <= 1:  # noqa: PLR2004 - with one class nothing is wrong
+        raise DataError(f"num_classes {num_classes} must be at least 2 and label_noise {label_noise} in 0..1")
+    if bool(((true_labels < 0) | (true_labels >= num_classes)).any()):
+        raise DataError(f"true labels must lie in 0..{num_classes - 1}")
+    count = len(true_labels)
+    draws = generator(seed, "labels")
+    offsets = torch.randint(1, num_classes, (count,), generator=draws)
+    complementary = (true_labels + offsets) % num_classes
+    wrong = torch.rand(count, generator=draws) < label_noise
+    complementary = torch.where(wrong, true_labels, complementary)
+    known = torch.zeros(count, dtype=torch.bool)
+    if questions:
+        # Uniform over K is: the true class with 1/K, else uniform over the others.
+        known = torch.randint(0, num_classes, (count,), generator=draws) == 0
+    elif setting == "pc":
+        if not 0 < true_count < count:
+            raise DataError(
+                f"true_count is {true_count}; it must leave labels of both kinds among {count} images"
+            )
+        known[torch.randperm(count, generator=draws)[:true_count]] = True
+    return SimulatedLabels(
+        complementary=complementary.masked_fill(known, NO_LABEL),
+        true=true_labels.masked_fill(~known, NO_LABEL),
+    )

@@ -1,0 +1,113 @@
+"""Losses on labels: pure functions of logits, in float32 or wider, each with its weights.
+
+Every loss here takes `weights` (N,), normalised so that the batch's labels count equally when all are 1.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def per_class_complementary_risk(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    """Split the unbiased complementary risk by class.
+
+    With the proportions pi_k taken from the batch itself, pi_k / n_k = 1 / n for every class, so that a class
+    without an example in the batch needs no special case. Summed over classes this is an unbiased estimate of the
+    cross-entropy risk when each complementary label is uniform over the K - 1 wrong classes; single entries can be
+    negative.
+
+    Args:
+        logits: (N, K) scores before softmax.
+        labels: (N,) int64 complementary labels in [0, K).
+        weights: (N,) >= 0, not all 0.
+
+    Returns:
+        (K,) risk per class, in nats.
+
+    Source: Zhang et al., Learning from a Complementary-label Source Domain, eq. (E2).
+    """
+    num_classes = logits.shape[1]
+    loss = -F.log_softmax(logits, dim=1)  # (N, K) loss had class k been the truth
+    given = F.one_hot(labels, num_classes).to(loss.dtype)  # (N, K)
+    risk = loss - (num_classes - 1) * given * loss  # (N, K)
+    return (weights[:, None] * risk).sum(0) / weights.sum()  # (K,)
+
+
+def corrected_objective(risk: Tensor) -> Tensor:
+    """Descend the risk, or ascend its negative parts when any class has fitted below zero.
+
+    Minimising this takes the same step as negating the gradients after a backward pass, without touching them.
+
+    Args:
+        risk: (K,) per-class risk.
+
+    Returns:
+        () objective to minimise. Its value is not the risk; report `risk.sum()`.
+
+    Source: Zhang et al., Algorithm 1, lines 7-13.
+    """
+    return torch.where((risk < 0).any(), -risk.clamp(max=0).sum(), risk.sum())
+
+
+def true_label_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    """Weighted mean cross-entropy.
+
+    Args:
+        logits: (N, K) scores before softmax.
+        labels: (N,) int64 true classes.
+        weights: (N,) >= 0, not all 0.
+
+    Returns:
+        () loss in nats.
+    """
+    return (weights * F.cross_entropy(logits, labels, reduction="none")).sum() / weights.sum()
+
+
+def bounded_complementary_loss(
+    logits: Tensor, labels: Tensor, weights: Tensor, *, label_noise: float
+) -> Tensor:
+    """Weighted mean of -log((1 - rho) (1 - p) / (K - 1) + rho p), p the probability of the complementary label.
+
+    The negative log-likelihood of the answer when a share rho of the complementary labels names the true class.
+    With rho = 0 it is -log(1 - p) up to a constant; with rho > 0 no single wrong label can cost more than -log rho.
+
+    Args:
+        logits: (N, K) scores before softmax.
+        labels: (N,) int64 complementary labels.
+        weights: (N,) >= 0, not all 0.
+        label_noise: rho in [0, 1).
+
+    Returns:
+        () loss in nats, at least 0 up to rounding, with the constant log(K - 1) taken out.
+    """
+    num_classes = logits.shape[1]
+    log_p = F.log_softmax(logits, dim=1)  # (N, K)
+    given = F.one_hot(labels, num_classes).bool()  # (N, K)
+    # log(1 - p) as a sum over the other classes: 1 - exp(log p) loses every digit when p is near 1.
+    log_rest = log_p.masked_fill(given, -torch.inf).logsumexp(1)  # (N,)
+    likelihood = log_rest
+    if label_noise > 0:
+        log_given = log_p.gather(1, labels[:, None]).squeeze(1)  # (N,)
+        honest = torch.as_tensor(1 - label_noise, dtype=log_p.dtype).log()
+        wrong = torch.as_tensor(label_noise * (num_classes - 1), dtype=log_p.dtype).log()
+        likelihood = torch.logaddexp(log_rest + honest, log_given + wrong)  # (N,)
+    return -(weights * likelihood).sum() / weights.sum()
+
+
+def true_label_share(true_count: int, complementary_count: int, num_classes: int) -> float:
+    """alpha = n_s / (n_s + n_bar / (K - 1)): how much the true labels weigh in the PC setting."""
+    return true_count / (true_count + complementary_count / (num_classes - 1))
+
+
+def without_class(logits: Tensor, excluded: Tensor) -> Tensor:
+    """Probabilities after one class per row has been ruled out.
+
+    Args:
+        logits: (N, K).
+        excluded: (N,) int64 class ruled out, or -1 for none.
+
+    Returns:
+        (N, K), rows sum to 1.
+    """
+    classes = torch.arange(logits.shape[1], device=logits.device)
+    return logits.masked_fill(classes == excluded[:, None], -torch.inf).softmax(1)

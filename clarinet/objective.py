@@ -1,0 +1,239 @@
+"""What one step minimises: the losses of every method, each switched by the config."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from clarinet.adversarial import DomainBatch, scattered_adversarial_loss
+from clarinet.augmentation import Distortion, blended, moment_match
+from clarinet.config import TrainConfig
+from clarinet.domains import Domains
+from clarinet.images import normalised
+from clarinet.losses import (
+    bounded_complementary_loss,
+    corrected_objective,
+    per_class_complementary_risk,
+    true_label_loss,
+    true_label_share,
+    without_class,
+)
+from clarinet.networks import SOURCE, TARGET, Classifier, Domain
+from clarinet.seeding import Shuffle, generator
+
+BALANCE_TOLERANCE = 1.5  # how far a class's share of pseudo-labels may be off before it is weighted back
+STATISTICS_EVERY = (
+    10  # steps between two looks at the target before its training starts, for batch statistics
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Networks:
+    """The networks of a run; `averaged` predicts and teaches, `discriminator` exists for adversarial methods."""
+
+    classifier: Classifier
+    averaged: Classifier
+    discriminator: nn.Module | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceBatch:
+    """One part of a source batch: pixels (B, C, S, S), complementary and true labels (-1: none), weights, all (B,)."""
+
+    pixels: Tensor
+    complementary: Tensor
+    true: Tensor
+    weights: Tensor
+
+
+class Objective:
+    """Losses of a step as a function of (config, data, networks, step): no state of its own but caches."""
+
+    def __init__(
+        self, config: TrainConfig, domains: Domains, networks: Networks, *, steps: int, epoch_steps: int
+    ) -> None:
+        self.config = config
+        self.domains = domains
+        self.networks = networks
+        self.steps = steps
+        self.adversarial_from = (
+            config.adversarial_start_epoch * epoch_steps if config.trade_off > 0 else steps
+        )
+        self.alpha = (
+            true_label_share(
+                len(domains.true_rows), len(domains.complementary_rows), domains.spec.num_classes
+            )
+            if len(domains.true_rows)
+            else 0.0
+        )
+        self._complementary = self._shuffle(len(domains.complementary_rows), "complementary")
+        self._true = self._shuffle(len(domains.true_rows), "true") if len(domains.true_rows) else None
+        self._target = self._shuffle(len(domains.target), "target")
+        grey = domains.source_is_grey and domains.target_is_grey
+        matched = config.moment_match and config.augmentation > 0 and grey
+        centre = moment_match(domains.source, domains.target) if matched else (1.0, 1.0)
+        self._distort_source = Distortion.of(config, centre)
+        self._distort_target = Distortion.of(config)
+        self._blend = config.background_blending and domains.source_is_grey and not domains.target_is_grey
+
+    def _shuffle(self, count: int, stream: str) -> Shuffle:
+        return Shuffle(
+            count, batch_size=self.config.batch_size, seed=self.config.seed, stream=f"shuffle/{stream}"
+        )
+
+    def losses(self, step: int) -> tuple[Tensor, dict[str, Tensor]]:
+        """The scalar to minimise at a step, and what to report: detached scalars by name.
+
+        The names depend on the config only, so that an epoch's means are over the same terms throughout.
+        """
+        parts = [self._source_batch(step, true=False)]
+        if self._true is not None:
+            parts.append(self._source_batch(step, true=True))
+        outputs = [self._classify(part.pixels, SOURCE) for part in parts]
+        objective, reported = self._label_losses(parts, [logits for _, logits in outputs])
+        progress = step / self.steps
+        if self.config.source_self_training_start < 1:
+            ramp = self._ramp(progress, self.config.source_self_training_start)
+            loss = (
+                self._source_self_training(parts[0], outputs[0][1]) if ramp > 0 else objective.new_zeros(())
+            )
+            objective = objective + ramp * self.config.source_self_training_weight * loss
+            reported["source_self_training"] = loss.detach()
+        if self.config.target_self_training_start < 1:
+            ramp = self._ramp(progress, self.config.target_self_training_start)
+            loss = self._target_self_training(step) if ramp > 0 else objective.new_zeros(())
+            objective = objective + ramp * self.config.target_self_training_weight * loss
+            reported["target_self_training"] = loss.detach()
+            if ramp <= 0 and self.domains.spec.batch_norm and step % STATISTICS_EVERY == 0:
+                self._see_target(step)
+        if self.networks.discriminator is not None:
+            active = step >= self.adversarial_from
+            loss = self._adversarial(step, parts, outputs) if active else objective.new_zeros(())
+            objective = objective + loss
+            reported["adversarial"] = loss.detach()
+        return objective, reported
+
+    def _ramp(self, progress: float, start: float) -> float:
+        """0 until start, then rising to 1 over the config's share of the run."""
+        if progress < start:
+            return 0.0
+        return min(1.0, (progress - start + 1 / self.steps) / max(self.config.self_training_ramp, 1e-9))
+
+    def _classify(self, pixels: Tensor, domain: Domain) -> tuple[Tensor, Tensor]:
+        config = self.config
+        with torch.autocast(pixels.device.type, dtype=torch.bfloat16, enabled=config.precision == "bfloat16"):
+            out: tuple[Tensor, Tensor] = self.networks.classifier(
+                normalised(pixels, config.input_normalisation), domain
+            )
+        return out
+
+    def _teach(self, pixels: Tensor, domain: Domain) -> Tensor:
+        """Logits (B, K) of the averaged network, in eval mode and without gradient."""
+        config = self.config
+        with (
+            torch.no_grad(),
+            torch.autocast(pixels.device.type, dtype=torch.bfloat16, enabled=config.precision == "bfloat16"),
+        ):
+            logits: Tensor = self.networks.averaged(normalised(pixels, config.input_normalisation), domain)[1]
+        return logits
+
+    def _source_batch(self, step: int, *, true: bool) -> SourceBatch:
+        domains = self.domains
+        shuffle, rows = (
+            (self._true, domains.true_rows) if true else (self._complementary, domains.complementary_rows)
+        )
+        assert shuffle is not None
+        index = rows[shuffle.batch(step)].to(domains.source.device)  # (B,)
+        pixels = domains.source[index].float() / 255  # (B, C, S, S)
+        share = self._augmented_share(step)
+        if share > 0:
+            draws = generator(self.config.seed, f"augment/{'true' if true else 'complementary'}/{step}")
+            chosen = torch.rand(len(index), generator=draws) < share
+            pixels = self._distort_source(pixels, chosen, draws)
+            if self._blend:
+                pixels = blended(pixels, chosen, domains.target, draws)
+        return SourceBatch(pixels, domains.complementary[index], domains.true[index], domains.weights[index])
+
+    def _augmented_share(self, step: int) -> float:
+        """Share of source images to distort: a curriculum, since distorting from the start stalls the learning."""
+        config = self.config
+        length = max(config.augmentation_full - config.augmentation_start, 1e-9)
+        return config.augmentation * min(
+            max((step / self.steps - config.augmentation_start) / length, 0.0), 1.0
+        )
+
+    def _label_losses(
+        self, parts: list[SourceBatch], logits: list[Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        part = parts[0]
+        if self.config.complementary_loss == "unbiased":
+            risk = per_class_complementary_risk(logits[0], part.complementary, part.weights)  # (K,)
+            objective, shown = corrected_objective(risk), risk.sum()
+        else:
+            objective = bounded_complementary_loss(
+                logits[0], part.complementary, part.weights, label_noise=self.config.label_noise
+            )
+            shown = objective
+        reported = {"complementary": shown.detach()}
+        if self._true is not None:
+            loss = true_label_loss(logits[1], parts[1].true, parts[1].weights)
+            objective = self.alpha * loss + (1 - self.alpha) * objective
+            reported["true"] = loss.detach()
+        return objective, reported
+
+    def _source_self_training(self, part: SourceBatch, logits: Tensor) -> Tensor:
+        """Cross-entropy towards the teacher's class, the complementary label ruled out, where it is sure."""
+        probabilities = without_class(self._teach(part.pixels, SOURCE), part.complementary)  # (B, K)
+        return self._pseudo_label_loss(logits, probabilities)
+
+    def _target_self_training(self, step: int) -> Tensor:
+        """The teacher sees the clean target image, the student a distorted one."""
+        pixels = self._target_pixels(step)
+        probabilities = self._teach(pixels, TARGET).softmax(1)  # (B, K)
+        draws = generator(self.config.seed, f"augment/target/{step}")
+        chosen = torch.rand(len(pixels), generator=draws) < self.config.augmentation
+        _, logits = self._classify(self._distort_target(pixels, chosen, draws), TARGET)
+        return self._pseudo_label_loss(logits, probabilities, balanced=True)
+
+    def _pseudo_label_loss(self, logits: Tensor, probabilities: Tensor, *, balanced: bool = False) -> Tensor:
+        confidence, labels = probabilities.max(1)  # (B,), (B,)
+        weights = (confidence > self.config.confidence).to(logits.dtype)
+        if balanced:
+            weights = weights * _balance(probabilities)[labels]
+        return (weights * F.cross_entropy(logits, labels, reduction="none")).mean()
+
+    def _target_pixels(self, step: int) -> Tensor:
+        index = self._target.batch(step).to(self.domains.target.device)
+        return self.domains.target[index].float() / 255  # (B, C, S, S)
+
+    def _see_target(self, step: int) -> None:
+        """Move the target's batch statistics before any loss uses the target."""
+        with torch.no_grad():
+            self._classify(self._target_pixels(step), TARGET)
+
+    def _adversarial(
+        self, step: int, parts: list[SourceBatch], outputs: list[tuple[Tensor, Tensor]]
+    ) -> Tensor:
+        config = self.config
+        assert self.networks.discriminator is not None
+        features, logits = self._classify(self._target_pixels(step), TARGET)
+        target = DomainBatch(features, logits, torch.ones_like(logits[:, 0]))
+        source = [DomainBatch(f, z, part.weights) for part, (f, z) in zip(parts, outputs, strict=True)]
+        # One summed step: D moves with gamma_2, and G should feel gamma_2 * lambda although it moves with gamma_1.
+        strength = config.trade_off * config.discriminator_learning_rate / config.learning_rate
+        with torch.autocast(
+            features.device.type, dtype=torch.bfloat16, enabled=config.precision == "bfloat16"
+        ):
+            return scattered_adversarial_loss(
+                self.networks.discriminator, source, target, sharpening=config.sharpening, reversal=strength
+            )
+
+
+def _balance(probabilities: Tensor) -> Tensor:
+    """(K,) weights: 1 within the tolerance of an equal share, otherwise what brings the class back to its edge."""
+    num_classes = probabilities.shape[1]
+    ratio = probabilities.mean(0) * num_classes  # (K,), 1 is an equal share
+    ceiling = (BALANCE_TOLERANCE / ratio.clamp(min=1e-3)).clamp(max=1)
+    floor = (1 / BALANCE_TOLERANCE / ratio.clamp(min=1e-3)).clamp(1, 2)
+    return ceiling * floor

@@ -1,0 +1,101 @@
+"""The state of a run between two steps, and its way to disk and back."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from clarinet.checkpoints import read_tensors, write_tensors
+from clarinet.config import TrainConfig
+from clarinet.errors import CheckpointError, CheckpointMismatch
+from clarinet.objective import Networks
+from clarinet.training_result import EpochReport
+
+
+@dataclass(slots=True, eq=False)
+class RunState:
+    """All that changes while a run trains.
+
+    Every draw is a function of the seed and the step (see `seeding`), so the step stands for all generators,
+    permutations, schedules and positions.
+    """
+
+    networks: Networks
+    optimizer: torch.optim.Optimizer
+    step: int = 0
+    seconds: float = 0.0
+    totals: dict[str, Tensor] = field(default_factory=dict)
+    reports: list[EpochReport] = field(default_factory=list)
+
+
+def save(path: Path, state: RunState, config: TrainConfig, data_digest: str) -> None:
+    """Write a checkpoint; the file before it stays whole until the new one is complete."""
+    tensors = {f"totals/{name}": total for name, total in state.totals.items()}
+    for part, module in _modules(state).items():
+        tensors |= {f"{part}/{name}": value for name, value in module.state_dict().items()}
+    for index, values in state.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer/{index}/{name}": value for name, value in values.items() if value is not None}
+    header = {
+        "config": config.to_dict(),
+        "data": data_digest,
+        "step": state.step,
+        "seconds": state.seconds,
+        "reports": [report.to_dict() for report in state.reports],
+    }
+    write_tensors(path, tensors, header, kind="checkpoint")
+
+
+def restore(path: Path, state: RunState, config: TrainConfig, data_digest: str) -> None:
+    """Bring a fresh state to where a checkpoint stood.
+
+    Raises:
+        CheckpointMismatch: it was written by another config or for other data; the message names the first field.
+        CheckpointError: it is damaged.
+    """
+    tensors, header = read_tensors(path, kind="checkpoint")
+    _check_same_run(path, header.get("config", {}), config)
+    if header.get("data") != data_digest:
+        raise CheckpointMismatch(f"{path} was written for other images or labels")
+    try:
+        for part, module in _modules(state).items():
+            module.load_state_dict(_below(tensors, part))
+        optimizer = state.optimizer.state_dict()
+        optimizer["state"] = {}
+        for name, value in _below(tensors, "optimizer").items():
+            index, key = name.split("/")
+            optimizer["state"].setdefault(int(index), {})[key] = value
+        state.optimizer.load_state_dict(optimizer)
+        device = next(state.networks.classifier.parameters()).device
+        state.totals = {name: value.to(device) for name, value in _below(tensors, "totals").items()}
+        state.step = int(header["step"])
+        state.seconds = float(header["seconds"])
+        state.reports = [EpochReport.from_dict(report) for report in header["reports"]]
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path} does not fit its own description: {error}") from error
+
+
+def _modules(state: RunState) -> dict[str, torch.nn.Module]:
+    networks = state.networks
+    modules: dict[str, torch.nn.Module] = {"classifier": networks.classifier}
+    if networks.averaged is not networks.classifier:
+        modules["averaged"] = networks.averaged
+    if networks.discriminator is not None:
+        modules["discriminator"] = networks.discriminator
+    return modules
+
+
+def _below(tensors: dict[str, Tensor], part: str) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(f"{part}/"): value for name, value in tensors.items() if name.startswith(f"{part}/")
+    }
+
+
+def _check_same_run(path: Path, stored: dict[str, object], config: TrainConfig) -> None:
+    wanted = config.to_dict()
+    # How often to write checkpoints changes no weight.
+    for name in sorted((set(stored) | set(wanted)) - {"checkpoint_every"}):
+        if stored.get(name) != wanted.get(name):
+            raise CheckpointMismatch(
+                f"{path} has {name} = {stored.get(name)!r}, this run has {wanted.get(name)!r}"
+            )

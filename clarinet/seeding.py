@@ -1,0 +1,53 @@
+"""Randomness as a value: one root seed, one named stream per use, no state to save.
+
+Every draw of a run is a function of (seed, stream, index). A resumed run therefore needs the number of its
+next step and no generator states, and a draw added in one place changes no other.
+"""
+
+from hashlib import blake2b
+
+import torch
+from torch import Tensor
+
+
+def derived_seed(seed: int, stream: str) -> int:
+    """A 63-bit seed for one named use of randomness."""
+    digest = blake2b(f"{seed}/{stream}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def generator(seed: int, stream: str) -> torch.Generator:
+    """A CPU generator for one named use of randomness: generator(7, "labels")."""
+    return torch.Generator().manual_seed(derived_seed(seed, stream))
+
+
+class Shuffle:
+    """An endless sequence of batches over `count` examples, each pass in a new order.
+
+    Batch `step` is a function of (seed, stream, step). All batches have the same length, min(batch_size, count);
+    a batch may end one pass and begin the next.
+    """
+
+    def __init__(self, count: int, *, batch_size: int, seed: int, stream: str) -> None:
+        self.count = count
+        self.batch_size = min(batch_size, count)
+        self._seed = seed
+        self._stream = stream
+        self._orders: dict[int, Tensor] = {}
+
+    def batch(self, step: int) -> Tensor:
+        """(B,) int64 positions of the batch of a step, counted from 0."""
+        first = step * self.batch_size
+        pass_number, offset = divmod(first, self.count)
+        chosen = self._order(pass_number)[offset : offset + self.batch_size]
+        missing = self.batch_size - len(chosen)
+        if missing == 0:
+            return chosen
+        return torch.cat([chosen, self._order(pass_number + 1)[:missing]])
+
+    def _order(self, pass_number: int) -> Tensor:
+        if pass_number not in self._orders:
+            self._orders = {k: v for k, v in self._orders.items() if k == pass_number - 1}
+            source = generator(self._seed, f"{self._stream}/{pass_number}")
+            self._orders[pass_number] = torch.randperm(self.count, generator=source)
+        return self._orders[pass_number]

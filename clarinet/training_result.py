@@ -1,0 +1,72 @@
+"""What training reports while it runs and returns when it ends."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from clarinet.config import TrainConfig
+from clarinet.networks import Classifier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochReport:
+    """The state of a run after an epoch.
+
+    Args:
+        epoch, epochs: epochs done and in all.
+        step, steps: optimiser steps done and in all.
+        seconds: time spent training so far, over all resumptions.
+        losses: mean of each loss over the epoch, in nats.
+        target_accuracy: in [0, 1], on at most 2,000 test images before the last epoch; None without test labels.
+        source_accuracy_estimate: from held-out complementary labels, unbiased and possibly below 0; None without.
+        source_accuracy_error: standard error of that estimate.
+        smallest_predicted_share: share of target images predicted as the least predicted class; near 0 is an alarm
+            that two classes have merged, which neither confidence nor loss would show.
+    """
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    seconds: float
+    losses: dict[str, float]
+    target_accuracy: float | None
+    source_accuracy_estimate: float | None
+    source_accuracy_error: float | None
+    smallest_predicted_share: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Field names to plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Rebuild from `to_dict`."""
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrainResult:
+    """A finished run.
+
+    Args:
+        model: the classifier of the last step, averaged where the config asks for it, in eval mode.
+        config: what it was trained with.
+        reports: one per epoch.
+        target_accuracy: on the whole target test set, in [0, 1]; None without test labels, as are the next two.
+        per_class_accuracy: by class; None for a class without test images.
+        confusion: counts [true class][predicted class].
+        steps, epochs: trained in all.
+        seconds: time spent training, over all resumptions.
+    """
+
+    model: Classifier
+    config: TrainConfig
+    reports: list[EpochReport]
+    target_accuracy: float | None
+    per_class_accuracy: list[float | None] | None
+    confusion: list[list[int]] | None
+    steps: int
+    epochs: int
+    seconds: float
