@@ -22,7 +22,7 @@ class _Reversal(torch.autograd.Function):
 
 def reversed_gradient(x: Tensor, strength: float) -> Tensor:
     """The identity forwards; backwards the gradient is multiplied by -strength."""
-    out: Tensor = _Reversal.apply(x, strength)  # type: ignore[no-untyped-call]
+    out: Tensor = _Reversal.apply(x, strength)
     return out
 
 
@@ -42,19 +42,19 @@ def log_sharpened(logits: Tensor, sharpening: float) -> Tensor:
 
 
 def entropy_weights(log_probabilities: Tensor) -> Tensor:
-    """w = 1 + exp(-H): from (N, K) log-probabilities to (N,) weights, 2 for certain rows and 1 + 1/K for uniform ones."""
+    """w = 1 + exp(-H) of (N, K) log-probabilities: (N,), 2 for certain rows and 1 + 1/K for uniform ones."""
     entropy = -(log_probabilities.exp() * log_probabilities).sum(1)
     return 1 + torch.exp(-entropy)
 
 
 def conditioned(features: Tensor, probabilities: Tensor) -> Tensor:
-    """The input of D: the outer product of (N, D) features and (N, K) probabilities, flattened to (N, K * D)."""
+    """The input of D: outer product of (N, D) features and (N, K) probabilities, as (N, K * D)."""
     return (probabilities[:, :, None] * features[:, None, :]).flatten(1)
 
 
 @dataclass(frozen=True, slots=True)
 class DomainBatch:
-    """What the adversarial loss needs of one part of a batch: features (N, D), logits (N, K), weights (N,)."""
+    """One part of a batch for the adversarial loss: features (N, D), logits (N, K), weights (N,)."""
 
     features: Tensor
     logits: Tensor
@@ -71,10 +71,10 @@ def scattered_adversarial_loss(
 ) -> Tensor:
     """The binary cross-entropy of D, which D minimises and, through a reversed gradient, G maximises.
 
-    The sum of the source's weighted mean of -log D(g) and the target's of -log(1 - D(g)), with entropy weights
-    normalised in each part. With two source parts (complementary and true, eq. advP) their terms are averaged, so
-    that source and target stay in balance. Source is 1. T(f) inside g and the entropy weights are constants for the
-    gradient; the paper does not say.
+    The sum of the source's weighted mean of -log D(g) and the target's of -log(1 - D(g)), with entropy
+    weights normalised in each part. With two source parts (complementary and true, eq. advP) their terms are
+    averaged, so that source and target stay in balance. Source is 1. T(f) inside g and the entropy weights
+    are constants for the gradient; the paper does not say.
 
     Args:
         discriminator: (N, K * D) to (N, 1) logits.

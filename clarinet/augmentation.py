@@ -71,14 +71,15 @@ class Distortion:
 def background(pixels: Tensor) -> Tensor:
     """The median of each image's border per channel: (B, C, S, S) to (B, C, 1, 1).
 
-    Digits may touch the border (USPS does) and grounds may be light, so neither zeros nor edge pixels can fill in.
+    Digits may touch the border (USPS does) and grounds may be light, so neither zeros nor edge pixels can
+    fill in.
     """
     edges = [pixels[:, :, 0], pixels[:, :, -1], pixels[:, :, :, 0], pixels[:, :, :, -1]]
     return torch.cat(edges, dim=2).median(dim=2).values[:, :, None, None]
 
 
 def ink_spread(images: Tensor) -> tuple[float, float]:
-    """Mean standard deviation of the ink's position, (y, x) in pixels; ink is the distance from the background.
+    """Mean standard deviation of the ink's position, (y, x) in pixels; ink is what differs from the backgrou
 
     Args:
         images: uint8 (N, 1, S, S).
@@ -97,7 +98,7 @@ def ink_spread(images: Tensor) -> tuple[float, float]:
 
 
 def moment_match(source: Tensor, target: Tensor) -> tuple[float, float]:
-    """The scale, (y, x), that brings the source's ink to the target's mean extent; both uint8 (N, 1, S, S)."""
+    """The scale (y, x) that brings the source's ink to the target's extent; both uint8 (N, 1, S, S)."""
     ratios = (b / max(a, 1e-6) for a, b in zip(ink_spread(source), ink_spread(target), strict=True))
     y, x = (min(max(ratio, 1 / LARGEST_MATCH), LARGEST_MATCH) for ratio in ratios)
     return y, x

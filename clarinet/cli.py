@@ -43,8 +43,8 @@ def _parser() -> argparse.ArgumentParser:
     train = commands.add_parser(
         "train",
         help="train on two npz files",
-        description="Train on a source (labels simulated from its y_train) and an unlabelled target; score on the "
-        "target's x_test and y_test.",
+        description="Train on a source, whose labels are simulated from its y_train, and an unlabelled target; "
+        "score on the target's x_test and y_test.",
     )
     train.add_argument("--source", type=Path, required=True, help="npz with x_train and y_train")
     train.add_argument(
@@ -84,9 +84,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _train_all(arguments: argparse.Namespace) -> dict[str, Any]:
-    import torch  # noqa: PLC0415 - `--help` should not wait for torch
+    import torch
 
-    from clarinet.training import ignore, train  # noqa: PLC0415
+    from clarinet.training import ignore, train
 
     device = _device(arguments.device)
     configs = [_config(arguments, seed) for seed in arguments.seeds]
@@ -98,7 +98,7 @@ def _train_all(arguments: argparse.Namespace) -> dict[str, Any]:
         trials.append(_trial(result))
         if not arguments.json:
             print(
-                f"seed {config.seed}: {_percent(result.target_accuracy)} on the target after {result.seconds:.0f} s"
+                f"seed {config.seed}: target {_percent(result.target_accuracy)} after {result.seconds:.0f} s"
             )
     summary = _summary(trials, configs[0])
     if not arguments.json:
@@ -116,7 +116,7 @@ def _config(arguments: argparse.Namespace, seed: int) -> TrainConfig:
 
 
 def _override(text: str) -> tuple[str, Any]:
-    """Name and value of `name=value`; JSON where it is JSON (numbers, true, false), otherwise the text itself."""
+    """Name and value of `name=value`; the value is JSON (numbers, true, false) or else the text itself."""
     name, separator, value = text.partition("=")
     known = {item.name for item in fields(TrainConfig)} - {"method", "preset", "setting", "seed"}
     if not separator or name not in known:
@@ -128,7 +128,7 @@ def _override(text: str) -> tuple[str, Any]:
 
 
 def _device(name: str) -> "torch.device":
-    import torch  # noqa: PLC0415
+    import torch
 
     available = torch.cuda.is_available()
     if name == "cuda" and not available:
@@ -137,7 +137,7 @@ def _device(name: str) -> "torch.device":
 
 
 def _load(arguments: argparse.Namespace) -> "tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]":
-    from clarinet.data import load_npz  # noqa: PLC0415
+    from clarinet.data import load_npz
 
     source, target = load_npz(arguments.source), load_npz(arguments.target)
     for path, arrays, needed in (
@@ -156,10 +156,10 @@ def _data(
     source: "dict[str, torch.Tensor]",
     target: "dict[str, torch.Tensor]",
 ) -> "TrainData":
-    import torch  # noqa: PLC0415
+    import torch
 
-    from clarinet.data import TrainData  # noqa: PLC0415
-    from clarinet.labels import simulate_labels  # noqa: PLC0415
+    from clarinet.data import TrainData
+    from clarinet.labels import simulate_labels
 
     # The classes are those of the source's file; no class list comes with an npz.
     num_classes = int(source["y_train"].max()) + 1
@@ -213,11 +213,9 @@ def _summary(trials: list[dict[str, Any]], config: TrainConfig) -> dict[str, Any
 
 def _show(report: "EpochReport") -> None:
     losses = ", ".join(f"{name} {value:.4f}" for name, value in report.losses.items())
-    print(
-        f"epoch {report.epoch}/{report.epochs}  {report.seconds:6.1f} s  target {_percent(report.target_accuracy)}  "
-        f"source about {_percent(report.source_accuracy_estimate)}  {losses}",
-        flush=True,
-    )
+    target, source = _percent(report.target_accuracy), _percent(report.source_accuracy_estimate)
+    progress = f"epoch {report.epoch}/{report.epochs}  {report.seconds:6.1f} s"
+    print(f"{progress}  target {target}  source about {source}  {losses}", flush=True)
 
 
 def _show_summary(summary: dict[str, Any]) -> None:
@@ -225,10 +223,8 @@ def _show_summary(summary: dict[str, Any]) -> None:
     if mean is None:
         print("the target has no test labels, so there is no accuracy to report")
         return
-    count = len(summary["trials"])
-    print(
-        f"{summary['method']} ({summary['preset']}, {summary['setting']}): {100 * mean:.2f} +- {100 * spread:.2f} % over {count} trials"
-    )
+    name = f"{summary['method']} ({summary['preset']}, {summary['setting']})"
+    print(f"{name}: {100 * mean:.2f} +- {100 * spread:.2f} % over {len(summary['trials'])} trials")
 
 
 def _percent(share: float | None) -> str:

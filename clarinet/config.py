@@ -18,155 +18,230 @@ InputNormalisation = Literal["range", "instance"]
 LARGEST_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 
 
-def _option(
-    default: Any, sentence: str, *, minimum: float | None = None, maximum: float | None = None
-) -> Any:
-    """A dataclass field with its sentence and bounds; Any, because `field` itself is typed as its default."""
-    metadata = {"help": sentence, "minimum": minimum, "maximum": maximum}
-    return field(default=default, metadata={k: v for k, v in metadata.items() if v is not None})
+def _about(sentence: str, *, minimum: float | None = None, maximum: float | None = None) -> dict[str, Any]:
+    """The metadata of a field: its sentence for forms and documentation, and its inclusive bounds."""
+    bounds = {"minimum": minimum, "maximum": maximum}
+    return {"help": sentence} | {name: bound for name, bound in bounds.items() if bound is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
     """Everything that decides a run besides its data. The defaults are `clarinet` with preset `paper`.
 
-    Use `clarinet.methods.config_for` for the values of another method or preset. Times are shares of the whole
-    run in [0, 1], so that a longer run keeps its shape; a start of 1 means never.
+    Use `clarinet.methods.config_for` for the values of another method or preset. Times are shares of the
+    whole run in [0, 1], so that a longer run keeps its shape; a start of 1 means never.
 
     Raises:
         ConfigError: a value has the wrong type, is out of bounds or is none of its choices.
     """
 
-    method: Method = _option("clarinet", "The method: the paper's CLARINET or our stronger variant.")
-    setting: Setting = _option(
-        "cc", "Whether only complementary labels (cc) or true labels as well (pc) are used."
+    method: Method = field(
+        default="clarinet", metadata=_about("The method: the paper's CLARINET or our stronger variant.")
     )
-    preset: Preset = _option("paper", "The named set of values from which this configuration started.")
-    seed: int = _option(0, "The root of all randomness of one trial.", minimum=0, maximum=LARGEST_SEED)
-
-    epochs: int = _option(500, "How many epochs to train.", minimum=1, maximum=100_000)
-    steps_per_epoch: int = _option(
-        0, "Optimiser steps in an epoch; 0 means one pass over the larger domain.", minimum=0, maximum=100_000
+    setting: Setting = field(
+        default="cc",
+        metadata=_about("Whether only complementary labels (cc) or true labels as well (pc) are used."),
     )
-    batch_size: int = _option(128, "Images of each domain in a step.", minimum=2, maximum=4096)
-    checkpoint_every: int = _option(5, "Epochs between two checkpoints.", minimum=1, maximum=100_000)
-    held_out_share: float = _option(
-        0.05,
-        "Share of the complementary labels kept out of training to estimate the accuracy on the source.",
-        minimum=0,
-        maximum=0.5,
+    preset: Preset = field(
+        default="paper", metadata=_about("The named set of values from which this configuration started.")
+    )
+    seed: int = field(
+        default=0,
+        metadata=_about("The root of all randomness of one trial.", minimum=0, maximum=LARGEST_SEED),
     )
 
-    image_size: ImageSize = _option(28, "Height and width to which images are resized, in pixels.")
-    input_normalisation: InputNormalisation = _option(
-        "range",
-        "Scale pixels to -1..1 (range), or each channel of each image to mean 0 and spread 1 (instance).",
+    epochs: int = field(default=500, metadata=_about("How many epochs to train.", minimum=1, maximum=100_000))
+    steps_per_epoch: int = field(
+        default=0,
+        metadata=_about(
+            "Optimiser steps in an epoch; 0 means one pass over the larger domain.",
+            minimum=0,
+            maximum=100_000,
+        ),
     )
-    batch_norm: bool = _option(
-        False, "Whether the colour network normalises batches, with statistics per domain."
+    batch_size: int = field(
+        default=128, metadata=_about("Images of each domain in a step.", minimum=2, maximum=4096)
     )
-    precision: Precision = _option("float32", "Number format inside the networks; losses are always float32.")
-
-    optimizer: Optimizer = _option("sgd", "The optimiser: SGD with momentum, or AdamW.")
-    learning_rate: float = _option(
-        5e-5, "Step size of feature extractor and classifier (gamma 1).", minimum=0, maximum=10
+    checkpoint_every: int = field(
+        default=5, metadata=_about("Epochs between two checkpoints.", minimum=1, maximum=100_000)
     )
-    discriminator_learning_rate: float = _option(
-        5e-3, "Step size of the domain discriminator (gamma 2).", minimum=0, maximum=10
-    )
-    momentum: float = _option(0.9, "Momentum of SGD.", minimum=0, maximum=0.9999)
-    weight_decay: float = _option(5e-5, "Weight decay.", minimum=0, maximum=1)
-    warmup: float = _option(
-        0.0, "Share of the run in which the step size rises from zero.", minimum=0, maximum=1
-    )
-    final_learning_rate: float = _option(
-        1.0,
-        "Share of the step size left at the end of a cosine decay; 1 means no decay.",
-        minimum=0,
-        maximum=1,
-    )
-    averaging: float = _option(
-        0.0,
-        "Decay per step of the averaged network that predicts; 0 means no averaging.",
-        minimum=0,
-        maximum=0.99999,
+    held_out_share: float = field(
+        default=0.05,
+        metadata=_about(
+            "Share of the complementary labels kept out of training to estimate the accuracy on the source.",
+            minimum=0,
+            maximum=0.5,
+        ),
     )
 
-    complementary_loss: ComplementaryLoss = _option(
-        "unbiased", "The paper's unbiased risk with its correction, or the bounded likelihood -log(1 - p)."
+    image_size: ImageSize = field(
+        default=28, metadata=_about("Height and width to which images are resized, in pixels.")
     )
-    label_noise: float = _option(
-        0.0, "Assumed share of wrong complementary labels in the bounded likelihood.", minimum=0, maximum=0.5
+    input_normalisation: InputNormalisation = field(
+        default="range",
+        metadata=_about(
+            "Scale pixels to -1..1 (range), or each channel of each image to mean 0 and spread 1 (instance)."
+        ),
     )
-
-    trade_off: float = _option(
-        0.01,
-        "Weight of the adversarial loss (lambda); 0 means no adaptation by adversary.",
-        minimum=0,
-        maximum=100,
+    batch_norm: bool = field(
+        default=False,
+        metadata=_about("Whether the colour network normalises batches, with statistics per domain."),
     )
-    adversarial_start_epoch: int = _option(
-        50, "Epochs trained before the adversarial loss begins (T_s).", minimum=0, maximum=100_000
-    )
-    sharpening: float = _option(
-        0.5, "Temperature of the sharpened predictions; smaller is sharper.", minimum=0.01, maximum=1
+    precision: Precision = field(
+        default="float32", metadata=_about("Number format inside the networks; losses are always float32.")
     )
 
-    augmentation: float = _option(
-        0.0, "Largest share of images that are distorted; 0 means none.", minimum=0, maximum=1
+    optimizer: Optimizer = field(
+        default="sgd", metadata=_about("The optimiser: SGD with momentum, or AdamW.")
     )
-    augmentation_start: float = _option(
-        0.05, "Share of the run after which source images begin to be distorted.", minimum=0, maximum=1
+    learning_rate: float = field(
+        default=5e-5,
+        metadata=_about("Step size of feature extractor and classifier (gamma 1).", minimum=0, maximum=10),
     )
-    augmentation_full: float = _option(
-        0.25,
-        "Share of the run after which the largest share of source images is distorted.",
-        minimum=0,
-        maximum=1,
+    discriminator_learning_rate: float = field(
+        default=5e-3,
+        metadata=_about("Step size of the domain discriminator (gamma 2).", minimum=0, maximum=10),
     )
-    rotation: float = _option(
-        10.0, "Largest rotation of a distorted image, in degrees.", minimum=0, maximum=180
+    momentum: float = field(default=0.9, metadata=_about("Momentum of SGD.", minimum=0, maximum=0.9999))
+    weight_decay: float = field(default=5e-5, metadata=_about("Weight decay.", minimum=0, maximum=1))
+    warmup: float = field(
+        default=0.0,
+        metadata=_about("Share of the run in which the step size rises from zero.", minimum=0, maximum=1),
     )
-    scale: float = _option(
-        0.15, "Largest relative change of size of a distorted image.", minimum=0, maximum=0.9
+    final_learning_rate: float = field(
+        default=1.0,
+        metadata=_about(
+            "Share of the step size left at the end of a cosine decay; 1 means no decay.",
+            minimum=0,
+            maximum=1,
+        ),
     )
-    shift: float = _option(2.0, "Largest shift of a distorted image, in pixels.", minimum=0, maximum=16)
-    stroke: float = _option(
-        0.5, "Share of distorted images whose strokes become thicker or thinner.", minimum=0, maximum=1
-    )
-    moment_match: bool = _option(
-        False, "Whether grey source images are brought to the target's mean extent of ink, without labels."
-    )
-    background_blending: bool = _option(
-        False, "Whether source images are blended onto target images when the target is in colour."
+    averaging: float = field(
+        default=0.0,
+        metadata=_about(
+            "Decay per step of the averaged network that predicts; 0 means no averaging.",
+            minimum=0,
+            maximum=0.99999,
+        ),
     )
 
-    confidence: float = _option(
-        0.9,
-        "Probability above which the averaged network's prediction becomes a pseudo-label.",
-        minimum=0,
-        maximum=1,
+    complementary_loss: ComplementaryLoss = field(
+        default="unbiased",
+        metadata=_about(
+            "The paper's unbiased risk with its correction, or the bounded likelihood -log(1 - p)."
+        ),
     )
-    source_self_training_start: float = _option(
-        1.0,
-        "Share of the run after which the source learns from pseudo-labels; 1 means never.",
-        minimum=0,
-        maximum=1,
+    label_noise: float = field(
+        default=0.0,
+        metadata=_about(
+            "Assumed share of wrong complementary labels in the bounded likelihood.", minimum=0, maximum=0.5
+        ),
     )
-    source_self_training_weight: float = _option(
-        0.5, "Weight of the loss on pseudo-labels of the source.", minimum=0, maximum=10
+
+    trade_off: float = field(
+        default=0.01,
+        metadata=_about(
+            "Weight of the adversarial loss (lambda); 0 means no adaptation by adversary.",
+            minimum=0,
+            maximum=100,
+        ),
     )
-    target_self_training_start: float = _option(
-        1.0,
-        "Share of the run after which the target learns from pseudo-labels; 1 means never.",
-        minimum=0,
-        maximum=1,
+    adversarial_start_epoch: int = field(
+        default=50,
+        metadata=_about(
+            "Epochs trained before the adversarial loss begins (T_s).", minimum=0, maximum=100_000
+        ),
     )
-    target_self_training_weight: float = _option(
-        1.0, "Weight of the loss on pseudo-labels of the target.", minimum=0, maximum=10
+    sharpening: float = field(
+        default=0.5,
+        metadata=_about(
+            "Temperature of the sharpened predictions; smaller is sharper.", minimum=0.01, maximum=1
+        ),
     )
-    self_training_ramp: float = _option(
-        0.075, "Share of the run over which a self-training loss rises to its weight.", minimum=0, maximum=1
+
+    augmentation: float = field(
+        default=0.0,
+        metadata=_about("Largest share of images that are distorted; 0 means none.", minimum=0, maximum=1),
+    )
+    augmentation_start: float = field(
+        default=0.05,
+        metadata=_about(
+            "Share of the run after which source images begin to be distorted.", minimum=0, maximum=1
+        ),
+    )
+    augmentation_full: float = field(
+        default=0.25,
+        metadata=_about(
+            "Share of the run after which the largest share of source images is distorted.",
+            minimum=0,
+            maximum=1,
+        ),
+    )
+    rotation: float = field(
+        default=10.0,
+        metadata=_about("Largest rotation of a distorted image, in degrees.", minimum=0, maximum=180),
+    )
+    scale: float = field(
+        default=0.15,
+        metadata=_about("Largest relative change of size of a distorted image.", minimum=0, maximum=0.9),
+    )
+    shift: float = field(
+        default=2.0, metadata=_about("Largest shift of a distorted image, in pixels.", minimum=0, maximum=16)
+    )
+    stroke: float = field(
+        default=0.5,
+        metadata=_about(
+            "Share of distorted images whose strokes become thicker or thinner.", minimum=0, maximum=1
+        ),
+    )
+    moment_match: bool = field(
+        default=False,
+        metadata=_about(
+            "Whether grey source images are brought to the target's mean extent of ink, without labels."
+        ),
+    )
+    background_blending: bool = field(
+        default=False,
+        metadata=_about("Whether source images are blended onto target images when the target is in colour."),
+    )
+
+    confidence: float = field(
+        default=0.9,
+        metadata=_about(
+            "Probability above which the averaged network's prediction becomes a pseudo-label.",
+            minimum=0,
+            maximum=1,
+        ),
+    )
+    source_self_training_start: float = field(
+        default=1.0,
+        metadata=_about(
+            "Share of the run after which the source learns from pseudo-labels; 1 means never.",
+            minimum=0,
+            maximum=1,
+        ),
+    )
+    source_self_training_weight: float = field(
+        default=0.5,
+        metadata=_about("Weight of the loss on pseudo-labels of the source.", minimum=0, maximum=10),
+    )
+    target_self_training_start: float = field(
+        default=1.0,
+        metadata=_about(
+            "Share of the run after which the target learns from pseudo-labels; 1 means never.",
+            minimum=0,
+            maximum=1,
+        ),
+    )
+    target_self_training_weight: float = field(
+        default=1.0,
+        metadata=_about("Weight of the loss on pseudo-labels of the target.", minimum=0, maximum=10),
+    )
+    self_training_ramp: float = field(
+        default=0.075,
+        metadata=_about(
+            "Share of the run over which a self-training loss rises to its weight.", minimum=0, maximum=1
+        ),
     )
 
     def __post_init__(self) -> None:
@@ -175,9 +250,8 @@ class TrainConfig:
             value = _checked(item.name, getattr(self, item.name), hints[item.name], item.metadata)
             object.__setattr__(self, item.name, value)
         if self.augmentation_full < self.augmentation_start:
-            raise ConfigError(
-                f"augmentation_full is {self.augmentation_full}, before augmentation_start ({self.augmentation_start})"
-            )
+            start, full = self.augmentation_start, self.augmentation_full
+            raise ConfigError(f"augmentation_full is {full}, before augmentation_start ({start})")
         if self.trade_off > 0 and self.learning_rate == 0:
             raise ConfigError(
                 "learning_rate is 0, which leaves the reversal trade_off * gamma 2 / gamma 1 undefined"

@@ -4,9 +4,8 @@ import lzma
 import math
 import zipfile
 import zlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import torch
@@ -31,7 +30,8 @@ class TrainData:
         complementary: (N,) int64, a class the image is known not to be, or -1 where there is none.
         true: (N,) int64, the class the image is known to be, or -1 where there is none.
         weights: (N,) float32 >= 0, trust in each label; normalised to mean 1 inside the training.
-        held_out: (N,) bool, complementary labels that only estimate the accuracy; None draws a share from the seed.
+        held_out: (N,) bool, complementary labels that only estimate the accuracy; None draws a share from the
+            seed.
         target_images: uint8, (M, H, W) or (M, H, W, 3), no labels.
         target_test_images: uint8 images to score on, or None.
         target_test_labels: (T,) int64 true classes of those, or None.
@@ -98,11 +98,6 @@ class TrainData:
         _check_labels(
             "target_test_labels", self.target_test_labels, count=count, lowest=0, num_classes=self.num_classes
         )
-
-    def to(self, device: torch.device) -> Self:
-        """The same data on a device."""
-        moved = {item.name: getattr(self, item.name) for item in fields(self)}
-        return type(self)(**{k: v.to(device) if isinstance(v, Tensor) else v for k, v in moved.items()})
 
 
 def _check_images(name: str, images: Tensor) -> None:

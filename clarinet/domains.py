@@ -102,8 +102,9 @@ def _check_labels(
         raise DataError(
             "the pc setting needs true labels, and there are none; use cc or collect 'yes' answers"
         )
-    classes = data.complementary[complementary_rows].unique()
-    if len(classes) < 2 and len(true_rows) == 0:  # noqa: PLR2004 - one class alone fits every network that avoids it
+    classes = torch.unique(data.complementary[complementary_rows])
+    if len(classes) < 2 and len(true_rows) == 0:  # noqa: PLR2004
+        # A network that avoids the one class fits all labels.
         raise DataError(
             f"every complementary label names class {int(classes[0])}; at least two classes are needed"
         )

@@ -40,7 +40,7 @@ def predict_resized(network: Classifier, images: Tensor, *, domain: Domain) -> T
     network.eval()
     parts = [torch.empty(0, network.spec.num_classes)]
     with torch.inference_mode():
-        for batch in images.split(BATCH) if len(images) else ():
+        for batch in torch.split(images, BATCH) if len(images) else ():
             pixels = normalised(batch.to(device).float() / 255, network.spec.input_normalisation)
             parts.append(network(pixels, domain)[1].softmax(1).cpu())
     network.train(was_training)
@@ -49,7 +49,7 @@ def predict_resized(network: Classifier, images: Tensor, *, domain: Domain) -> T
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Accuracy in [0, 1], per class (None for a class without images), and counts [true class][predicted class]."""
+    """Accuracy in [0, 1], per class (None without images of it), and counts [true class][predicted class]."""
 
     accuracy: float
     per_class: list[float | None]

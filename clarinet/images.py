@@ -28,7 +28,7 @@ def resized(images: Tensor, spec: ModelSpec) -> Tensor:
     size = (spec.image_size, spec.image_size)
     if planes.shape[2:] == size and planes.shape[1] == spec.channels:
         return planes.contiguous()
-    return torch.cat([_resized_chunk(chunk, spec.channels, size) for chunk in planes.split(CHUNK)])
+    return torch.cat([_resized_chunk(chunk, spec.channels, size) for chunk in torch.split(planes, CHUNK)])
 
 
 def _resized_chunk(planes: Tensor, channels: int, size: tuple[int, int]) -> Tensor:

@@ -31,8 +31,9 @@ def simulate_labels(
 ) -> SimulatedLabels:
     """Draw the labels that people, or the paper's protocol, would give.
 
-    The paper's protocol gives every image one complementary label, uniform over its K - 1 wrong classes; in the pc
-    setting `true_count` random images have their true label instead. With `questions` each image is asked one
+    The paper's protocol gives every image one complementary label, uniform over its K - 1 wrong classes; in
+    the pc setting `true_count` random images have their true label instead. With `questions` each image is
+    asked one
     question about a class drawn uniformly over all K: a yes is a true label, a no a complementary one.
 
     Args:

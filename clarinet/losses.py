@@ -12,9 +12,9 @@ def per_class_complementary_risk(logits: Tensor, labels: Tensor, weights: Tensor
     """Split the unbiased complementary risk by class.
 
     With the proportions pi_k taken from the batch itself, pi_k / n_k = 1 / n for every class, so that a class
-    without an example in the batch needs no special case. Summed over classes this is an unbiased estimate of the
-    cross-entropy risk when each complementary label is uniform over the K - 1 wrong classes; single entries can be
-    negative.
+    without an example in the batch needs no special case. Summed over classes this is an unbiased estimate of
+    the cross-entropy risk when each complementary label is uniform over the K - 1 wrong classes; single
+    entries can be negative.
 
     Args:
         logits: (N, K) scores before softmax.
@@ -36,7 +36,8 @@ def per_class_complementary_risk(logits: Tensor, labels: Tensor, weights: Tensor
 def corrected_objective(risk: Tensor) -> Tensor:
     """Descend the risk, or ascend its negative parts when any class has fitted below zero.
 
-    Minimising this takes the same step as negating the gradients after a backward pass, without touching them.
+    Minimising this takes the same step as negating the gradients after a backward pass, without touching
+    them.
 
     Args:
         risk: (K,) per-class risk.
@@ -66,10 +67,11 @@ def true_label_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
 def bounded_complementary_loss(
     logits: Tensor, labels: Tensor, weights: Tensor, *, label_noise: float
 ) -> Tensor:
-    """Weighted mean of -log((1 - rho) (1 - p) / (K - 1) + rho p), p the probability of the complementary label.
+    """Weighted mean of -log((1 - rho) (1 - p) / (K - 1) + rho p), p being that of the complementary label.
 
-    The negative log-likelihood of the answer when a share rho of the complementary labels names the true class.
-    With rho = 0 it is -log(1 - p) up to a constant; with rho > 0 no single wrong label can cost more than -log rho.
+    The negative log-likelihood of the answer when a share rho of the complementary labels names the true
+    class. With rho = 0 it is -log(1 - p) up to a constant; with rho > 0 no single wrong label can cost more
+    than -log rho.
 
     Args:
         logits: (N, K) scores before softmax.

@@ -45,7 +45,7 @@ METHODS: Mapping[str, Presets] = MappingProxyType(
         "clarinet-plus": MappingProxyType({"default": _PLUS, "quick": _QUICK}),
     }
 )
-"""Method name to preset name to the values in which it differs from TrainConfig's defaults; the first is the default."""
+"""Method to preset to what differs from TrainConfig's defaults; a method's first preset is its default."""
 
 
 def config_for(method: str, preset: str | None = None, **overrides: Any) -> TrainConfig:

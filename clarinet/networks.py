@@ -1,7 +1,7 @@
 """Feature extractors, label predictor and domain discriminator of the paper, for small images."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from clarinet.config import InputNormalisation
 
-SOURCE, TARGET = 0, 1
+SOURCE: Final = 0
+TARGET: Final = 1
 Domain = Literal[0, 1]
 
 
@@ -76,7 +77,7 @@ class LeNet(nn.Module):
 
 
 class ColourNet(nn.Module):
-    """The network of DANN for M->m, with optional batch normalisation per domain: (B, 3, S, S) to (B, 100)."""
+    """The network of DANN for M->m, normalised per domain if wanted: (B, 3, S, S) to (B, 100)."""
 
     features = 100
 
@@ -95,7 +96,7 @@ class ColourNet(nn.Module):
         x = self._normalised(self.second(x), 1, domain).relu()
         x = F.max_pool2d(F.dropout2d(x, 0.5, self.training), 2)  # (B, 48, S'', S'')
         x = self.full(x.flatten(1)).relu()  # (B, 100)
-        return self.last(x).relu()  # (B, 100)
+        return torch.relu(self.last(x))  # (B, 100)
 
     def _normalised(self, x: Tensor, index: int, domain: Domain) -> Tensor:
         out: Tensor = self.norms[index](x, domain) if len(self.norms) else x

@@ -30,7 +30,7 @@ STATISTICS_EVERY = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Networks:
-    """The networks of a run; `averaged` predicts and teaches, `discriminator` exists for adversarial methods."""
+    """The networks of a run; `averaged` predicts and teaches, `discriminator` may be None."""
 
     classifier: Classifier
     averaged: Classifier
@@ -39,7 +39,7 @@ class Networks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceBatch:
-    """One part of a source batch: pixels (B, C, S, S), complementary and true labels (-1: none), weights, all (B,)."""
+    """One part of a source batch: pixels (B, C, S, S); labels of both kinds (-1: none) and weights, (B,)."""
 
     pixels: Tensor
     complementary: Tensor
@@ -156,7 +156,7 @@ class Objective:
         return SourceBatch(pixels, domains.complementary[index], domains.true[index], domains.weights[index])
 
     def _augmented_share(self, step: int) -> float:
-        """Share of source images to distort: a curriculum, since distorting from the start stalls the learning."""
+        """Share of source images to distort: a curriculum, as distorting from the start stalls it."""
         config = self.config
         length = max(config.augmentation_full - config.augmentation_start, 1e-9)
         return config.augmentation * min(
@@ -220,7 +220,8 @@ class Objective:
         features, logits = self._classify(self._target_pixels(step), TARGET)
         target = DomainBatch(features, logits, torch.ones_like(logits[:, 0]))
         source = [DomainBatch(f, z, part.weights) for part, (f, z) in zip(parts, outputs, strict=True)]
-        # One summed step: D moves with gamma_2, and G should feel gamma_2 * lambda although it moves with gamma_1.
+        # One summed step: D moves with gamma_2, and G should feel gamma_2 * lambda although it moves with
+        # gamma_1.
         strength = config.trade_off * config.discriminator_learning_rate / config.learning_rate
         with torch.autocast(
             features.device.type, dtype=torch.bfloat16, enabled=config.precision == "bfloat16"
@@ -231,7 +232,7 @@ class Objective:
 
 
 def _balance(probabilities: Tensor) -> Tensor:
-    """(K,) weights: 1 within the tolerance of an equal share, otherwise what brings the class back to its edge."""
+    """(K,) weights: 1 within the tolerance of an equal share, else what brings the class to its edge."""
     num_classes = probabilities.shape[1]
     ratio = probabilities.mean(0) * num_classes  # (K,), 1 is an equal share
     ceiling = (BALANCE_TOLERANCE / ratio.clamp(min=1e-3)).clamp(max=1)

@@ -50,7 +50,8 @@ def restore(path: Path, state: RunState, config: TrainConfig, data_digest: str) 
     """Bring a fresh state to where a checkpoint stood.
 
     Raises:
-        CheckpointMismatch: it was written by another config or for other data; the message names the first field.
+        CheckpointMismatch: it was written by another config or for other data; the message names the first
+            field.
         CheckpointError: it is damaged.
     """
     tensors, header = read_tensors(path, kind="checkpoint")

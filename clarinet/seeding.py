@@ -24,8 +24,8 @@ def generator(seed: int, stream: str) -> torch.Generator:
 class Shuffle:
     """An endless sequence of batches over `count` examples, each pass in a new order.
 
-    Batch `step` is a function of (seed, stream, step). All batches have the same length, min(batch_size, count);
-    a batch may end one pass and begin the next.
+    Batch `step` is a function of (seed, stream, step). All batches have the same length, min(batch_size,
+    count); a batch may end one pass and begin the next.
     """
 
     def __init__(self, count: int, *, batch_size: int, seed: int, stream: str) -> None:

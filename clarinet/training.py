@@ -25,7 +25,7 @@ __all__ = ["EpochReport", "TrainResult", "ignore", "never", "train"]
 LOOKED_AT_PER_EPOCH = 2000  # images of the target predicted after each epoch; the last epoch scores all
 
 
-def ignore(report: EpochReport) -> None:  # noqa: ARG001 - the silent on_epoch
+def ignore(report: EpochReport) -> None:
     """Do nothing with a report."""
 
 
@@ -45,15 +45,16 @@ def train(
 ) -> TrainResult:
     """Train a classifier for the target from complementary (and true) labels of the source.
 
-    On the CPU of one machine with one set of versions and one thread count, equal arguments give bit-equal weights,
-    also when the run was interrupted or killed and resumed from its checkpoint.
+    On the CPU of one machine with one set of versions and one thread count, equal arguments give bit-equal
+    weights, also when the run was interrupted or killed and resumed from its checkpoint.
 
     Args:
         config: hyper-parameters and seed.
         data: both domains, on any device.
         device: where to train.
         on_epoch: called after each epoch; what it raises ends the training.
-        checkpoint: file that training writes every `config.checkpoint_every` epochs and resumes from if it exists.
+        checkpoint: file that training writes every `config.checkpoint_every` epochs and resumes from if it
+            exists.
         should_stop: asked before each step; when true, a checkpoint is written and Interrupted raised.
 
     Returns:
@@ -100,7 +101,7 @@ def train(
 def _build(config: TrainConfig, domains: Domains, device: torch.device) -> Networks:
     """Networks in training mode (the averaged one in eval mode), initialised from the seed."""
     torch.manual_seed(derived_seed(config.seed, "initialisation"))
-    classifier = Classifier(domains.spec).to(device, memory_format=torch.channels_last)
+    classifier = Classifier(domains.spec).to(device).to(memory_format=torch.channels_last)
     adversary = (
         discriminator(classifier.extractor.features * domains.spec.num_classes).to(device)
         if config.trade_off > 0
@@ -141,7 +142,7 @@ def _train_step(config: TrainConfig, state: RunState, objective: Objective, step
 
 
 def rate_share(config: TrainConfig, progress: float) -> float:
-    """Share of the step sizes to use at a point of the run: a linear rise, then a cosine down to the final share."""
+    """Share of the step sizes to use at a point of the run: a linear rise, then a cosine decay."""
     if progress < config.warmup:
         return progress / config.warmup
     if config.final_learning_rate == 1 or config.warmup == 1:

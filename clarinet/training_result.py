@@ -18,11 +18,13 @@ class EpochReport:
         step, steps: optimiser steps done and in all.
         seconds: time spent training so far, over all resumptions.
         losses: mean of each loss over the epoch, in nats.
-        target_accuracy: in [0, 1], on at most 2,000 test images before the last epoch; None without test labels.
-        source_accuracy_estimate: from held-out complementary labels, unbiased and possibly below 0; None without.
+        target_accuracy: in [0, 1], on at most 2,000 test images before the last epoch; None without test
+            labels.
+        source_accuracy_estimate: from held-out complementary labels, unbiased and possibly below 0; None
+            without.
         source_accuracy_error: standard error of that estimate.
-        smallest_predicted_share: share of target images predicted as the least predicted class; near 0 is an alarm
-            that two classes have merged, which neither confidence nor loss would show.
+        smallest_predicted_share: share of target images predicted as the least predicted class; near 0 is an
+            alarm that two classes have merged, which neither confidence nor loss would show.
     """
 
     epoch: int
@@ -54,7 +56,8 @@ class TrainResult:
         model: the classifier of the last step, averaged where the config asks for it, in eval mode.
         config: what it was trained with.
         reports: one per epoch.
-        target_accuracy: on the whole target test set, in [0, 1]; None without test labels, as are the next two.
+        target_accuracy: on the whole target test set, in [0, 1]; None without test labels, as are the next
+            two.
         per_class_accuracy: by class; None for a class without test images.
         confusion: counts [true class][predicted class].
         steps, epochs: trained in all.
