@@ -1,0 +1,151 @@
+// Draws accuracy curves: every seed a thin line, their mean a thick one with a band of one standard deviation, references
+// (the paper's number) as dashed lines. Data comes from <script type="application/json" data-curve-for="ID">; when a live
+// fragment brings new data the plot that stands is updated.
+import uPlot from "../vendor/uPlot.esm.js";
+
+const plots = new Map(); // element -> { plot, text }
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const percent = (value) => (value == null ? "–" : `${(100 * value).toFixed(1)} %`);
+
+/** Mean and standard deviation over the seeds at every x; null where none has a value. */
+function summary(series, length) {
+  const mean = [], low = [], high = [];
+  for (let i = 0; i < length; i++) {
+    const values = series.map((one) => one.values[i]).filter((value) => value != null);
+    const m = values.reduce((sum, value) => sum + value, 0) / values.length;
+    const spread = Math.sqrt(values.reduce((sum, value) => sum + (value - m) ** 2, 0) / values.length);
+    mean.push(values.length ? m : null);
+    low.push(values.length ? m - spread : null);
+    high.push(values.length ? m + spread : null);
+  }
+  return { mean, low, high };
+}
+
+function columns({ x, series }) {
+  const { mean, low, high } = summary(series, x.length);
+  return [x, high, low, ...series.map((one) => one.values), mean];
+}
+
+/** Dashed horizontal lines with their names, drawn over the grid. */
+function references(lines) {
+  return (plot) => {
+    const { ctx, bbox } = plot;
+    const scale = devicePixelRatio;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = colour("--ink");
+    ctx.lineWidth = scale;
+    ctx.font = `${12 * scale}px ${colour("--font")}`;
+    ctx.textAlign = "right";
+    for (const line of lines) {
+      const y = Math.round(plot.valToPos(line.value, "y", true)) + 0.5;
+      if (y < bbox.top || y > bbox.top + bbox.height) continue;
+      ctx.setLineDash([2 * scale, 3 * scale]);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      ctx.fillText(`${line.name} ${(100 * line.value).toFixed(1)}`, bbox.left + bbox.width, y - 5 * scale);
+    }
+    ctx.restore();
+  };
+}
+
+/** A range that holds data and references, with air, inside 0..1, at least ten points high. */
+function range(low, high, lines) {
+  const values = [low ?? 0, high ?? 1, ...lines.map((line) => line.value)];
+  let bottom = Math.min(...values), top = Math.max(...values);
+  const air = Math.max(0.04, (top - bottom) * 0.08, (0.1 - (top - bottom)) / 2);
+  return [Math.max(0, bottom - air), Math.min(1, top + air)];
+}
+
+function options(data, element) {
+  const box = element.querySelector("[data-plot]");
+  const axis = {
+    stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false },
+    font: `12px ${colour("--font")}`,
+  };
+  const accent = colour("--accent");
+  const many = data.series.length > 1;
+  const hidden = { stroke: "transparent", points: { show: false } };
+  const lines = data.lines ?? [];
+  const alone = (plot, index) => plot.data[index].filter((value) => value != null).length < 2;
+  return {
+    width: box.clientWidth, height: box.clientHeight, padding: [8, 4, 0, 0],
+    cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+    legend: { show: false },
+    scales: { x: { time: false }, y: { range: (_, low, high) => range(low, high, lines) } },
+    axes: [
+      { ...axis, grid: { show: false }, size: 28, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000] },
+      { ...axis, size: 48, values: (_, ticks) => ticks.map((tick) => `${Math.round(100 * tick)} %`), incrs: [0.01, 0.02, 0.05, 0.1, 0.2, 0.25] },
+    ],
+    series: [
+      {}, hidden, hidden,
+      ...data.series.map(() => ({
+        stroke: many ? colour("--strong-line") : "transparent", width: 1, points: { show: false },
+      })),
+      { stroke: accent, width: 2.5, points: { show: alone, size: 6, fill: accent } },
+    ],
+    bands: [{ series: [1, 2], fill: many ? `color-mix(in srgb, ${accent} 16%, transparent)` : "transparent" }],
+    hooks: {
+      draw: [references(lines)],
+      setCursor: [(plot) => legend(element, data, plot.cursor.idx)],
+    },
+  };
+}
+
+/** One line of words under the plot: where the pointer is, else the last point. */
+function legend(element, data, index) {
+  const words = element.querySelector("[data-legend]");
+  if (!data.x.length) {
+    words.textContent = "The first figure comes with the first epoch.";
+    return;
+  }
+  const at = index ?? data.x.length - 1;
+  const { mean, low } = summary(data.series, data.x.length);
+  const spread = data.series.length > 1 && mean[at] != null ? ` ± ${(100 * (mean[at] - low[at])).toFixed(1)}` : "";
+  words.textContent = `${data.x_name} ${data.x[at]}: ${percent(mean[at]).replace(" %", "")}${spread} %`;
+}
+
+function draw(element, text) {
+  const known = plots.get(element);
+  if (known?.text === text && known.plot.root.isConnected) return;
+  const data = JSON.parse(text);
+  const shape = JSON.stringify([data.series.map((one) => one.name), data.lines]);
+  if (known?.shape === shape && known.plot.root.isConnected) {
+    known.data.x = data.x;
+    known.data.series = data.series;
+    known.plot.setData(columns(data));
+    plots.set(element, { ...known, text });
+  } else {
+    known?.plot.destroy();
+    const plot = new uPlot(options(data, element), columns(data), element.querySelector("[data-plot]"));
+    plots.set(element, { plot, text, shape, data });
+  }
+  legend(element, data, null);
+}
+
+function drawAll() {
+  for (const script of document.querySelectorAll("[data-curve-for]")) {
+    const element = document.getElementById(script.dataset.curveFor);
+    if (element) draw(element, script.textContent);
+  }
+}
+
+const resized = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const plot = plots.get(target)?.plot;
+    const box = target.querySelector("[data-plot]");
+    if (plot && box.clientWidth) plot.setSize({ width: box.clientWidth, height: box.clientHeight });
+  }
+});
+
+drawAll();
+for (const element of document.querySelectorAll("[data-curve]")) resized.observe(element);
+document.addEventListener("htmx:afterSettle", drawAll);
+dark.addEventListener("change", () => {
+  for (const { plot } of plots.values()) plot.destroy();
+  plots.clear();
+  drawAll();
+});
