@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     train = commands.add_parser(
         "train",
         help="train on two npz files",
-        description="Train on a source, whose labels are simulated from its y_train, and an unlabelled target; "
+        description="Train on a source, whose labels come from its y_train, and an unlabelled target; "
         "score on the target's x_test and y_test.",
     )
     train.add_argument("--source", type=Path, required=True, help="npz with x_train and y_train")

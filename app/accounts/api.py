@@ -1,0 +1,5 @@
+"""JSON routes."""
+
+from fastapi import APIRouter
+
+router = APIRouter(tags=["accounts"])

@@ -1,0 +1,100 @@
+"""Questions, leases and answers."""
+
+import enum
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.db import Base, BigId, enum_column
+
+
+class Purpose(enum.StrEnum):
+    """Only labelling questions train and enter the chi-square."""
+
+    LABELLING = "labelling"
+    GOLD = "gold"
+    EVALUATION = "evaluation"
+
+
+class AnswerValue(enum.StrEnum):
+    """What a person can say to a question."""
+
+    YES = "yes"
+    NO = "no"
+    UNSURE = "unsure"
+
+
+class Question(Base):
+    """ "Is this a *k*?" about one example; drawn when its round opens, never drawn again."""
+
+    __tablename__ = "question"
+    __table_args__ = (
+        UniqueConstraint("campaign_id", "example_id", "round"),
+        # The queue: what is still to be asked, in asking order. Finished questions leave the index.
+        Index(
+            "ix_question_waiting",
+            "campaign_id",
+            "rank",
+            sqlite_where=text("is_waiting"),
+            postgresql_where=text("is_waiting"),
+        ),
+        CheckConstraint("probability > 0 AND probability <= 1", name="probability"),
+        CheckConstraint("slots >= 1", name="slots_positive"),
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    example_id: Mapped[int] = mapped_column(ForeignKey("example.id", ondelete="RESTRICT"), index=True)
+    round: Mapped[int]  # 0 .. rounds - 1
+    candidate_class: Mapped[int]  # position of the campaign's class
+    probability: Mapped[float]  # with which this class was drawn
+    purpose: Mapped[Purpose] = mapped_column(enum_column(Purpose), default=Purpose.LABELLING)
+    rank: Mapped[int] = mapped_column(BigId)  # place in the queue
+    slots: Mapped[int] = mapped_column(default=1)  # how many yes/no answers it needs; grows with confirmation
+    is_waiting: Mapped[bool] = mapped_column(default=True)  # some slot has no answer yet
+
+
+class Lease(Base):
+    """One slot of a question, held by one person: until a time, or for good once answered."""
+
+    __tablename__ = "lease"
+    __table_args__ = (
+        UniqueConstraint("question_id", "slot"),  # so a slot can never be answered by two people
+        UniqueConstraint("question_id", "user_id"),  # nor a question twice by one
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    question_id: Mapped[int] = mapped_column(ForeignKey("question.id", ondelete="CASCADE"))
+    slot: Mapped[int]
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), index=True)
+    expires_at: Mapped[datetime | None]  # None: answered, held for good
+
+
+class Answer(Base):
+    """What somebody said, once. Append-only: an undo supersedes it, nothing edits it."""
+
+    __tablename__ = "answer"
+    __table_args__ = (
+        UniqueConstraint("user_id", "key"),
+        Index(
+            "uq_answer_live",
+            "question_id",
+            "user_id",
+            unique=True,
+            sqlite_where=text("superseded_at IS NULL"),
+            postgresql_where=text("superseded_at IS NULL"),
+        ),
+        Index("ix_answer_user_id_id", "user_id", "id"),
+        CheckConstraint("response_ms IS NULL OR response_ms >= 0", name="response_not_negative"),
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    question_id: Mapped[int] = mapped_column(ForeignKey("question.id", ondelete="CASCADE"))
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
+    value: Mapped[AnswerValue] = mapped_column(enum_column(AnswerValue))
+    response_ms: Mapped[int | None]  # from picture shown to key pressed, measured by the client
+    key: Mapped[UUID]  # made by the client: the same key twice is the same answer
+    created_at: Mapped[datetime]
+    superseded_at: Mapped[datetime | None]

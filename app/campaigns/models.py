@@ -1,0 +1,66 @@
+"""Campaigns: one labelling effort over the train split of one source dataset."""
+
+import enum
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from app.claims import Claimable
+from app.db import Base, enum_column
+
+
+class CampaignState(enum.StrEnum):
+    """A campaign's life. A draft whose opening was asked for stays a draft until its questions are drawn."""
+
+    DRAFT = "draft"
+    OPEN = "open"
+    PAUSED = "paused"
+    CLOSED = "closed"
+
+
+class Campaign(Claimable, Base):
+    """One labelling effort: a source dataset, ordered classes, a policy, a state."""
+
+    __tablename__ = "campaign"
+    __table_args__ = (CheckConstraint("rounds >= 1", name="rounds_positive"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    name: Mapped[str] = mapped_column(String(120), unique=True)
+    instructions: Mapped[str] = mapped_column(Text, default="")
+    dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="RESTRICT"), index=True)
+    state: Mapped[CampaignState] = mapped_column(enum_column(CampaignState), default=CampaignState.DRAFT)
+    confirm_yes: Mapped[bool] = mapped_column(default=True)  # every yes is asked of a second person
+    rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
+    seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed
+    commitment: Mapped[str | None] = mapped_column(String(64))  # SHA-256, published when it opens
+    dataset_digest: Mapped[str | None] = mapped_column(String(64))  # of the dataset as it was at opening
+    question_count: Mapped[int] = mapped_column(default=0)  # drawn so far
+    opening_requested_at: Mapped[datetime | None]
+    opened_at: Mapped[datetime | None]
+    closed_at: Mapped[datetime | None]
+    created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
+    created_at: Mapped[datetime]
+
+    classes: Mapped[list["CampaignClass"]] = relationship(
+        lazy="raise",
+        order_by="CampaignClass.position",
+        cascade="all, delete-orphan",
+        back_populates="campaign",
+    )
+
+
+class CampaignClass(Base):
+    """A class people are asked about; `position` is its label."""
+
+    __tablename__ = "campaign_class"
+    __table_args__ = (UniqueConstraint("campaign_id", "name"),)
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(80))
+    description: Mapped[str] = mapped_column(Text, default="")
+    example_ids: Mapped[list[int]]  # up to a few examples shown as pictures of this class
+
+    campaign: Mapped[Campaign] = relationship(lazy="raise", back_populates="classes")

@@ -1,0 +1,80 @@
+"""Datasets and their examples."""
+
+import enum
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.claims import Claimable
+from app.db import Base, BigId, enum_column
+
+
+class DatasetState(enum.StrEnum):
+    """Where the intake stands. Only a ready dataset has examples."""
+
+    IMPORTING = "importing"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Split(enum.StrEnum):
+    """What an example is for."""
+
+    TRAIN = "train"
+    TEST = "test"
+
+
+class Dataset(Claimable, Base):
+    """A named set of images of one domain."""
+
+    __tablename__ = "dataset"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    name: Mapped[str] = mapped_column(String(120), unique=True)
+    description: Mapped[str] = mapped_column(Text, default="")
+    state: Mapped[DatasetState] = mapped_column(enum_column(DatasetState), default=DatasetState.IMPORTING)
+    failure: Mapped[str | None] = mapped_column(Text)  # a sentence: which file and why
+    upload: Mapped[
+        dict[str, Any] | None
+    ]  # what the intake reads: {"kind": ..., "path": ..., ...}; None once done
+    progress: Mapped[int] = mapped_column(default=0)  # images taken in so far
+    progress_total: Mapped[int | None]  # images expected, once known
+    class_names: Mapped[list[str] | None]  # in label order; None where no true classes came with the data
+    channels: Mapped[int | None]  # 1 grey, 3 RGB
+    train_count: Mapped[int] = mapped_column(default=0)
+    test_count: Mapped[int] = mapped_column(default=0)
+    digest: Mapped[str | None] = mapped_column(
+        String(64)
+    )  # SHA-256 over the examples' digests, in position order
+    size_bytes: Mapped[int] = mapped_column(BigId, default=0)
+    created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
+    created_at: Mapped[datetime]
+
+
+class Example(Base):
+    """One image: where its bytes lie in a shard, and what is known of it."""
+
+    __tablename__ = "example"
+    __table_args__ = (
+        Index("uq_example_dataset_id_position", "dataset_id", "position", unique=True),
+        CheckConstraint("position >= 0", name="position_not_negative"),
+        CheckConstraint("byte_length > 0", name="not_empty"),
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="CASCADE"))
+    position: Mapped[int]  # 0 .. count - 1 in the dataset, train split first
+    split: Mapped[Split] = mapped_column(enum_column(Split))
+    true_class: Mapped[
+        int | None
+    ]  # index into the dataset's class_names; to score, never to train on the target
+    shard: Mapped[int]
+    byte_offset: Mapped[int] = mapped_column(BigId)
+    byte_length: Mapped[int]
+    digest: Mapped[str] = mapped_column(String(64))  # SHA-256 of the stored bytes
+    media_type: Mapped[str] = mapped_column(String(32))  # image/png or image/jpeg: what we encoded
+    width: Mapped[int]  # pixels
+    height: Mapped[int]  # pixels

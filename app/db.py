@@ -1,0 +1,160 @@
+"""Engine, mapping base and the unit of work. Knows no HTTP."""
+
+import enum
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+from uuid import UUID
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    Dialect,
+    Engine,
+    Enum,
+    Integer,
+    MetaData,
+    String,
+    TypeDecorator,
+    Uuid,
+    create_engine,
+    event,
+    make_url,
+)
+from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
+from sqlalchemy.pool import QueuePool
+
+from app.jobs import Job
+
+Publish = Callable[[Job], None]
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+# SQLite only auto-increments a column whose type is exactly INTEGER.
+BigId = BigInteger().with_variant(Integer, "sqlite")
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A timestamp with zone; SQLite, which keeps no zone, stores UTC and gives it back as such."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse naive timestamps: nobody knows what they mean."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"a timestamp needs a zone: {value!r}")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Give back UTC."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Base(DeclarativeBase):
+    """Root of every mapped class."""
+
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        datetime: UtcDateTime(),
+        UUID: Uuid(),
+        dict[str, Any]: JSON(),
+        list[str]: JSON(),
+        list[int]: JSON(),
+        str: String(),
+    }
+
+
+def enum_column(kind: type[enum.StrEnum]) -> Enum:
+    """A string enum stored by value with a CHECK; a native enum would need a migration of its own kind."""
+    return Enum(
+        kind,
+        native_enum=False,
+        create_constraint=True,
+        length=32,
+        values_callable=lambda members: [member.value for member in members],
+        name=f"{kind.__name__.lower()}_known",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Where sessions come from: `write` may change rows, `read` only looks.
+
+    On SQLite they are two engines: readers run beside the one pooled writer connection, whose transactions
+    begin IMMEDIATE (a deferred one that upgrades fails at once, whatever the busy timeout). Elsewhere both
+    are the same.
+    """
+
+    read: sessionmaker[Session]
+    write: sessionmaker[Session]
+    engine: Engine
+
+    def dispose(self) -> None:
+        """Close every connection."""
+        for maker in (self.read, self.write):
+            maker.kw["bind"].dispose()
+
+
+def connect(url: str) -> Database:
+    """Open a database by its SQLAlchemy address; creates the folder of an SQLite file."""
+    if not url.startswith("sqlite"):
+        engine = create_engine(url, pool_size=20, max_overflow=20, pool_pre_ping=True)
+        maker = sessionmaker(engine, expire_on_commit=False)
+        return Database(read=maker, write=maker, engine=engine)
+    if path := make_url(url).database:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    writer = _sqlite_engine(url, begin="BEGIN IMMEDIATE", size=1)
+    reader = _sqlite_engine(url, begin="BEGIN", size=16)
+    return Database(
+        read=sessionmaker(reader, expire_on_commit=False),
+        write=sessionmaker(writer, expire_on_commit=False),
+        engine=writer,
+    )
+
+
+def _sqlite_engine(url: str, *, begin: str, size: int) -> Engine:
+    engine = create_engine(
+        url,
+        poolclass=QueuePool,
+        pool_size=size,
+        max_overflow=0,
+        pool_timeout=60,
+        connect_args={"timeout": 30, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # the driver must not begin transactions of its own
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def start(connection: Any) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+@contextmanager
+def unit_of_work(sessions: sessionmaker[Session], publish: Publish) -> Iterator[Session]:
+    """One transaction. Jobs asked for inside it are published only after it has committed."""
+    with sessions.begin() as session:
+        yield session
+    for job in session.info.pop("jobs", ()):
+        publish(job)

@@ -1,0 +1,122 @@
+"""FastAPI dependencies as Annotated aliases: the session, who calls, and whether they may."""
+
+import hmac
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import Depends, Request
+from sqlalchemy.orm import Session
+from starlette.datastructures import FormData
+
+from app.access import Access, access_of
+from app.accounts import service as accounts
+from app.accounts.errors import BadCsrfToken, NotAllowed, NotSignedIn
+from app.accounts.models import User
+from app.clock import utc_now
+from app.db import unit_of_work
+from app.settings import Settings
+from app.storage import Storage
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+def get_session(request: Request) -> Iterator[Session]:
+    """One transaction per request; a GET gets one that only reads."""
+    state = request.app.state
+    if request.method in SAFE_METHODS:
+        with state.database.read.begin() as session:
+            yield session
+        return
+    with unit_of_work(state.database.write, state.publish) as session:
+        yield session
+
+
+# scope="function": commit before the response leaves. With the default scope the client
+# is told 202 and only then does the commit run, and possibly fail.
+SessionDep = Annotated[Session, Depends(get_session, scope="function")]
+
+
+def get_settings(request: Request) -> Settings:
+    """The settings this process was started with."""
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+def get_storage(request: Request) -> Storage:
+    """Where images and checkpoints lie."""
+    storage: Storage = request.app.state.storage
+    return storage
+
+
+SettingsDep = Annotated[Settings, Depends(get_settings)]
+StorageDep = Annotated[Storage, Depends(get_storage)]
+
+
+def session_cookie(settings: Settings) -> str:
+    """Name of the cookie; browsers tie the __Host- prefix to https and this very host."""
+    return "__Host-clarinet" if settings.is_secure else "clarinet"
+
+
+def authenticate(request: Request, session: SessionDep, settings: SettingsDep) -> None:
+    """Find out who calls, refuse whom the route does not name, and leave the result in `request.state`.
+
+    Runs for every route. A route without an access mark refuses everybody.
+    """
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    cookie = request.cookies.get(session_cookie(settings))
+    user: User | None = None
+    request.state.csrf_token = ""
+    request.state.by_cookie = False
+    if scheme.lower() == "bearer" and bearer:
+        user = accounts.user_of_token(session, bearer.strip())
+    elif cookie:
+        user = accounts.user_of_session(session, cookie, now=utc_now())
+        request.state.by_cookie = user is not None
+        request.state.csrf_token = accounts.csrf_token(settings.signing_secret(), cookie) if user else ""
+    request.state.user = user
+
+    access = access_of(request.scope.get("endpoint"))
+    if access is Access.PUBLIC:
+        return
+    if user is None:
+        raise NotSignedIn
+    if access is None or (access is Access.ADMIN and not user.is_admin):
+        raise NotAllowed
+
+
+async def check_csrf(request: Request, _: Annotated[None, Depends(authenticate)]) -> None:
+    """A write that rides on a cookie must carry the token of our own pages.
+
+    Runs after authentication, so that nobody unknown makes us read a large form.
+    """
+    if request.method in SAFE_METHODS or not request.state.by_cookie:
+        return
+    given = request.headers.get("x-csrf-token")
+    if given is None and request.headers.get("content-type", "").startswith(FORM_TYPES):
+        value = (await request.form()).get("csrf_token")
+        given = value if isinstance(value, str) else None
+    if given is None or not hmac.compare_digest(given.encode(), request.state.csrf_token.encode()):
+        raise BadCsrfToken
+
+
+Guard = Depends(check_csrf)
+
+
+def get_user(request: Request) -> User:
+    """Who calls; only in routes that are not public."""
+    user: User | None = request.state.user
+    if user is None:
+        raise NotSignedIn
+    return user
+
+
+CurrentUser = Annotated[User, Depends(get_user)]
+
+
+async def get_form(request: Request) -> FormData:
+    """The form of a page; its CSRF token has been checked."""
+    return await request.form()
+
+
+FormDep = Annotated[FormData, Depends(get_form)]

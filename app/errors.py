@@ -1,0 +1,38 @@
+"""Typed failures that the user caused and can understand. They know nothing of HTTP."""
+
+from typing import ClassVar
+
+
+class AppError(Exception):
+    """A failure the user caused and can understand."""
+
+    title: ClassVar[str] = "Request refused"
+
+    def __init__(self, detail: str, **facts: str | int | float) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.facts = facts
+
+
+class Unauthenticated(AppError):
+    """Nobody is signed in, or the credentials are wrong."""
+
+
+class NotFound(AppError):
+    """There is no such thing, or none that this person may know of."""
+
+
+class Forbidden(AppError):
+    """This person may not do that."""
+
+
+class Conflict(AppError):
+    """The thing is not in a state that allows this."""
+
+
+class Unprocessable(AppError):
+    """The input is understood and refused."""
+
+
+class TooMany(AppError):
+    """Asked too often; try again later."""

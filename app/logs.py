@@ -1,0 +1,78 @@
+"""Structured logs, and the request id that ties them together."""
+
+import logging
+import re
+import sys
+import time
+from uuid import uuid4
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.settings import Settings
+
+log = structlog.get_logger()
+
+# A caller may name its request, in characters that cannot forge a log line.
+REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+QUIET_PATHS = ("/static/", "/healthz", "/readyz")
+
+
+def configure_logs(settings: Settings) -> None:
+    """JSON lines in production, readable lines elsewhere; to standard error."""
+    as_json = settings.log_format == "json" or (
+        settings.log_format == "auto" and settings.environment == "production"
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *(
+                [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+                if as_json
+                else [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+            ),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+class RequestLog:
+    """Give each request an id, bind it to the logs, and log the request once when it is over."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        given = dict(scope["headers"]).get(b"x-request-id", b"")
+        request_id = given.decode() if REQUEST_ID.fullmatch(given) else uuid4().hex
+        scope.setdefault("state", {})["request_id"] = request_id
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        started, status = time.perf_counter(), 500
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_with_id)
+        finally:
+            if not scope["path"].startswith(QUIET_PATHS):
+                log.info(
+                    "request.finished",
+                    method=scope["method"],
+                    path=scope["path"],
+                    status=status,
+                    ms=round((time.perf_counter() - started) * 1000, 1),
+                )

@@ -1,0 +1,79 @@
+"""create_app(): wiring only."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from app import health, problem_pages, problems
+from app.accounts import api as accounts_api
+from app.accounts import pages as accounts_pages
+from app.annotation import api as annotation_api
+from app.annotation import pages as annotation_pages
+from app.campaigns import api as campaigns_api
+from app.campaigns import pages as campaigns_pages
+from app.datasets import api as datasets_api
+from app.datasets import pages as datasets_pages
+from app.db import Database, Publish, connect
+from app.deps import Guard
+from app.hardening import BodyLimit, SecurityHeaders
+from app.jobs import publisher
+from app.logs import RequestLog, configure_logs
+from app.pages import FRONTEND
+from app.registry import api as registry_api
+from app.registry import pages as registry_pages
+from app.runs import api as runs_api
+from app.runs import pages as runs_pages
+from app.settings import Settings
+from app.storage import Storage
+
+API = "/api/v1"
+# Pages come first where paths overlap: /campaigns/new before /campaigns/{campaign_id}.
+PAGES = (accounts_pages, datasets_pages, campaigns_pages, annotation_pages, runs_pages, registry_pages)
+APIS = (accounts_api, datasets_api, campaigns_api, annotation_api, runs_api, registry_api)
+
+
+def create_app(
+    settings: Settings | None = None, *, database: Database | None = None, publish: Publish | None = None
+) -> FastAPI:
+    """The web process. Tests pass their own database and publisher; servers take all from the environment."""
+    settings = settings or Settings()
+    configure_logs(settings)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        if database is None:
+            app.state.database.dispose()
+
+    app = FastAPI(
+        title="Clarinet",
+        version="1",
+        summary="Yes/no labelling and complementary-label domain adaptation",
+        lifespan=lifespan,
+        dependencies=[Guard],
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.settings = settings
+    app.state.database = database or connect(settings.sqlalchemy_url)
+    app.state.publish = publish or publisher(settings)
+    app.state.storage = Storage(settings.artefact_dir)
+    problems.install(app)
+    app.add_middleware(
+        BodyLimit,
+        upload_paths=(f"{API}/datasets", "/datasets/new"),
+        max_upload_bytes=settings.max_upload_mb * 1024 * 1024,
+    )
+    app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)
+    app.add_middleware(RequestLog)
+    app.include_router(health.router)
+    app.include_router(problem_pages.router)
+    for feature in PAGES:
+        app.include_router(feature.router)
+    for feature in APIS:
+        app.include_router(feature.router, prefix=API)
+    app.mount("/static", StaticFiles(directory=FRONTEND / "static"), name="static")
+    return app

@@ -1,0 +1,95 @@
+"""Jinja environment, and rendering a page or the fragment of it that htmx asked for."""
+
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jinja2
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import FormData
+from starlette.templating import Jinja2Templates
+
+import frontend
+from app.clock import utc_now
+
+FRONTEND = Path(frontend.__file__).parent
+Schema = TypeVar("Schema", bound=BaseModel)
+
+
+def _context(request: Request) -> dict[str, Any]:
+    return {
+        "current_user": getattr(request.state, "user", None),
+        "csrf_token": getattr(request.state, "csrf_token", ""),
+        "now": utc_now(),
+    }
+
+
+def static_version() -> str:
+    """Changes when a stylesheet or script does, so that browsers may keep them for a year."""
+    newest = max(
+        (file.stat().st_mtime_ns for file in (FRONTEND / "static").rglob("*") if file.is_file()), default=0
+    )
+    return format(newest // 1_000_000, "x")
+
+
+environment = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(FRONTEND / "templates"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+environment.globals["static_version"] = static_version()
+templates = Jinja2Templates(env=environment, context_processors=[_context])
+
+
+def wants_fragment(request: Request) -> bool:
+    """Whether htmx asked for a part; a restored history entry must get the whole page."""
+    headers = request.headers
+    return "hx-request" in headers and "hx-history-restore-request" not in headers
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a browser asked, and not a program."""
+    return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
+
+
+def render(
+    request: Request, page: str, *, fragment: str | None = None, status: int = 200, **context: object
+) -> HTMLResponse:
+    """The whole page, or only its fragment when htmx asked for it."""
+    name = fragment if fragment and wants_fragment(request) else page
+    return templates.TemplateResponse(
+        request,
+        name,
+        context,
+        status_code=status,
+        headers={"Vary": "HX-Request", "Cache-Control": "no-store"},
+    )
+
+
+def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict[str, str]]:
+    """Check a form against a schema; gives the result, or a message by field ("" for the whole form).
+
+    Empty fields count as absent, so that defaults hold; a name that is given several times becomes a list.
+    """
+    values: dict[str, object] = {}
+    for name in form:
+        given = [value for value in form.getlist(name) if value != ""]
+        if name != "csrf_token" and given:
+            values[name] = given[0] if len(given) == 1 else given
+    try:
+        return schema.model_validate(values), {}
+    except ValidationError as error:
+        return None, {
+            str(item["loc"][0]) if item["loc"] else "": sentence(item["msg"]) for item in error.errors()
+        }
+
+
+def sentence(message: str) -> str:
+    """A validator's message as a sentence."""
+    message = re.sub(r"^(Value error|Assertion failed), ", "", message)
+    message = {"Field required": "Please fill this in"}.get(message, message)
+    return message[:1].upper() + message[1:] + ("" if message.endswith(".") else ".")

@@ -1,0 +1,164 @@
+"""The only map from errors to HTTP: problem+json (RFC 9457) for programs, a page for people."""
+
+import re
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+
+from app.accounts.errors import NotSignedIn
+from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
+from app.pages import render, sentence, wants_fragment, wants_page
+
+log = structlog.get_logger()
+
+STATUS = {
+    NotFound: 404,
+    Forbidden: 403,
+    Conflict: 409,
+    Unprocessable: 422,
+    Unauthenticated: 401,
+    TooMany: 429,
+}
+SERVER_ERROR = 500
+
+
+def status_of(error: AppError) -> int:
+    """The HTTP status of an error's family."""
+    return next(status for family, status in STATUS.items() if isinstance(error, family))
+
+
+def slug_of(kind: type[AppError]) -> str:
+    """TooFewLabels -> too-few-labels: the last part of the problem's address."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
+
+
+def problem_types() -> dict[str, type[AppError]]:
+    """Every error that has a page under /problems, by its slug."""
+    found: dict[str, type[AppError]] = {}
+    waiting: list[type[AppError]] = list(STATUS)
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind not in STATUS:
+            found[slug_of(kind)] = kind
+    return dict(sorted(found.items()))
+
+
+def _answer(
+    request: Request,
+    status: int,
+    *,
+    type_: str,
+    title: str,
+    detail: str,
+    headers: dict[str, str] | None = None,
+    **facts: Any,
+) -> Response:
+    problem = {
+        "type": type_,
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "instance": request.url.path,
+    }
+    if wants_page(request) or wants_fragment(request):
+        page = render(
+            request,
+            "error.html",
+            fragment="_error.html",
+            status=status,
+            title=title,
+            detail=detail,
+            error_status=status,
+            request_id=getattr(request.state, "request_id", ""),
+        )
+        page.headers.update(headers or {})
+        return page
+    return JSONResponse(
+        problem | facts,
+        status,
+        media_type="application/problem+json",
+        headers={"Cache-Control": "no-store"} | (headers or {}),
+    )
+
+
+def on_app_error(request: Request, error: AppError) -> Response:
+    """What the user did cannot be done."""
+    if isinstance(error, NotSignedIn) and request.method == "GET" and wants_page(request):
+        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(request.app.url_path_for("sign_in") + f"?next={quote(path, safe='')}", 303)
+    headers = {}
+    if isinstance(error, Unauthenticated):
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooMany):
+        headers["Retry-After"] = str(error.facts.get("retry_after_s", 60))
+    return _answer(
+        request,
+        status_of(error),
+        type_=f"/problems/{slug_of(type(error))}",
+        title=error.title,
+        detail=error.detail,
+        headers=headers,
+        **error.facts,
+    )
+
+
+def on_malformed(request: Request, error: RequestValidationError) -> Response:
+    """The input is not of the shape that the route takes."""
+    errors = [
+        {"pointer": "/".join(map(str, item["loc"])), "detail": sentence(item["msg"])}
+        for item in error.errors()
+    ]
+    named = "; ".join(f"{item['pointer']}: {item['detail']}" for item in errors[:3])
+    return _answer(
+        request,
+        422,
+        type_="/problems/malformed-request",
+        title="Malformed request",
+        detail=f"The request does not fit what this address takes. {named}",
+        errors=errors,
+    )
+
+
+def on_http_error(request: Request, error: HTTPException) -> Response:
+    """Unknown addresses, wrong methods and whatever else the framework refuses."""
+    title = HTTPStatus(error.status_code).phrase
+    detail = {
+        404: "There is nothing at this address.",
+        405: "This address does not take that method.",
+    }.get(error.status_code, str(error.detail))
+    return _answer(
+        request,
+        error.status_code,
+        type_="about:blank",
+        title=title,
+        detail=detail,
+        headers=dict(error.headers or {}),
+    )
+
+
+def on_unexpected(request: Request, error: Exception) -> Response:
+    """Our own mistake: logged once, answered with an id to quote and nothing else."""
+    log.error("request.failed", path=request.url.path, exc_info=error)
+    return _answer(
+        request,
+        SERVER_ERROR,
+        type_="about:blank",
+        title="Internal error",
+        detail="Something went wrong on our side. Nothing was changed; please try again.",
+        request_id=getattr(request.state, "request_id", ""),
+    )
+
+
+def install(app: FastAPI) -> None:
+    """Register the handlers."""
+    app.add_exception_handler(AppError, on_app_error)  # type: ignore[arg-type]  # narrower than the protocol
+    app.add_exception_handler(RequestValidationError, on_malformed)  # type: ignore[arg-type]
+    app.add_exception_handler(HTTPException, on_http_error)  # type: ignore[arg-type]
+    app.add_exception_handler(Exception, on_unexpected)

@@ -1,0 +1,26 @@
+"""Published models."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.db import Base, BigId
+
+
+class Model(Base):
+    """A trial that ended well: its weights and its card."""
+
+    __tablename__ = "model"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    trial_id: Mapped[UUID] = mapped_column(ForeignKey("trial.id", ondelete="CASCADE"), unique=True)
+    key: Mapped[str] = mapped_column(
+        String(200)
+    )  # in storage: a folder with model.safetensors and model.json
+    digest: Mapped[str] = mapped_column(String(64))  # SHA-256 of the weights file
+    size_bytes: Mapped[int] = mapped_column(BigId)
+    card: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]

@@ -1,0 +1,116 @@
+"""Runs, their trials (one per seed) and what these report while they train."""
+
+import enum
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from app.claims import Claimable
+from app.db import Base, BigId, enum_column
+
+
+class TrialState(enum.StrEnum):
+    """A trial's life; a run's state follows from its trials."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Run(Base):
+    """One request to train: method, setting, config, frozen labels, target, seeds."""
+
+    __tablename__ = "run"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    number: Mapped[int] = mapped_column(unique=True)  # what people call it: "run 7"
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="RESTRICT"), index=True)
+    target_dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="RESTRICT"), index=True)
+    method: Mapped[str] = mapped_column(String(40))
+    setting: Mapped[str] = mapped_column(String(8))
+    preset: Mapped[str] = mapped_column(String(40))
+    config: Mapped[dict[str, Any]]  # every TrainConfig field but the seed
+    snapshot_digest: Mapped[str] = mapped_column(String(64))  # content address of the frozen labels
+    snapshot_facts: Mapped[
+        dict[str, Any]
+    ]  # counts by kind and class, how many answers are simulated, unfinished?
+    created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
+    created_at: Mapped[datetime]
+    cancel_requested_at: Mapped[datetime | None]
+
+    trials: Mapped[list["Trial"]] = relationship(lazy="raise", order_by="Trial.seed", back_populates="run")
+
+    @property
+    def state(self) -> TrialState:
+        """Running while any trial is; failed or cancelled if any trial ended so; else as all trials agree."""
+        states = {trial.state for trial in self.trials}
+        if TrialState.RUNNING in states or (TrialState.QUEUED in states and len(states) > 1):
+            return TrialState.RUNNING
+        for state in (TrialState.QUEUED, TrialState.FAILED, TrialState.CANCELLED):
+            if state in states:
+                return state
+        return TrialState.SUCCEEDED
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.state not in (TrialState.QUEUED, TrialState.RUNNING)
+
+
+class Trial(Claimable, Base):
+    """One seed of a run."""
+
+    __tablename__ = "trial"
+    __table_args__ = (
+        UniqueConstraint("run_id", "seed"),
+        CheckConstraint("seed >= 0", name="seed_not_negative"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    run_id: Mapped[UUID] = mapped_column(ForeignKey("run.id", ondelete="CASCADE"))
+    seed: Mapped[int]
+    state: Mapped[TrialState] = mapped_column(enum_column(TrialState), default=TrialState.QUEUED, index=True)
+    failure: Mapped[str | None] = mapped_column(Text)
+    queued_at: Mapped[datetime]  # last time it was nudged
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    target_accuracy: Mapped[float | None]  # fraction, on the target's test split, last epoch
+    source_accuracy_estimate: Mapped[float | None]  # fraction, from held-out complementary labels
+    result: Mapped[dict[str, Any] | None]  # per_class_accuracy, confusion, steps, epochs, seconds, versions
+
+    run: Mapped[Run] = relationship(lazy="raise", back_populates="trials")
+
+
+class Metric(Base):
+    """What a trial reported after one epoch."""
+
+    __tablename__ = "metric"
+    __table_args__ = (UniqueConstraint("trial_id", "epoch"),)
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    trial_id: Mapped[UUID] = mapped_column(ForeignKey("trial.id", ondelete="CASCADE"))
+    epoch: Mapped[int]
+    epochs: Mapped[int]  # how many there will be
+    step: Mapped[int]
+    seconds: Mapped[float]  # of training so far, over all attempts
+    losses: Mapped[dict[str, Any]]
+    target_accuracy: Mapped[float | None]
+    source_accuracy_estimate: Mapped[float | None]
+    source_accuracy_error: Mapped[float | None]  # standard error
+    recorded_at: Mapped[datetime]
+
+
+class Worker(Base):
+    """A worker process that was seen lately; a silent one is not "up"."""
+
+    __tablename__ = "worker"
+
+    name: Mapped[str] = mapped_column(String(120), primary_key=True)
+    queues: Mapped[str] = mapped_column(String(80))
+    device: Mapped[str] = mapped_column(String(120))
+    seen_at: Mapped[datetime]

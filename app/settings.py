@@ -1,0 +1,93 @@
+"""Everything a deployment may vary, read once from the environment."""
+
+import secrets
+from pathlib import Path
+from typing import Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MIN_SECRET_LENGTH = 32
+
+
+class Settings(BaseSettings):
+    """Everything the deployment may vary. Each field is documented in README, and a test checks that."""
+
+    model_config = SettingsConfigDict(env_prefix="CLARINET_", env_file=".env", frozen=True, extra="ignore")
+
+    environment: Literal["development", "test", "production"] = Field(
+        default="development", description="production refuses to start on secrets that were not set by you"
+    )
+    data_dir: Path = Field(
+        default=Path("var"), description="database, images, queue and checkpoints of one machine"
+    )
+    database_url: str = Field(default="", description="empty: SQLite in the data directory")
+    broker_url: str = Field(default="filesystem://", description="filesystem:// or redis://host:6379/0")
+    public_url: str = Field(
+        default="http://127.0.0.1:8000",
+        description="where people reach the pages; https turns on Secure cookies",
+    )
+    session_secret: SecretStr = Field(
+        default=SecretStr(""), description="signs CSRF tokens; made on first start outside production"
+    )
+    max_upload_mb: int = Field(default=2048, gt=0, description="largest dataset file taken over HTTP")
+    dataset_roots: tuple[Path, ...] = Field(
+        default=(), description="server folders from which admins may import datasets by path"
+    )
+    run_timeout_s: int = Field(default=6 * 3600, gt=0, description="a trial that trains longer fails")
+    device: str = Field(default="auto", description="auto, cpu or cuda: where trials train")
+    trainer_threads: int = Field(default=0, ge=0, description="CPU threads of one trial; 0: torch decides")
+    log_format: Literal["auto", "json", "console"] = Field(
+        default="auto", description="auto: json in production, console elsewhere"
+    )
+    trusted_proxies: str = Field(
+        default="127.0.0.1", description="addresses whose X-Forwarded-* headers are believed"
+    )
+
+    @model_validator(mode="after")
+    def refuse_example_secrets(self) -> Self:
+        """Production runs on secrets that somebody chose, or not at all."""
+        if self.environment == "production":
+            secret = self.session_secret.get_secret_value()
+            if len(secret) < MIN_SECRET_LENGTH or "change-me" in secret:
+                raise ValueError(
+                    "In production CLARINET_SESSION_SECRET must be at least 32 characters of your own, "
+                    "for example from: openssl rand -hex 32"
+                )
+        return self
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        """The database address, with the embedded default filled in."""
+        return self.database_url or f"sqlite:///{(self.data_dir / 'clarinet.db').resolve()}"
+
+    @property
+    def artefact_dir(self) -> Path:
+        """Root of images, snapshots and checkpoints."""
+        return self.data_dir / "artefacts"
+
+    @property
+    def queue_dir(self) -> Path:
+        """Folder of the filesystem:// broker."""
+        return self.data_dir / "queue"
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers reach us over https."""
+        return urlsplit(self.public_url).scheme == "https"
+
+    def signing_secret(self) -> bytes:
+        """The session secret; outside production one is made on first use and kept in the data directory."""
+        given = self.session_secret.get_secret_value()
+        if given:
+            return given.encode()
+        path = self.data_dir / "session_secret"
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        try:
+            with path.open("x", encoding="ascii") as file:
+                path.chmod(0o600)
+                file.write(secrets.token_hex(32))
+        except FileExistsError:
+            pass
+        return path.read_bytes()

@@ -1,0 +1,38 @@
+"""Alembic's entry: the connection comes from the caller, the metadata from app."""
+
+from alembic import context
+from sqlalchemy import Connection
+
+import app.accounts.models
+import app.annotation.models
+import app.campaigns.models
+import app.datasets.models
+import app.registry.models
+import app.runs.models  # noqa: F401  (each import fills Base.metadata)
+from app.db import Base, connect
+from app.settings import Settings
+
+LOCK_TIMEOUT = "5s"
+
+
+def run(connection: Connection) -> None:
+    """Run the migrations in one transaction, and fail fast rather than block everybody."""
+    context.configure(
+        connection=connection,
+        target_metadata=Base.metadata,
+        render_as_batch=connection.dialect.name == "sqlite",
+        compare_server_default=True,
+    )
+    with context.begin_transaction():
+        if connection.dialect.name == "postgresql":
+            context.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+        context.run_migrations()
+    connection.commit()
+
+
+given = context.config.attributes.get("connection")
+if given is not None:
+    run(given)
+else:
+    with connect(Settings().sqlalchemy_url).engine.connect() as own:
+        run(own)

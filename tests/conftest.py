@@ -1,0 +1,141 @@
+"""Databases, a client that talks to the real application, and a publisher that remembers."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.accounts.models import User
+from app.db import Base, Database, connect
+from app.jobs import Job
+from app.main import create_app
+from app.settings import Settings
+from app.storage import Storage
+from tests.factories import make_token, make_user
+
+POSTGRES = os.environ.get("CLARINET_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
+SERVICES_REQUIRED = os.environ.get("CLARINET_REQUIRE_SERVICES") == "1"
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A database of our own on the PostgreSQL server, dropped at the end."""
+    admin = create_engine(POSTGRES, isolation_level="AUTOCOMMIT")
+    name = f"clarinet_test_{uuid4().hex[:12]}"
+    try:
+        with admin.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+    except OperationalError:
+        if SERVICES_REQUIRED:
+            raise
+        pytest.skip("no PostgreSQL answers (CLARINET_TEST_POSTGRES)")
+    yield admin.url.set(database=name).render_as_string(hide_password=False)
+    with admin.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    admin.dispose()
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """Each supported database, with its tables."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('db') / 'test.db'}"
+    else:
+        url = request.getfixturevalue("postgres_url")
+    database = connect(url)
+    Base.metadata.create_all(database.engine)
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def connection(engine: Database) -> Iterator[Connection]:
+    """One outer transaction per test, rolled back at its end."""
+    with engine.engine.connect() as connection:
+        outer = connection.begin()
+        yield connection
+        outer.rollback()
+
+
+@pytest.fixture
+def database(connection: Connection, engine: Database) -> Database:
+    """What the code under test gets: it commits to a savepoint and cannot tell."""
+    maker = sessionmaker(connection, expire_on_commit=False, join_transaction_mode="create_savepoint")
+    return Database(read=maker, write=maker, engine=engine.engine)
+
+
+@pytest.fixture
+def session(database: Database) -> Iterator[Session]:
+    """A session for arranging and asserting."""
+    with database.write() as session:
+        yield session
+
+
+@pytest.fixture
+def published() -> list[Job]:
+    """The jobs that were published, in order."""
+    return []
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings of a process that keeps everything in the test's folder."""
+    return Settings(environment="test", data_dir=tmp_path, _env_file=None)
+
+
+@pytest.fixture
+def storage(settings: Settings) -> Storage:
+    """Where the application under test keeps artefacts."""
+    return Storage(settings.artefact_dir)
+
+
+@pytest.fixture
+def app(settings: Settings, database: Database, published: list[Job]) -> FastAPI:
+    """The whole application."""
+    return create_app(settings, database=database, publish=published.append)
+
+
+@pytest.fixture
+def anonymous(app: FastAPI) -> Iterator[TestClient]:
+    """A client that is not signed in."""
+    with TestClient(app, follow_redirects=False, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def admin(session: Session) -> User:
+    """An admin."""
+    user = make_user(session, role="admin")
+    session.commit()
+    return user
+
+
+@pytest.fixture
+def annotator(session: Session) -> User:
+    """An annotator."""
+    user = make_user(session)
+    session.commit()
+    return user
+
+
+@pytest.fixture
+def client(app: FastAPI, session: Session, admin: User) -> Iterator[TestClient]:
+    """A client with an admin's bearer token."""
+    headers = {"Authorization": f"Bearer {make_token(session, admin)}"}
+    with TestClient(app, headers=headers, follow_redirects=False, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def annotator_client(app: FastAPI, session: Session, annotator: User) -> Iterator[TestClient]:
+    """A client with an annotator's bearer token."""
+    headers = {"Authorization": f"Bearer {make_token(session, annotator)}"}
+    with TestClient(app, headers=headers, follow_redirects=False, raise_server_exceptions=False) as client:
+        yield client
