@@ -106,10 +106,21 @@ def moment_match(source: Tensor, target: Tensor) -> tuple[float, float]:
 
 def _stroked(images: Tensor, thicker: Tensor, changed: Tensor) -> Tensor:
     """Mix images with their dilation (thicker > 1/2) or erosion, by up to all of it."""
-    grown = F.max_pool2d(images, 3, stride=1, padding=1)
-    shrunk = -F.max_pool2d(-images, 3, stride=1, padding=1)
+    grown = _dilated(images)
+    shrunk = -_dilated(-images)
     amount = ((thicker * 2 - 1) * changed)[:, None, None, None]
     return images + amount.clamp(min=0) * (grown - images) - amount.clamp(max=0) * (shrunk - images)
+
+
+def _dilated(images: Tensor) -> Tensor:
+    """The largest value in each 3x3 neighbourhood, row by row and then column by column.
+
+    Equal to max_pool2d with stride 1, which takes twenty times as long on the CPU for one channel.
+    """
+    wide = F.pad(images, (1, 1, 0, 0), mode="replicate")
+    rows = torch.maximum(torch.maximum(wide[..., :-2], wide[..., 1:-1]), wide[..., 2:])
+    high = F.pad(rows, (0, 0, 1, 1), mode="replicate")
+    return torch.maximum(torch.maximum(high[..., :-2, :], high[..., 1:-1, :]), high[..., 2:, :])
 
 
 def blended(pixels: Tensor, chosen: Tensor, target: Tensor, draws: torch.Generator) -> Tensor:
