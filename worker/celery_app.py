@@ -1,0 +1,147 @@
+"""create_celery(): the queue's settings, each with its reason, and the tasks by name."""
+
+import os
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+from uuid import UUID
+
+import structlog
+from celery import Celery, bootsteps, signals
+from kombu import Queue
+
+from app import jobs
+from app.logs import configure_logs
+from app.settings import Settings
+from worker.context import Context, ProcessContext
+from worker.heartbeat import Heartbeat
+
+# Where the function of each job lives; imported when the first such job arrives, so that a worker of one
+# queue does not load what only the other one needs.
+TASKS = {
+    jobs.IMPORT_DATASET: ("worker.intake", "import_dataset"),
+    jobs.OPEN_CAMPAIGN: ("worker.drawing", "open_campaign"),
+    jobs.TRAIN_TRIAL: ("worker.supervisor", "train_trial"),
+}
+QUEUES = tuple(dict.fromkeys(jobs.QUEUE_OF.values()))
+
+log = structlog.get_logger()
+
+
+def create_celery(settings: Settings) -> Celery:
+    """The Celery application of a worker process."""
+    configure_logs(settings)
+    celery = Celery("clarinet", set_as_current=False)
+    celery.conf.update(
+        jobs.broker_options(settings),
+        task_queues=[Queue(name) for name in QUEUES],
+        task_routes={name: {"queue": queue} for name, queue in jobs.QUEUE_OF.items()},
+        # Results are rows; a result backend would be a second truth.
+        task_ignore_result=True,
+        # Acknowledge early: late acks are neither exactly-once nor crash-safe (a visibility timeout shorter
+        # than a training starts it again beside the first). The row owns recovery, upkeep sends again.
+        task_acks_late=False,
+        task_reject_on_worker_lost=False,
+        # No time limit: Celery would kill the supervisor and not its training. The supervisor enforces the
+        # run's own limit.
+        task_time_limit=None,
+        task_soft_time_limit=None,
+        # Take one message at a time; a second one would wait here, behind hours of training, while another
+        # worker is idle.
+        worker_prefetch_multiplier=1,
+        # With early acks even a multiplier of 1 reserves one message beyond the running task. Only the Redis
+        # transport can do without; elsewhere the setting would warn at each start.
+        worker_disable_prefetch=settings.broker_url.startswith(("redis://", "rediss://")),
+        # A broker that goes away says nothing about the training; its row does.
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        # A cold shutdown gives supervisors the time in which a trainer writes its checkpoint.
+        worker_soft_shutdown_timeout=30,
+        # Wait for a broker that starts later than we do, and for one that comes back, without an end.
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        # Nobody remote-controls our workers: cancelling goes through the row, and revoke(terminate=True)
+        # kills a pool process that may be busy with something else by then.
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        # Our own structured logs, not Celery's format around them.
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+    )
+    contexts = ProcessContext(settings)
+    for name, (module, function) in TASKS.items():
+        celery.task(name=name)(_task(contexts, name, module, function))
+    celery.steps["consumer"].add(_heartbeat_step(contexts))
+    celery.contexts = contexts
+    return celery
+
+
+def _task(contexts: ProcessContext, name: str, module: str, function: str) -> Callable[[str], None]:
+    """The edge of the process: ids in, nothing out, one log line when something unforeseen is raised."""
+
+    def run(row_id: str) -> None:
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(job=name, row_id=row_id)
+        work: Callable[[Context, UUID], None] = getattr(import_module(module), function)
+        try:
+            work(contexts(), UUID(row_id))
+        except Exception:
+            # Whatever it was, the row is unclaimed or its lease runs out, and upkeep hands it on.
+            log.exception("job.failed")
+        finally:
+            structlog.contextvars.clear_contextvars()
+
+    return run
+
+
+def _heartbeat_step(contexts: ProcessContext) -> type[bootsteps.StartStopStep]:
+    """Beat while this worker consumes: a live process that lost its broker must not look alive."""
+
+    class HeartbeatStep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no types
+        requires = ("celery.worker.consumer.tasks:Tasks",)
+
+        def __init__(self, consumer: Any, **options: Any) -> None:
+            super().__init__(consumer, **options)
+            self.heartbeat: Heartbeat | None = None
+
+        def start(self, consumer: Any) -> None:
+            queues = sorted(queue.name for queue in consumer.task_consumer.queues)
+            self.heartbeat = Heartbeat(contexts(), consumer.hostname, queues)
+            self.heartbeat.start()
+
+        def stop(self, consumer: Any) -> None:  # noqa: ARG002 - Celery's signature
+            if self.heartbeat:
+                self.heartbeat.stop()
+                self.heartbeat = None
+
+    return HeartbeatStep
+
+
+def run_worker(
+    settings: Settings, *, queues: Sequence[str] = QUEUES, concurrency: int = 1, name: str = ""
+) -> None:
+    """Work off queues in this process until SIGTERM or SIGINT; then trainings are checkpointed and handed on.
+
+    Args:
+        settings: as everywhere.
+        queues: names out of QUEUES; give "gpu" a process of its own per GPU.
+        concurrency: how many jobs at a time.
+        name: of this worker on its host; empty: made from its queues.
+    """
+    celery = create_celery(settings)
+
+    def hand_back(**_: Any) -> None:
+        celery.contexts.stop()
+
+    signals.worker_shutting_down.connect(hand_back, weak=False)
+    celery.worker_main(
+        [
+            "worker",
+            f"--queues={','.join(queues)}",
+            f"--concurrency={concurrency}",
+            f"--hostname={name or '-'.join(queues)}-{os.getpid()}@%h",
+            "--loglevel=WARNING",
+            "--without-gossip",
+            "--without-mingle",
+            "--without-heartbeat",
+        ]
+    )

@@ -1,0 +1,77 @@
+"""What every task works with: settings, database, storage and the way to ask for further jobs."""
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Self
+
+from sqlalchemy.orm import Session
+
+from app.db import Database, Publish, connect, unit_of_work
+from app.jobs import publisher
+from app.settings import Settings
+from app.storage import Storage
+
+
+def never() -> bool:
+    """The answer of a process that nobody has asked to stop."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The hands of a task. `is_stopping` says whether this worker was asked to shut down."""
+
+    settings: Settings
+    database: Database
+    storage: Storage
+    publish: Publish
+    is_stopping: Callable[[], bool] = never
+
+    @classmethod
+    def of(cls, settings: Settings, *, is_stopping: Callable[[], bool] = never) -> Self:
+        """Connect to everything that the settings name."""
+        return cls(
+            settings=settings,
+            database=connect(settings.sqlalchemy_url),
+            storage=Storage(settings.artefact_dir),
+            publish=publisher(settings),
+            is_stopping=is_stopping,
+        )
+
+    def unit_of_work(self) -> AbstractContextManager[Session]:
+        """One writing transaction; its jobs are published after the commit."""
+        return unit_of_work(self.database.write, self.publish)
+
+    def reading(self) -> AbstractContextManager[Session]:
+        """One transaction that only looks."""
+        return self.database.read.begin()
+
+
+class ProcessContext:
+    """The context of this process, built when it is first asked for.
+
+    Celery forks its pool; a database connection that crossed a fork would be used by two processes at once.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._made: tuple[int, Context] | None = None
+        # Shared with forked children without a lock, so that a signal handler may set it at any moment.
+        self._stopping = multiprocessing.RawValue("b", 0)
+
+    def __call__(self) -> Context:
+        """The context of the calling process."""
+        if self._made is None or self._made[0] != os.getpid():
+            self._made = os.getpid(), Context.of(self._settings, is_stopping=self.is_stopping)
+        return self._made[1]
+
+    def stop(self) -> None:
+        """Ask every task of this worker, forked children included, to hand its work back."""
+        self._stopping.value = 1
+
+    def is_stopping(self) -> bool:
+        """Whether `stop` was called here or in the parent."""
+        return bool(self._stopping.value)
