@@ -1,7 +1,7 @@
 """Headers and limits that hold for every answer, whatever the route does."""
 
 from starlette.datastructures import MutableHeaders
-from starlette.responses import JSONResponse
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # Everything comes from us; nothing inline, nothing framed, forms only to us.
@@ -44,8 +44,11 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
-class BodyTooLarge(Exception):
-    """The body grew past its limit while it was read."""
+class BodyTooLarge(HTTPException):
+    """The body is, or grew while it was read, past its limit."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(TOO_LARGE, f"This address takes at most {limit // 1024**2} MB; nothing was stored.")
 
 
 class BodyLimit:
@@ -63,35 +66,15 @@ class BodyLimit:
             return
         limit = self.max_upload_bytes if scope["path"].rstrip("/") in self.upload_paths else MAX_BODY_BYTES
         declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if not declared.isdigit() or int(declared) > limit:
-            await self._refuse(limit, scope, receive, send)
-            return
-        seen, started = 0, False
+        seen = 0
 
         async def count() -> Message:
+            # An HTTP error from here passes through the framework's own reading of bodies unchanged.
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
-            if seen > limit:
-                raise BodyTooLarge
+            if seen > limit or not declared.isdigit() or int(declared) > limit:
+                raise BodyTooLarge(limit)
             return message
 
-        async def note(message: Message) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self.app(scope, count, note)
-        except BodyTooLarge:
-            if started:
-                raise
-            await self._refuse(limit, scope, receive, send)
-
-    async def _refuse(self, limit: int, scope: Scope, receive: Receive, send: Send) -> None:
-        detail = f"This address takes at most {limit // (1024 * 1024)} MB; nothing was stored."
-        problem = {"type": "about:blank", "title": "Content Too Large", "status": TOO_LARGE, "detail": detail}
-        answer = JSONResponse(
-            problem, TOO_LARGE, media_type="application/problem+json", headers={"Connection": "close"}
-        )
-        await answer(scope, receive, send)
+        await self.app(scope, count, send)

@@ -1,0 +1,48 @@
+"""Artefacts appear whole or not at all, and only below the root."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from app.storage import Storage
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Storage:
+    return Storage(tmp_path / "artefacts")
+
+
+def test_put_gives_the_digest_and_read_gives_parts(store: Storage) -> None:
+    assert store.put("a/b.bin", b"0123456789") == hashlib.sha256(b"0123456789").hexdigest()
+    assert store.read("a/b.bin") == b"0123456789"
+    assert store.read("a/b.bin", offset=3, length=4) == b"3456"
+
+
+def test_a_write_that_fails_leaves_nothing(store: Storage) -> None:
+    def fail() -> None:
+        with store.create("a/b.bin") as file:
+            file.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+
+    assert [path for path in store.root.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("key", ["../x", "a/../../x", "/etc/passwd", "", "."])
+def test_keys_stay_below_the_root(store: Storage, key: str) -> None:
+    with pytest.raises(ValueError, match="below the root"):
+        store.path(key)
+
+
+def test_delete_tree_takes_one_prefix(store: Storage) -> None:
+    store.put("a/1", b"x")
+    store.put("b/1", b"x")
+
+    store.delete_tree("a")
+    store.delete_tree("never was")
+
+    assert not store.path("a/1").exists()
+    assert store.read("b/1") == b"x"
