@@ -1,0 +1,88 @@
+"""A real Chromium, and a real installation behind it."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.browser.screenshots import CHROMIUM_FLAGS
+from tests.conftest import SERVICES_REQUIRED
+from tests.live import EMAIL, PASSWORD, Live, installation
+
+REDIS = os.environ.get("CLARINET_TEST_REDIS", "redis://127.0.0.1:6379/15")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The browser, started once."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        if SERVICES_REQUIRED:
+            pytest.fail("no Chromium is installed, and CLARINET_REQUIRE_SERVICES asks for one")
+        pytest.skip("no Chromium is installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session", params=["embedded", "services"])
+def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """An installation: SQLite and the filesystem queue, then PostgreSQL and Redis."""
+    folder: Path = tmp_path_factory.mktemp(request.param)
+    addresses: dict[str, str] = {}
+    if request.param == "services":
+        addresses["CLARINET_DATABASE_URL"] = request.getfixturevalue("postgres_url")
+        addresses["CLARINET_BROKER_URL"] = request.getfixturevalue("redis_url")
+    with installation(folder / "data", folder / "log", **addresses) as live:
+        yield live
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A Redis database of the tests' own, emptied before and after."""
+    import redis
+
+    client = redis.Redis.from_url(REDIS)
+    try:
+        client.ping()
+    except redis.ConnectionError:
+        if SERVICES_REQUIRED:
+            raise
+        pytest.skip("no Redis answers (CLARINET_TEST_REDIS)")
+    client.flushdb()
+    yield REDIS
+    client.flushdb()
+    client.close()
+
+
+DESK = {"width": 1366, "height": 768}
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture
+def desk(chromium: Browser) -> Iterator[BrowserContext]:
+    """A fresh profile on a desk."""
+    context = chromium.new_context(viewport=DESK)  # type: ignore[arg-type]  # a plain dict is fine
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def phone(chromium: Browser) -> Iterator[BrowserContext]:
+    """A fresh profile on a phone."""
+    context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True)  # type: ignore[arg-type]
+    yield context
+    context.close()
+
+
+def sign_in(page: Page, live: Live, email: str = EMAIL, password: str = PASSWORD) -> None:
+    """Sign in through the form."""
+    page.goto(f"{live.url}/sign-in")
+    page.get_by_label("E-mail").fill(email)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(lambda url: "/sign-in" not in url)

@@ -1,0 +1,163 @@
+"""The loop end to end, as people meet it: questions, answers, training, accuracy."""
+
+import json
+import re
+import uuid
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+from sklearn.datasets import load_digits
+
+from tests.browser.conftest import sign_in
+from tests.live import Live
+
+pytestmark = pytest.mark.browser
+
+
+def digits(start: int, stop: int, *, inverted: bool) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Handwritten digits that ship inside scikit-learn: uint8 (N, 8, 8) and their classes."""
+    images, labels = load_digits(return_X_y=True)
+    pixels = (images[start:stop].reshape(-1, 8, 8) * 15.9).astype(np.uint8)
+    return (255 - pixels if inverted else pixels), labels[start:stop].astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def campaign(live: Live) -> Any:
+    """An open campaign over 400 digits."""
+    x, y = digits(0, 400, inverted=False)
+    source = live.dataset("Digits on paper", {"x_train": x, "y_train": y})
+    return live.open_campaign("Which digit is it?", source)
+
+
+@pytest.fixture(scope="module")
+def target(live: Live) -> Any:
+    """The same hand, white on black."""
+    x, y = digits(400, 1000, inverted=True)
+    tx, ty = digits(1000, 1300, inverted=True)
+    return live.dataset("Digits at night", {"x_train": x, "y_train": y, "x_test": tx, "y_test": ty})
+
+
+def new_annotator(page: Page, live: Live) -> str:
+    """Come in through an invitation link; gives the e-mail address."""
+    email = f"annotator-{uuid.uuid4().hex[:8]}@example.org"
+    link = live.api("POST", "/invitations", json={"role": "annotator", "note": "for the tests"})["url"]
+    page.goto(link)
+    page.get_by_label("Name").fill("Grace Annotator")
+    page.get_by_label("E-mail").fill(email)
+    page.get_by_label("Password").fill("a password of my own")
+    page.get_by_role("button", name=re.compile("account|join|start", re.IGNORECASE)).click()
+    page.wait_for_url("**/annotate")
+    return email
+
+
+def shown(page: Page) -> tuple[str, str]:
+    """The question on the screen: its picture's address and its class."""
+    page.wait_for_selector("[data-picture]:not([hidden])")
+    return page.get_attribute("[data-picture]", "src") or "", page.inner_text("[data-class-name]")
+
+
+def answered(live: Live, campaign: Any) -> int:
+    """How many answers stand, as the API counts them."""
+    progress = live.api("GET", f"/campaigns/{campaign['id']}/progress")
+    return int(progress["answers"]["yes"] + progress["answers"]["no"] + progress["answers"]["unsure"])
+
+
+def test_ten_questions_by_keyboard_with_a_reload_and_an_undo(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = desk.new_page()
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    new_annotator(page, live)
+    page.goto(f"{live.url}/annotate/{campaign['id']}")
+    before = answered(live, campaign)
+
+    for key in "nynun":
+        seen = shown(page)
+        page.keyboard.press(key)
+        page.wait_for_function(
+            "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
+        )
+    sixth = shown(page)
+    page.reload()
+    assert shown(page) == sixth, "a reload must show the same question"
+
+    for key in "nnynn":
+        seen = shown(page)
+        page.keyboard.press(key)
+        page.wait_for_function(
+            "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
+        )
+    tenth = seen
+    live.wait(
+        f"/campaigns/{campaign['id']}/progress",
+        until=lambda p: sum(p["answers"].values()) == before + 10,
+        timeout_s=15,
+    )
+
+    page.keyboard.press("z")
+    page.wait_for_function(
+        "before => document.querySelector('[data-picture]').getAttribute('src') === before", arg=tenth[0]
+    )
+    live.wait(
+        f"/campaigns/{campaign['id']}/progress",
+        until=lambda p: sum(p["answers"].values()) == before + 9,
+        timeout_s=15,
+    )
+    assert problems == []
+
+
+def test_a_phone_answers_by_thumb_and_sees_the_picture_large(
+    phone: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = phone.new_page()
+    new_annotator(page, live)
+    page.goto(f"{live.url}/annotate/{campaign['id']}")
+    first = shown(page)
+
+    stage = page.locator("[data-stage]").bounding_box()
+    yes = page.locator("[data-answer=yes]").bounding_box()
+    assert stage is not None
+    assert yes is not None
+    assert stage["height"] >= 0.6 * 844
+    assert yes["height"] >= 44
+    assert yes["y"] + yes["height"] <= 844, "the buttons must be in reach without scrolling"
+
+    page.locator("[data-answer=no]").tap()
+
+    page.wait_for_function(
+        "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=first[0]
+    )
+
+
+def test_an_admin_launches_a_run_and_watches_the_number_arrive(
+    desk: BrowserContext, live: Live, campaign: Any, target: Any
+) -> None:
+    summary = live.clarinet(
+        "simulate", campaign["id"], "--annotators", "3", "--error", "0", "--base-url", live.url,
+        "--token", live.token, "--json",
+    )  # fmt: skip
+    assert json.loads(summary.strip().splitlines()[-1])["answers"] >= 390
+    page = desk.new_page()
+    sign_in(page, live)
+    page.goto(f"{live.url}/campaigns/{campaign['id']}/runs/new")
+    page.get_by_label("Target").select_option(target["id"])
+    page.get_by_label("Method").select_option("clarinet-plus")
+    if page.get_by_label("Preset").count():
+        page.get_by_label("Preset").select_option("quick")
+    page.get_by_label("Seeds").fill("0")
+    page.get_by_role("button", name=re.compile("launch|start", re.IGNORECASE)).last.click()
+    page.wait_for_url("**/runs/*")
+    page.evaluate("window.notReloaded = true")
+
+    expect(page.locator("main")).to_contain_text(re.compile(r"\d+(\.\d)?\s?%"), timeout=120_000)
+    expect(page.locator("[data-status=succeeded]").first).to_be_visible(timeout=180_000)
+
+    assert page.evaluate("window.notReloaded"), "the page must not have been reloaded"
+    run = live.api("GET", f"/runs/{page.url.rsplit('/', 1)[1]}")
+    accuracy = run["trials"][0]["target_accuracy"]
+    expect(page.locator("main")).to_contain_text(f"{100 * accuracy:.1f}")
+    assert accuracy > 0.5

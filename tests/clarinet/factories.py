@@ -1,0 +1,57 @@
+"""Tiny domains and configs: two strokes that a network tells apart within seconds."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from clarinet import TrainConfig, TrainData, config_for
+from clarinet.seeding import generator
+
+NUM_CLASSES = 3
+
+
+def make_images(labels: Tensor, *, seed: int = 0, brightness: int = 200, colour: bool = False) -> Tensor:
+    """uint8 images, (N, 28, 28) or (N, 28, 28, 3): a bar whose place says the class, on a noisy ground."""
+    draws = generator(seed, "images")
+    images = torch.randint(0, 40, (len(labels), 28, 28), generator=draws, dtype=torch.uint8)
+    for image, label in zip(images, labels.tolist(), strict=True):
+        start = 4 + 7 * label
+        image[start : start + 4, 5:23] = brightness
+    return images[..., None].expand(-1, -1, -1, 3).contiguous() if colour else images
+
+
+def make_data(count: int = 96, *, seed: int = 0, colour_target: bool = False, **changes: Any) -> TrainData:
+    """A source with one complementary label each and a slightly darker target, both of bars."""
+    draws = generator(seed, "classes")
+    source_labels = torch.randint(NUM_CLASSES, (count,), generator=draws)
+    target_labels = torch.randint(NUM_CLASSES, (count,), generator=draws)
+    target = make_images(target_labels, seed=seed + 1, brightness=150, colour=colour_target)
+    complementary = (source_labels + torch.randint(1, NUM_CLASSES, (count,), generator=draws)) % NUM_CLASSES
+    values: dict[str, Any] = {
+        "source_images": make_images(source_labels, seed=seed),
+        "complementary": complementary,
+        "true": torch.full((count,), -1),
+        "weights": torch.ones(count),
+        "target_images": target,
+        "target_test_images": target,
+        "target_test_labels": target_labels,
+        "num_classes": NUM_CLASSES,
+    }
+    return TrainData(**values | changes)
+
+
+def make_true(data: TrainData, rows: int) -> dict[str, Tensor]:
+    """Changes for `make_data` that turn the first rows' complementary labels into (arbitrary) true ones."""
+    complementary, true = data.complementary.clone(), data.true.clone()
+    true[:rows] = (complementary[:rows] + 1) % NUM_CLASSES
+    complementary[:rows] = -1
+    return {"complementary": complementary, "true": true}
+
+
+def make_config(method: str = "clarinet-plus", **changes: Any) -> TrainConfig:
+    """A run of 12 steps in 3 epochs that passes through every phase of its method."""
+    short: dict[str, Any] = {"epochs": 3, "steps_per_epoch": 4, "batch_size": 16, "checkpoint_every": 1}
+    if method == "clarinet":
+        short["adversarial_start_epoch"] = 1
+    return config_for(method, None, **short | changes)

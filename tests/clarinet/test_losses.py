@@ -1,0 +1,210 @@
+"""The losses on labels, by identities, one case by hand, and slow loops in double precision."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from clarinet.losses import (
+    bounded_complementary_loss,
+    corrected_objective,
+    per_class_complementary_risk,
+    true_label_loss,
+    true_label_share,
+    without_class,
+)
+from clarinet.seeding import generator
+
+
+def random_case(n: int, k: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Logits (n, k) in double precision, labels (n,) and positive weights (n,)."""
+    draws = generator(3, f"losses/{n}/{k}")
+    logits = 3 * torch.randn(n, k, generator=draws, dtype=torch.float64)
+    labels = torch.randint(k, (n,), generator=draws)
+    return logits, labels, torch.rand(n, generator=draws, dtype=torch.float64) + 0.5
+
+
+def loss_had_the_class_been_true(row: list[float], k: int) -> float:
+    """-log softmax(row)_k without any trick."""
+    return -math.log(math.exp(row[k]) / sum(math.exp(z) for z in row))
+
+
+class TestComplementaryRisk:
+    @pytest.mark.parametrize("k", [2, 3, 10])
+    def test_averaged_over_every_wrong_class_it_is_cross_entropy(self, k: int) -> None:
+        logits, _, _ = random_case(1, k)
+        for truth in range(k):
+            labels = torch.tensor([c for c in range(k) if c != truth])
+
+            risk = per_class_complementary_risk(logits.expand(k - 1, k), labels, torch.ones(k - 1)).sum()
+
+            torch.testing.assert_close(risk, F.cross_entropy(logits, torch.tensor([truth])))
+
+    def test_by_hand(self) -> None:
+        # Probabilities (1/2, 1/4, 1/4), complementary label 1, K = 3:
+        # L_0 = log 2, L_1 = log 4 - 2 log 4 = -log 4, L_2 = log 4.
+        logits = torch.tensor([[0.5, 0.25, 0.25]], dtype=torch.float64).log()
+
+        risk = per_class_complementary_risk(logits, torch.tensor([1]), torch.ones(1, dtype=torch.float64))
+
+        expected = torch.tensor([math.log(2), -math.log(4), math.log(4)], dtype=torch.float64)
+        torch.testing.assert_close(risk, expected)
+
+    @pytest.mark.parametrize(("n", "k"), [(1, 2), (7, 3), (32, 10), (5, 10)])
+    def test_agrees_with_eq_e2_written_as_loops(self, n: int, k: int) -> None:
+        logits, labels, _ = random_case(n, k)
+        rows, given = logits.tolist(), labels.tolist()
+        expected = []
+        for k_ in range(k):
+            own, others = 0.0, 0.0
+            for j in range(k):
+                group = [row for row, label in zip(rows, given, strict=True) if label == j]
+                if not group:
+                    continue  # a class absent from the batch has proportion 0
+                pi = len(group) / n
+                mean = sum(loss_had_the_class_been_true(row, k_) for row in group) / len(group)
+                others += pi * mean
+                own += pi * mean if j == k_ else 0.0
+            expected.append(-(k - 1) * own + others)
+
+        risk = per_class_complementary_risk(logits, labels, torch.ones(n, dtype=torch.float64))
+
+        torch.testing.assert_close(risk, torch.tensor(expected, dtype=torch.float64))
+
+    def test_neither_order_nor_shift_nor_scale_of_weights_matters(self) -> None:
+        logits, labels, weights = random_case(20, 5)
+        order = torch.randperm(20, generator=generator(0, "order"))
+
+        risk = per_class_complementary_risk(logits, labels, weights)
+
+        torch.testing.assert_close(
+            per_class_complementary_risk(logits[order] + 7, labels[order], 3 * weights[order]), risk
+        )
+
+    def test_a_weight_of_two_is_the_row_twice(self) -> None:
+        logits, labels, _ = random_case(4, 3)
+        weights = torch.tensor([2.0, 1.0, 1.0, 1.0], dtype=torch.float64)
+        twice = torch.tensor([0, 0, 1, 2, 3])
+
+        risk = per_class_complementary_risk(logits, labels, weights)
+
+        torch.testing.assert_close(
+            risk, per_class_complementary_risk(logits[twice], labels[twice], torch.ones(5, dtype=torch.float64))
+        )
+
+
+class TestCorrection:
+    def test_non_negative_risks_are_summed(self) -> None:
+        assert float(corrected_objective(torch.tensor([0.5, 0.0, 1.0]))) == 1.5
+
+    def test_with_a_negative_risk_only_the_negative_ones_are_ascended(self) -> None:
+        risk = torch.tensor([0.5, -0.25, -1.0], requires_grad=True)
+
+        objective = corrected_objective(risk)
+        objective.backward()
+
+        assert float(objective) == 1.25
+        assert risk.grad is not None
+        assert risk.grad.tolist() == [0.0, -1.0, -1.0]
+
+    def test_a_step_along_it_raises_the_negative_risk(self) -> None:
+        logits = torch.tensor([[0.0, 4.0, 0.0]], dtype=torch.float64, requires_grad=True)
+        labels, weights = torch.tensor([0]), torch.ones(1, dtype=torch.float64)
+        before = per_class_complementary_risk(logits, labels, weights)
+        assert float(before[0]) < 0
+
+        corrected_objective(before).backward()
+        assert logits.grad is not None
+        after = per_class_complementary_risk(logits - 0.1 * logits.grad, labels, weights)
+
+        assert float(after[0]) > float(before[0])
+
+
+class TestBoundedLikelihood:
+    @pytest.mark.parametrize("noise", [0.0, 0.02, 0.3])
+    @pytest.mark.parametrize(("n", "k"), [(1, 2), (9, 4)])
+    def test_agrees_with_loops(self, n: int, k: int, noise: float) -> None:
+        logits, labels, weights = random_case(n, k)
+        total = 0.0
+        for row, label, weight in zip(logits.tolist(), labels.tolist(), weights.tolist(), strict=True):
+            p = math.exp(-loss_had_the_class_been_true(row, label))
+            # Times K - 1, the constant that the function takes out.
+            total -= weight * math.log((k - 1) * ((1 - noise) * (1 - p) / (k - 1) + noise * p))
+
+        loss = bounded_complementary_loss(logits, labels, weights, label_noise=noise)
+
+        assert float(loss) == pytest.approx(total / float(weights.sum()), rel=1e-10)
+
+    def test_noise_bounds_what_one_wrong_label_costs(self) -> None:
+        sure = torch.tensor([[80.0, 0.0, 0.0]])
+
+        loss = bounded_complementary_loss(sure, torch.tensor([0]), torch.ones(1), label_noise=0.1)
+
+        assert float(loss) == pytest.approx(-math.log(0.1 * 2), abs=1e-5)
+
+
+def test_true_label_loss_agrees_with_loops() -> None:
+    logits, labels, weights = random_case(9, 4)
+    losses = [
+        loss_had_the_class_been_true(row, label)
+        for row, label in zip(logits.tolist(), labels.tolist(), strict=True)
+    ]
+    expected = sum(w * loss for w, loss in zip(weights.tolist(), losses, strict=True)) / float(weights.sum())
+
+    assert float(true_label_loss(logits, labels, weights)) == pytest.approx(expected, rel=1e-10)
+
+
+def test_alpha_weighs_a_true_label_as_k_minus_one_complementary_ones() -> None:
+    assert true_label_share(100, 900, 10) == pytest.approx(0.5)
+    assert true_label_share(5, 0, 10) == 1.0
+
+
+def test_gradients_are_right() -> None:
+    logits, labels, weights = random_case(4, 3)
+    logits.requires_grad_()
+
+    assert torch.autograd.gradcheck(lambda z: per_class_complementary_risk(z, labels, weights), logits)
+    assert torch.autograd.gradcheck(lambda z: true_label_loss(z, labels, weights), logits)
+    for noise in (0.0, 0.1):
+        assert torch.autograd.gradcheck(
+            lambda z, rho=noise: bounded_complementary_loss(z, labels, weights, label_noise=rho), logits
+        )
+
+
+@pytest.mark.parametrize("size", [1e2, 1e4, 1e30])
+@pytest.mark.parametrize("label", [0, 1])
+def test_saturated_logits_give_finite_losses_and_gradients(size: float, label: int) -> None:
+    labels, weights = torch.tensor([label]), torch.ones(1)
+    for loss in (
+        lambda z: corrected_objective(per_class_complementary_risk(z, labels, weights)),
+        lambda z: bounded_complementary_loss(z, labels, weights, label_noise=0.0),
+        lambda z: bounded_complementary_loss(z, labels, weights, label_noise=0.02),
+    ):
+        logits = torch.tensor([[size, 0.0, -size]], requires_grad=True)
+
+        value = loss(logits)
+        value.backward()
+
+        assert logits.grad is not None
+        assert bool(torch.isfinite(value))
+        assert bool(torch.isfinite(logits.grad).all())
+
+
+def test_a_surely_wrong_row_still_has_a_gradient() -> None:
+    # sigmoid-then-log has none at 20: the row could never be learnt again.
+    logits = torch.tensor([[20.0, 0.0, 0.0]], requires_grad=True)
+
+    bounded_complementary_loss(logits, torch.tensor([0]), torch.ones(1), label_noise=0.0).backward()
+
+    assert logits.grad is not None
+    assert float(logits.grad[0, 0]) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_ruling_a_class_out_shares_its_probability_among_the_others() -> None:
+    logits = torch.tensor([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]]).log()
+
+    probabilities = without_class(logits, torch.tensor([0, -1]))
+
+    torch.testing.assert_close(probabilities, torch.tensor([[0.0, 0.5, 0.5], [0.5, 0.25, 0.25]]))

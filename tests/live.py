@@ -1,0 +1,138 @@
+"""A whole installation in real processes: web, workers and upkeep as `clarinet up` starts them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import numpy as np
+
+CLARINET = Path(sys.executable).parent / "clarinet"
+EMAIL, PASSWORD = "lead@example.org", "a long enough password"
+START_S = 60
+
+
+def free_port() -> int:
+    """A port that nobody listens on at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass
+class Live:
+    """A running installation and an admin's way in."""
+
+    url: str
+    environment: dict[str, str]
+    data_dir: Path
+    token: str = ""
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    def clarinet(self, *arguments: str, given: str = "") -> str:
+        """Run a `clarinet` command in this installation; gives what it printed."""
+        done = subprocess.run(
+            [CLARINET, *arguments],
+            input=given,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"clarinet {' '.join(arguments)}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def api(self, method: str, path: str, **details: Any) -> Any:
+        """Call the API as the admin; gives the JSON."""
+        response = httpx.request(
+            method,
+            f"{self.url}/api/v1{path}",
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=60,
+            **details,
+        )
+        assert response.is_success, f"{method} {path}: {response.status_code} {response.text}"
+        return response.json() if response.content else None
+
+    def wait(self, path: str, *, until: Any, timeout_s: float = 60) -> Any:
+        """Ask the API until `until(answer)` holds."""
+        deadline = time.monotonic() + timeout_s
+        while not until(answer := self.api("GET", path)):
+            assert time.monotonic() < deadline, f"{path} after {timeout_s} s: {json.dumps(answer)[:2000]}"
+            time.sleep(0.2)
+        return answer
+
+    def dataset(self, name: str, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+        """Import a dataset from arrays through the API and wait until it is ready."""
+        buffer = BytesIO()
+        np.savez(buffer, **arrays)  # type: ignore[arg-type]  # its stub takes no mapping
+        made = self.api(
+            "POST", "/datasets", data={"name": name}, files={"file": ("a.npz", buffer.getvalue())}
+        )
+        return self.wait(f"/datasets/{made['id']}", until=lambda row: row["state"] != "importing")
+
+    def open_campaign(self, name: str, dataset: Any, **details: Any) -> Any:
+        """A campaign over a dataset's own classes, open for answers."""
+        body = {
+            "name": name,
+            "dataset_id": dataset["id"],
+            "classes": [{"name": c} for c in dataset["class_names"]],
+        }
+        made = self.api("POST", "/campaigns", json=body | details)
+        self.api("POST", f"/campaigns/{made['id']}/open")
+        return self.wait(f"/campaigns/{made['id']}", until=lambda row: row["state"] == "open")
+
+
+@contextmanager
+def installation(data_dir: Path, log: Path, **environment: str) -> Iterator[Live]:
+    """Start `clarinet up` with an admin; everything it started is gone at the end."""
+    port = free_port()
+    live = Live(
+        url=f"http://127.0.0.1:{port}",
+        data_dir=data_dir,
+        environment=os.environ
+        | {"CLARINET_DATA_DIR": str(data_dir), "CLARINET_TRAINER_THREADS": "1", **environment},
+    )
+    live.clarinet("db", "upgrade")
+    live.clarinet("user", "add", EMAIL, "--name", "Ada Lead", "--admin", "--password-stdin", given=PASSWORD)
+    live.token = json.loads(live.clarinet("token", "add", EMAIL, "tests", "--json"))["token"]
+    with log.open("ab") as output:
+        command = [CLARINET, "up", "--port", str(port), "--data-dir", str(data_dir)]
+        live.process = subprocess.Popen(
+            command, env=live.environment, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        _wait_for(live, log)
+        yield live
+    finally:
+        live.process.send_signal(signal.SIGTERM)
+        try:
+            live.process.wait(40)
+        except subprocess.TimeoutExpired:
+            os.killpg(live.process.pid, signal.SIGKILL)
+            raise
+
+
+def _wait_for(live: Live, log: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while True:
+        try:
+            if httpx.get(f"{live.url}/readyz", timeout=2).is_success:
+                return
+        except httpx.HTTPError:
+            pass
+        assert live.process is not None
+        assert live.process.poll() is None, log.read_text(errors="replace")[-4000:]
+        assert time.monotonic() < deadline, log.read_text(errors="replace")[-4000:]
+        time.sleep(0.2)

@@ -1,0 +1,145 @@
+"""kill -9 of the web process while answers are sent: none lost, none doubled."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+
+from app.annotation.models import Answer, Lease, Question
+from app.db import connect
+from tests.live import CLARINET, PASSWORD, Live, free_port, installation
+
+pytestmark = pytest.mark.faults
+KILLS = 6
+CLIENTS = 4
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the installation under fire keeps its rows."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'data' / 'clarinet.db'}"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture
+def live(tmp_path: Path, database_url: str) -> Iterator[Live]:
+    """An installation whose campaign has 600 questions."""
+    environment = {"CLARINET_DATABASE_URL": database_url}
+    with installation(tmp_path / "data", tmp_path / "log", **environment) as live:
+        yield live
+
+
+class Web:
+    """A second web process over the same database, to be killed and started again."""
+
+    def __init__(self, live: Live, port: int) -> None:
+        self.command = [CLARINET, "serve", "--port", str(port), "--no-migrate"]
+        self.environment = live.environment
+        self.url = f"http://127.0.0.1:{port}"
+        self.process = self.start()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def kill(self) -> None:
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+Book = dict[str, tuple[int, str]]
+
+
+def answer_everything(url: str, token: str, campaign: str, sent: Book, stop: threading.Event) -> None:
+    """Lease and answer until nothing is left; what was acknowledged is written into `sent`."""
+    headers = {"Authorization": f"Bearer {token}"}
+    path = f"{url}/api/v1/campaigns/{campaign}"
+    pending: list[dict[str, Any]] = []
+    while not stop.is_set():
+        try:
+            with httpx.Client(headers=headers, timeout=10) as client:
+                if not pending:
+                    response = client.post(f"{path}/questions", json={"count": 5}).raise_for_status()
+                    leased = response.json()["questions"]
+                    if not leased:
+                        return
+                    pending = [
+                        {"question_id": q["id"], "value": "no", "response_ms": 5, "key": str(uuid.uuid4())}
+                        for q in leased
+                    ]
+                answers = client.post(f"{path}/answers", json={"answers": pending}).raise_for_status().json()
+                for answer, result in zip(pending, answers["results"], strict=True):
+                    assert result["key"] == answer["key"]
+                    if result["status"] in ("stored", "repeated"):
+                        sent[answer["key"]] = (answer["question_id"], answer["value"])
+                pending = []
+        except httpx.HTTPError:
+            time.sleep(0.1)  # the server was killed: the same answers go out again, under the same keys
+
+
+def test_answers_survive_kills_of_the_web_process(live: Live, database_url: str) -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (600, 8, 8), dtype=np.uint8)
+    source = live.dataset("Noise", {"x_train": pixels, "y_train": (np.arange(600) % 3).astype(np.uint8)})
+    campaign = live.open_campaign("Under fire", source)["id"]
+    tokens = []
+    for index in range(CLIENTS):
+        email = f"under-fire-{index}@example.org"
+        live.clarinet("user", "add", email, "--name", email, "--password-stdin", given=PASSWORD)
+        tokens.append(json.loads(live.clarinet("token", "add", email, "t", "--json"))["token"])
+    web = Web(live, free_port())
+    sent: list[Book] = [{} for _ in tokens]
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=answer_everything, args=(web.url, token, campaign, book, stop))
+        for token, book in zip(tokens, sent, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+
+    chance = random.Random(0)
+    try:
+        for _ in range(KILLS):
+            deadline = time.monotonic() + 30
+            before = sum(map(len, sent))
+            while sum(map(len, sent)) < before + 20 and any(t.is_alive() for t in threads):
+                assert time.monotonic() < deadline, "no answer went through between two kills"
+                time.sleep(chance.uniform(0.01, 0.05))
+            web.kill()
+            web.process = web.start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        stop.set()
+        web.kill()
+
+    acknowledged = {key: value for book in sent for key, value in book.items()}
+    database = connect(database_url)
+    with database.read.begin() as session:
+        rows = session.execute(select(Answer.key, Answer.question_id, Answer.value)).all()
+        stored = {str(key): (question, value.value) for key, question, value in rows}
+        doubled = session.execute(
+            select(Answer.question_id).group_by(Answer.question_id).having(func.count() > 1)
+        ).all()
+        waiting = session.scalar(select(func.count()).select_from(Question).where(Question.is_waiting))
+        held_for_good = select(func.count()).select_from(Lease).where(Lease.expires_at.is_(None))
+        answered_slots = session.scalar(held_for_good)
+    database.dispose()
+    assert {key: stored.get(key) for key in acknowledged} == acknowledged, "an acknowledged answer was lost"
+    assert doubled == []
+    assert len(stored) == answered_slots == 600
+    assert waiting == 0
