@@ -70,7 +70,7 @@ def test_conditioning_is_the_outer_product() -> None:
 
 def loops(discriminator: nn.Linear, part: DomainBatch, sharpening: float, *, source: bool) -> float:
     """One part's weighted mean, number by number."""
-    weight, bias = discriminator.weight[0].tolist(), float(discriminator.bias)
+    weight, bias = discriminator.weight[0].tolist(), discriminator.bias.item()
     total, mass = 0.0, 0.0
     rows = zip(part.features.tolist(), part.logits.tolist(), part.weights.tolist(), strict=True)
     for features, logits, trust in rows:
@@ -94,16 +94,14 @@ def test_agrees_with_loops_for_unequal_batches(sources: int) -> None:
     # The scores are taken to float32 on purpose, hence the tolerance.
     loss = scattered_adversarial_loss(discriminator, parts, target, sharpening=0.5, reversal=1.0)
 
-    assert float(loss) == pytest.approx(expected, rel=1e-6)
+    assert loss.item() == pytest.approx(expected, rel=1e-6)
 
 
 def gradients(reversal: float) -> tuple[Tensor, Tensor]:
     """Gradients of the loss for the source's features and the discriminator's weights."""
     source, target, discriminator = make_part(4, "source"), make_part(4, "target"), make_discriminator()
     source.features.requires_grad_()
-    scattered_adversarial_loss(
-        discriminator, [source], target, sharpening=0.5, reversal=reversal
-    ).backward()
+    scattered_adversarial_loss(discriminator, [source], target, sharpening=0.5, reversal=reversal).backward()
     assert source.features.grad is not None
     assert discriminator.weight.grad is not None
     return source.features.grad, discriminator.weight.grad

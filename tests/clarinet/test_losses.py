@@ -91,7 +91,8 @@ class TestComplementaryRisk:
         risk = per_class_complementary_risk(logits, labels, weights)
 
         torch.testing.assert_close(
-            risk, per_class_complementary_risk(logits[twice], labels[twice], torch.ones(5, dtype=torch.float64))
+            risk,
+            per_class_complementary_risk(logits[twice], labels[twice], torch.ones(5, dtype=torch.float64)),
         )
 
 
@@ -105,7 +106,7 @@ class TestCorrection:
         objective = corrected_objective(risk)
         objective.backward()
 
-        assert float(objective) == 1.25
+        assert objective.item() == 1.25
         assert risk.grad is not None
         assert risk.grad.tolist() == [0.0, -1.0, -1.0]
 
@@ -113,13 +114,13 @@ class TestCorrection:
         logits = torch.tensor([[0.0, 4.0, 0.0]], dtype=torch.float64, requires_grad=True)
         labels, weights = torch.tensor([0]), torch.ones(1, dtype=torch.float64)
         before = per_class_complementary_risk(logits, labels, weights)
-        assert float(before[0]) < 0
+        assert before[0].item() < 0
 
         corrected_objective(before).backward()
         assert logits.grad is not None
         after = per_class_complementary_risk(logits - 0.1 * logits.grad, labels, weights)
 
-        assert float(after[0]) > float(before[0])
+        assert after[0].item() > before[0].item()
 
 
 class TestBoundedLikelihood:

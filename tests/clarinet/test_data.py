@@ -1,0 +1,192 @@
+"""What enters the library, and how it is refused."""
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from clarinet.data import load_npz
+from clarinet.domains import fingerprint, prepare
+from clarinet.errors import DataError
+from tests.clarinet.factories import make_config, make_data, make_true
+
+CPU = torch.device("cpu")
+
+
+class TestTrainData:
+    @pytest.mark.parametrize(
+        ("changes", "match"),
+        [
+            ({"num_classes": 1}, "at least 2 classes"),
+            ({"source_images": torch.zeros(8, 28, 28)}, "uint8"),
+            ({"source_images": torch.zeros(0, 28, 28, dtype=torch.uint8)}, "empty"),
+            ({"target_images": torch.zeros(8, 28, 28, 4, dtype=torch.uint8)}, "shape"),
+            ({"target_images": torch.zeros(28, 28, dtype=torch.uint8)}, "shape"),
+            ({"complementary": torch.zeros(7, dtype=torch.int64)}, "7 entries for 8"),
+            ({"complementary": torch.full((8,), 3)}, "example 0 is 3"),
+            ({"complementary": torch.full((8,), -2)}, "example 0 is -2"),
+            ({"complementary": torch.zeros(8)}, "complementary has type"),
+            ({"true": torch.zeros(8, dtype=torch.int64)}, "both a true and a complementary"),
+            ({"weights": torch.full((8,), float("nan"))}, "finite"),
+            ({"weights": torch.full((8,), -1.0)}, "at least 0"),
+            ({"held_out": torch.zeros(8, dtype=torch.int64)}, "held_out has type"),
+            (
+                {"held_out": torch.ones(8, dtype=torch.bool), "complementary": torch.full((8,), -1)},
+                "held out but has no",
+            ),
+            ({"target_test_labels": None}, "together"),
+            ({"target_test_labels": torch.full((8,), -1)}, "target_test_labels"),
+            ({"target_test_images": torch.zeros(8, 9, 9, 3, dtype=torch.uint8)}, "both be grey or both"),
+        ],
+    )
+    def test_a_contradiction_is_a_sentence(self, changes: dict[str, Any], match: str) -> None:
+        with pytest.raises(DataError, match=match):
+            make_data(8, **changes)
+
+    def test_a_target_without_labels_is_fine(self) -> None:
+        assert make_data(8, target_test_images=None, target_test_labels=None).target_test_labels is None
+
+
+class TestPrepare:
+    def test_held_out_labels_never_train(self) -> None:
+        domains = prepare(make_data(100), make_config(held_out_share=0.1), CPU)
+
+        assert len(domains.held_out_rows) == 10
+        assert set(domains.held_out_rows.tolist()).isdisjoint(domains.complementary_rows.tolist())
+        assert len(domains.complementary_rows) == 90
+
+    def test_given_held_out_rows_are_taken(self) -> None:
+        held_out = torch.zeros(20, dtype=torch.bool)
+        held_out[[3, 5]] = True
+
+        domains = prepare(make_data(20, held_out=held_out), make_config(), CPU)
+
+        assert domains.held_out_rows.tolist() == [3, 5]
+
+    def test_cc_uses_no_true_label_and_pc_uses_them(self) -> None:
+        data = make_data(20, **make_true(make_data(20), rows=6))
+
+        assert prepare(data, make_config(), CPU).true_rows.tolist() == []
+        assert prepare(data, make_config(setting="pc"), CPU).true_rows.tolist() == list(range(6))
+
+    def test_weights_have_mean_one_over_the_rows_used_and_zero_drops_a_row(self) -> None:
+        weights = torch.tensor([0.0, 1.0, 3.0] + [2.0] * 17)
+
+        domains = prepare(make_data(20, weights=weights), make_config(held_out_share=0), CPU)
+
+        assert 0 not in domains.complementary_rows
+        assert float(domains.weights[domains.complementary_rows].mean()) == pytest.approx(1.0)
+
+    @pytest.mark.parametrize(
+        ("changes", "setting", "match"),
+        [
+            ({"complementary": torch.full((8,), -1)}, "cc", "no complementary label"),
+            ({}, "pc", "needs true labels"),
+            ({"complementary": torch.ones(8, dtype=torch.int64)}, "cc", "names class 1"),
+        ],
+    )
+    def test_labels_that_cannot_train_are_refused(
+        self, changes: dict[str, Any], setting: str, match: str
+    ) -> None:
+        with pytest.raises(DataError, match=match):
+            prepare(make_data(8, **changes), make_config(setting=setting), CPU)
+
+    def test_one_colour_domain_makes_a_colour_network(self) -> None:
+        grey, mixed = (
+            prepare(make_data(8, colour_target=colour), make_config(), CPU) for colour in (False, True)
+        )
+
+        assert (grey.spec.channels, grey.source.shape) == (1, (8, 1, 28, 28))
+        assert (mixed.spec.channels, mixed.source.shape) == (3, (8, 3, 28, 28))
+
+
+def test_fingerprint_depends_on_every_label_and_pixel() -> None:
+    data = make_data(8)
+    images = data.source_images.clone()
+    images[0, 0, 0] ^= 1
+
+    digests = {
+        fingerprint(data),
+        fingerprint(make_data(8, source_images=images)),
+        fingerprint(make_data(8, complementary=data.complementary.roll(1))),
+        fingerprint(make_data(8, weights=2 * data.weights)),
+    }
+
+    assert len(digests) == 4
+    assert fingerprint(make_data(8)) in digests
+
+
+def npy(array: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array)
+    return buffer.getvalue()
+
+
+def header(shape: str, descr: str = "'|u1'") -> bytes:
+    """An npy file that promises a shape and holds four bytes."""
+    text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
+    text += " " * (117 - len(text)) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + b"abcd"
+
+
+def write_zip(path: Path, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+class TestLoadNpz:
+    def test_reads_what_is_there(self, tmp_path: Path) -> None:
+        images = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+        np.savez(tmp_path / "a.npz", x_train=images, y_train=np.array([1, 0], dtype=np.uint8), idx=[1])
+
+        arrays = load_npz(tmp_path / "a.npz")
+
+        assert set(arrays) == {"x_train", "y_train"}
+        assert torch.equal(arrays["x_train"], torch.from_numpy(images))
+        assert arrays["y_train"].dtype == torch.int64
+
+    @pytest.mark.parametrize(
+        ("member", "match"),
+        [
+            (header("(99999999999, 28, 28)"), "promises"),
+            (header("(-1, 28, 28)"), "cannot be read"),
+            (header("(100000,)"), "promises"),
+            (header("(1,)", descr="'|O'"), "type object"),
+            (header("(1,)", descr="'<f8'"), "type float64"),
+            (header("(2,)", descr="'<u2'"), "must be uint8"),
+            (b"\x93NUMPY\x09\x00", "version"),
+            (b"not an array", "cannot be read"),
+            (npy(np.zeros((2, 2), dtype=np.uint8))[:-1], "promises|cut short"),
+        ],
+    )
+    def test_a_hostile_member_is_refused(self, tmp_path: Path, member: bytes, match: str) -> None:
+        path = write_zip(tmp_path / "bad.npz", x_train=member)
+
+        with pytest.raises(DataError, match=match) as caught:
+            load_npz(path)
+
+        assert str(path) in str(caught.value)
+
+    def test_other_files_are_refused(self, tmp_path: Path) -> None:
+        text = tmp_path / "text.npz"
+        text.write_text("hello")
+        cut = write_zip(tmp_path / "cut.npz", x_train=npy(np.zeros((50, 28, 28), dtype=np.uint8)))
+        cut.write_bytes(cut.read_bytes()[:-40])
+        other = write_zip(tmp_path / "other.npz", weights=npy(np.zeros(3)))
+
+        for path in (text, cut, other, tmp_path / "missing.npz", tmp_path):
+            with pytest.raises(DataError):
+                load_npz(path)
+
+    def test_nothing_is_unpickled(self, tmp_path: Path) -> None:
+        np.savez(tmp_path / "p.npz", x_train=np.array([{"a": 1}], dtype=object))
+
+        with pytest.raises(DataError, match="type object"):
+            load_npz(tmp_path / "p.npz")
