@@ -1,12 +1,19 @@
 """Rows for tests: plain functions with defaults for everything. They flush; tests commit."""
 
 import itertools
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import Role, User
+from app.datasets import service as datasets
+from app.datasets.intake.pictures import picture_of_pixels
+from app.datasets.intake.shards import Incoming, ShardWriter, index_key, read_records
+from app.datasets.models import Dataset, DatasetState
+from app.storage import Storage
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 PASSWORD = "correct horse battery"
@@ -36,3 +43,48 @@ def make_token(session: Session, user: User) -> str:
     _, secret = accounts.create_token(session, user, "test", now=NOW)
     session.commit()
     return secret
+
+
+def make_dataset(
+    session: Session,
+    storage: Storage,
+    *,
+    name: str | None = None,
+    class_names: Sequence[str] | None = ("cat", "dog"),
+    train: int = 6,
+    test: int = 2,
+    size: int = 8,
+    channels: int = 1,
+    by: User | None = None,
+) -> Dataset:
+    """A ready dataset of real tiny images; classes take turns, and a brighter image has a higher class.
+
+    Without `class_names` no true class is known.
+    """
+    n = number()
+    dataset = Dataset(
+        name=name or f"Dataset {n}",
+        state=DatasetState.READY,
+        class_names=None if class_names is None else list(class_names),
+        created_by_id=(by or make_user(session, role="admin")).id,
+        created_at=NOW,
+    )
+    session.add(dataset)
+    session.flush()
+    prefix = datasets.prefix_of(dataset)
+    noise = np.random.default_rng(n)
+    shape = (size, size) if channels == 1 else (size, size, channels)
+    with ShardWriter(storage, prefix) as shards:
+        for position in range(train + test):
+            true_class = None if class_names is None else position % len(class_names)
+            light = 0 if class_names is None else 200 * (position % len(class_names)) // len(class_names)
+            pixels = noise.integers(light, light + 50, shape, dtype=np.uint8)
+            split = "train" if position < train else "test"
+            shards.add(Incoming(split, true_class, picture_of_pixels(pixels)))
+    for records in read_records(storage, prefix, chunk=1000):
+        datasets.insert_examples(session, dataset.id, records, first_position=0)
+    storage.path(index_key(prefix)).unlink()
+    dataset.channels, dataset.digest, dataset.size_bytes = channels, shards.digest, shards.size_bytes
+    dataset.train_count, dataset.test_count = train, test
+    session.flush()
+    return dataset

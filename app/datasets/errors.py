@@ -1,0 +1,79 @@
+"""What can go wrong with datasets."""
+
+from app.errors import Conflict, NotFound, Unprocessable
+
+
+class DatasetNotFound(NotFound):
+    """No such dataset."""
+
+    title = "Dataset not found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no such dataset.")
+
+
+class ExampleNotFound(NotFound):
+    """No such example in this dataset."""
+
+    title = "Example not found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no such example in this dataset.")
+
+
+class DatasetNameTaken(Conflict):
+    """Another dataset is called that."""
+
+    title = "Dataset name in use"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'There is already a dataset called "{name}". Nothing was stored; choose another name.'
+        )
+
+
+class DatasetInUse(Conflict):
+    """A campaign or a run needs this dataset."""
+
+    title = "Dataset in use"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A campaign or a run uses this dataset, so it cannot be deleted. Nothing was changed."
+        )
+
+
+class DatasetNotReady(Conflict):
+    """The dataset is still being imported, or its import failed."""
+
+    title = "Dataset not ready"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'The dataset "{name}" has no images yet: its import has not ended well.')
+
+
+class BadUpload(Unprocessable):
+    """What was sent is no file that a dataset can be made of."""
+
+    title = "Not a dataset file"
+
+
+class PathNotAllowed(Unprocessable):
+    """The path is not a file below one of the folders that this server may import from."""
+
+    title = "Path not allowed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This is not a file in one of the folders that the server may import from "
+            "(CLARINET_DATASET_ROOTS)."
+        )
+
+
+class SizesDiffer(Unprocessable):
+    """Images of different sizes cannot be put into one array without choosing a size."""
+
+    title = "Image sizes differ"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'The images of "{name}" differ in size; choose one size for all.')

@@ -1,0 +1,334 @@
+"""Datasets: making, finding, deleting, and their examples."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, event, func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app import jobs
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.claims import MAX_ATTEMPTS, unclaimed
+from app.datasets import pixels
+from app.datasets.errors import (
+    DatasetInUse,
+    DatasetNameTaken,
+    DatasetNotFound,
+    DatasetNotReady,
+    ExampleNotFound,
+    SizesDiffer,
+)
+from app.datasets.intake.shards import Record, shard_key
+from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.datasets.pixels import Images
+from app.datasets.uploads import Upload, keep, upload_prefix
+from app.storage import Storage
+
+WAITING_AT_ONCE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    """The bytes of an example and what a browser needs to keep them."""
+
+    data: bytes
+    media_type: str
+    digest: str
+
+
+def create_dataset(
+    session: Session,
+    storage: Storage,
+    upload: Upload,
+    *,
+    name: str,
+    description: str = "",
+    by: User,
+    now: datetime,
+) -> Dataset:
+    """Keep the files and ask for their import.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        BadUpload: this is no zip or npz.
+        DatasetNameTaken: nothing was kept.
+    """
+    accounts.require_admin(by)
+    dataset = Dataset(id=uuid4(), name=name.strip(), description=description.strip(), created_by_id=by.id)
+    try:
+        # Before the first statement: on SQLite a transaction keeps every other writer waiting, and this may take seconds.
+        dataset.upload = keep(storage, dataset.id, upload)
+        dataset.created_at = now
+        with session.begin_nested():
+            session.add(dataset)
+    except IntegrityError as error:
+        storage.delete_tree(upload_prefix(dataset.id))
+        raise DatasetNameTaken(dataset.name) from error
+    except BaseException:
+        storage.delete_tree(upload_prefix(dataset.id))
+        raise
+    jobs.enqueue(session, jobs.IMPORT_DATASET, dataset.id)
+    return dataset
+
+
+def create_from_path(
+    session: Session, storage: Storage, path: Path, *, name: str, by: User, now: datetime
+) -> Dataset:
+    """The same from a file that the caller may read: for commands on the server, whose user could read it anyway.
+
+    Raises:
+        OSError: the file cannot be read.
+        NotAllowed, BadUpload, DatasetNameTaken: nothing was kept.
+    """
+    with path.open("rb") as file:
+        return create_dataset(session, storage, Upload(file, path.name), name=name, by=by, now=now)
+
+
+def get_dataset(session: Session, dataset_id: UUID, *, by: User) -> Dataset:
+    """One dataset.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        DatasetNotFound: there is none.
+    """
+    accounts.require_admin(by)
+    dataset = session.get(Dataset, dataset_id)
+    if dataset is None:
+        raise DatasetNotFound
+    return dataset
+
+
+def list_datasets(
+    session: Session, *, by: User, after: UUID | None = None, limit: int = 50
+) -> Sequence[Dataset]:
+    """Datasets, newest first, that follow the dataset `after`.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        DatasetNotFound: `after` is none.
+    """
+    query = select(Dataset).order_by(Dataset.created_at.desc(), Dataset.id.desc()).limit(limit)
+    accounts.require_admin(by)
+    if after is not None:
+        last = get_dataset(session, after, by=by)
+        same_time = and_(Dataset.created_at == last.created_at, Dataset.id < last.id)
+        query = query.where(or_(Dataset.created_at < last.created_at, same_time))
+    return session.scalars(query).all()
+
+
+def delete_dataset(session: Session, storage: Storage, dataset: Dataset, *, by: User) -> None:
+    """Delete a dataset with its examples; the files go once the transaction has committed.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        DatasetInUse: a campaign or a run needs it.
+    """
+    accounts.require_admin(by)
+    dataset_id = dataset.id
+    try:
+        with session.begin_nested():
+            session.execute(delete(Dataset).where(Dataset.id == dataset_id))
+    except IntegrityError as error:
+        raise DatasetInUse from error
+
+    @event.listens_for(session, "after_commit", once=True)
+    def delete_files(_session: Session) -> None:
+        delete_files_of(storage, dataset_id)
+
+
+def delete_files_of(storage: Storage, dataset_id: UUID) -> None:
+    """Delete what came and what was made of it."""
+    storage.delete_tree(upload_prefix(dataset_id))
+    storage.delete_tree(f"datasets/{dataset_id}")
+
+
+def prefix_of(dataset: Dataset) -> str:
+    """Storage prefix of a dataset's shards.
+
+    It holds the number of the claim that imported it, which never changes once the dataset is ready: so an import that was
+    believed dead cannot touch the shards of the one that took over.
+    """
+    return _prefix(dataset.id, dataset.claim_number)
+
+
+def _prefix(dataset_id: UUID, claim_number: int) -> str:
+    return f"datasets/{dataset_id}/{claim_number}"
+
+
+def insert_examples(
+    session: Session, dataset_id: UUID, records: Sequence[Record], *, first_position: int
+) -> None:
+    """Add a row for each packed picture; the first one gets `first_position`."""
+    session.execute(
+        insert(Example),
+        [
+            {"dataset_id": dataset_id, "position": position, **record._asdict(), "split": Split(record.split)}
+            for position, record in enumerate(records, first_position)
+        ],
+    )
+
+
+def delete_examples(session: Session, dataset_id: UUID) -> None:
+    """Delete the rows of an import that did not end well."""
+    session.execute(delete(Example).where(Example.dataset_id == dataset_id))
+
+
+def _about(dataset_id: UUID, split: Split | None, true_class: int | None) -> list[ColumnElement[bool]]:
+    conditions = [Example.dataset_id == dataset_id]
+    if split is not None:
+        conditions.append(Example.split == split)
+    if true_class is not None:
+        conditions.append(Example.true_class == true_class)
+    return conditions
+
+
+def examples_of(
+    dataset_id: UUID,
+    *,
+    after: int = -1,
+    limit: int = 100,
+    split: Split | None = None,
+    true_class: int | None = None,
+) -> Select[Example]:
+    """Examples in position order whose position is greater than `after`."""
+    return (
+        select(Example)
+        .where(*_about(dataset_id, split, true_class), Example.position > after)
+        .order_by(Example.position)
+        .limit(limit)
+    )
+
+
+def class_counts(session: Session, dataset_id: UUID, *, split: Split | None = None) -> dict[int | None, int]:
+    """How many examples have each true class; None counts those that came without."""
+    rows = session.execute(
+        select(Example.true_class, func.count())
+        .where(*_about(dataset_id, split, None))
+        .group_by(Example.true_class)
+    )
+    return {true_class: count for true_class, count in rows}
+
+
+def example_bytes(session: Session, storage: Storage, dataset_id: UUID, example_id: int) -> StoredImage:
+    """The encoded picture of an example; whoever is signed in may see it, for people answer questions about it.
+
+    Raises:
+        ExampleNotFound: no such example in this dataset, or the dataset is not ready.
+    """
+    example, claim_number = _ready_example(session, dataset_id, example_id)
+    key = shard_key(_prefix(dataset_id, claim_number), example.shard)
+    data = storage.read(key, offset=example.byte_offset, length=example.byte_length)
+    return StoredImage(data, example.media_type, example.digest)
+
+
+def example_digest(session: Session, dataset_id: UUID, example_id: int) -> str:
+    """The digest of an example's bytes, without reading them; raises ExampleNotFound like `example_bytes`."""
+    return _ready_example(session, dataset_id, example_id)[0].digest
+
+
+def _ready_example(session: Session, dataset_id: UUID, example_id: int) -> Row[tuple[Example, int]]:
+    found = session.execute(
+        select(Example, Dataset.claim_number)
+        .join(Dataset, Dataset.id == Example.dataset_id)
+        .where(Example.id == example_id, Dataset.id == dataset_id, Dataset.state == DatasetState.READY)
+    ).one_or_none()
+    if found is None:
+        raise ExampleNotFound
+    return found
+
+
+def load_arrays(
+    session: Session,
+    storage: Storage,
+    dataset_id: UUID,
+    split: Split | None = None,
+    *,
+    size: tuple[int, int] | None = None,
+) -> Images:
+    """All pixels of a dataset, or of one split, in position order.
+
+    Args:
+        size: (height, width) to which every image is scaled, without keeping its proportions (bilinear, averaging when it
+            shrinks); None takes the images' own size.
+
+    Raises:
+        DatasetNotFound, DatasetNotReady: nothing to read.
+        SizesDiffer: no `size` was given and the images have several.
+    """
+    dataset = session.get(Dataset, dataset_id)
+    if dataset is None:
+        raise DatasetNotFound
+    if dataset.state is not DatasetState.READY or dataset.channels is None:
+        raise DatasetNotReady(dataset.name)
+    rows = session.execute(
+        select(
+            Example.id,
+            Example.true_class,
+            Example.shard,
+            Example.byte_offset,
+            Example.byte_length,
+            Example.height,
+            Example.width,
+        )
+        .where(*_about(dataset_id, split, None))
+        .order_by(Example.position)
+    ).all()
+    sizes = {(row.height, row.width) for row in rows}
+    if size is None and len(sizes) > 1:
+        raise SizesDiffer(dataset.name)
+    return pixels.decode(
+        storage,
+        prefix_of(dataset),
+        [pixels.Place(*row[:5]) for row in rows],
+        size=size or next(iter(sizes), (1, 1)),
+        channels=dataset.channels,
+    )
+
+
+def waiting_imports(session: Session, now: datetime) -> list[UUID]:
+    """Datasets whose import nobody works on, oldest first."""
+    return list(
+        session.scalars(
+            select(Dataset.id)
+            .where(
+                Dataset.state == DatasetState.IMPORTING,
+                unclaimed(Dataset, now),
+                Dataset.attempts < MAX_ATTEMPTS,
+            )
+            .order_by(Dataset.created_at)
+            .limit(WAITING_AT_ONCE)
+        )
+    )
+
+
+def give_up_imports(session: Session, now: datetime) -> list[UUID]:
+    """Fail imports whose worker died MAX_ATTEMPTS times; a job deletes the files they left."""
+    given_up = list(
+        session.scalars(
+            update(Dataset)
+            .where(
+                Dataset.state == DatasetState.IMPORTING,
+                unclaimed(Dataset, now),
+                Dataset.attempts >= MAX_ATTEMPTS,
+            )
+            .values(
+                state=DatasetState.FAILED,
+                failure=f"The import was started {MAX_ATTEMPTS} times and its worker died each time; "
+                "nothing was kept. Look at the worker's log, then import the file again.",
+                upload=None,
+                claimed_until=None,
+                claimed_by=None,
+            )
+            .returning(Dataset.id),
+            execution_options={"synchronize_session": False},
+        )
+    )
+    for dataset_id in given_up:
+        delete_examples(session, dataset_id)
+        jobs.enqueue(session, jobs.IMPORT_DATASET, dataset_id)
+    return given_up

@@ -1,0 +1,94 @@
+"""Files on their way in: kept below uploads/<dataset id> until the intake has read them."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+from uuid import UUID
+
+from app.datasets.errors import BadUpload, PathNotAllowed
+from app.storage import Storage
+
+Kind = Literal["auto", "zip", "npz"]
+ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")  # npz files are zips, too
+COPY_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """What somebody wants imported: open files at their beginning, and what they were called."""
+
+    file: BinaryIO
+    filename: str
+    kind: Kind = "auto"
+    table: BinaryIO | None = None  # a CSV beside the zip
+    table_name: str = ""
+
+
+def upload_prefix(dataset_id: UUID) -> str:
+    """Storage prefix of the files as they came."""
+    return f"uploads/{dataset_id}"
+
+
+def keep(storage: Storage, dataset_id: UUID, upload: Upload) -> dict[str, Any]:
+    """Copy the files into storage; gives what the intake needs to know of them.
+
+    Raises:
+        BadUpload: the file is no zip or npz by its first bytes; nothing was kept.
+    """
+    head = upload.file.read(4)
+    upload.file.seek(0)
+    name = Path(upload.filename.replace("\\", "/")).name or "upload"
+    if not head.startswith(ZIP_MAGIC):
+        raise BadUpload(
+            "The file is empty; nothing was stored."
+            if not head
+            else "The file is neither a zip nor an npz (a zip of arrays); nothing was stored."
+        )
+    prefix = upload_prefix(dataset_id)
+    _copy(storage, f"{prefix}/data", upload.file)
+    kept: dict[str, Any] = {"kind": upload.kind, "name": name, "data": f"{prefix}/data"}
+    if upload.table is not None:
+        _copy(storage, f"{prefix}/table", upload.table)
+        kept |= {"table": f"{prefix}/table", "table_name": Path(upload.table_name).name or "table.csv"}
+    return kept
+
+
+@contextmanager
+def open_server_file(path: str, roots: Sequence[Path]) -> Iterator[BinaryIO]:
+    """Open a file below one of `roots`, whatever links lead there.
+
+    What was checked is the open file itself, not a path that could lead elsewhere a moment later.
+
+    Raises:
+        PathNotAllowed: missing, no plain file, or outside the roots; says the same in all cases, so that nobody can
+            learn which files the server has.
+    """
+    descriptor = -1
+    try:
+        real = Path(path).resolve(strict=True)
+        if not any(real.is_relative_to(root.resolve()) for root in roots):
+            raise PathNotAllowed
+        # NONBLOCK: opening a pipe would wait for its writer.
+        descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        opened = os.fstat(descriptor)
+        if not stat.S_ISREG(opened.st_mode):
+            raise PathNotAllowed
+        # A folder on the way may have been swapped between the two lines above.
+        if real.resolve(strict=True) != real or not os.path.samestat(real.stat(), opened):
+            raise PathNotAllowed
+    except (OSError, ValueError, RuntimeError, PathNotAllowed) as error:
+        if descriptor >= 0:
+            os.close(descriptor)
+        raise PathNotAllowed from error
+    with os.fdopen(descriptor, "rb") as file:
+        yield file
+
+
+def _copy(storage: Storage, key: str, source: BinaryIO) -> None:
+    with storage.create(key) as file:
+        shutil.copyfileobj(source, file, COPY_BYTES)
