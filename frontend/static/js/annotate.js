@@ -17,6 +17,7 @@ const BACKOFF_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 const SLOW_MS = 300; // before this, waiting shows nothing
 const SWIPE_PX = 72;
 const PACE_OVER = 20; // answers the pace is taken from
+const LONG_NAME = 36; // characters that fit one line of a phone
 const UNLIKELY_MS = 120_000; // longer than this, somebody was away: no response time is reported
 
 const KEYS = { y: "yes", arrowright: "yes", n: "no", arrowleft: "no", u: "unsure", arrowdown: "unsure", z: "undo", backspace: "undo" };
@@ -124,6 +125,7 @@ let answered = 0; // by me, as the server last said, plus what is kept
 let waiting = null; // questions still to be asked in the campaign
 let leasedUntil = 0; // local clock
 let leaseMs = 0;
+let scarce = false; // the server had fewer than we asked for: ask again only when none is left
 let undoable = 0;
 let undoing = false;
 let failures = 0;
@@ -149,12 +151,8 @@ function remark(words) {
 function pause(name) {
   stopped = name;
   for (const panel of main.querySelectorAll("[data-pause]")) panel.hidden = panel.dataset.pause !== name;
-  if (name) {
-    question.style.visibility = "hidden";
-    picture.hidden = true;
-  } else {
-    question.style.visibility = "";
-  }
+  picture.hidden = name !== null;
+  question.toggleAttribute("data-blank", name !== null);
   enable();
 }
 
@@ -196,10 +194,12 @@ function show() {
   next.image.alt = picture.alt;
   picture.replaceWith(next.image);
   picture = next.image;
+  question.removeAttribute("data-blank");
   question.toggleAttribute("data-new", shownClass !== null && shownClass !== next.candidate_class);
   shownClass = next.candidate_class;
   find("article").textContent = `Is this ${article(next.class_name)}`;
   find("class-name").textContent = next.class_name;
+  question.toggleAttribute("data-long", next.class_name.length > LONG_NAME);
   for (const guide of main.querySelectorAll("[data-guide]")) guide.hidden = Number(guide.dataset.guide) !== next.candidate_class;
   enable();
   // Two frames: the first is about to paint the picture, the second says that it has.
@@ -248,12 +248,13 @@ async function lease() {
   leaseMs = 1000 * answer.lease_s;
   leasedUntil = Date.now() + leaseMs;
   answered = answer.answered_by_me + kept.size;
-  waiting = answer.waiting;
+  waiting = Math.max(0, answer.waiting - kept.size);
   undoable = Math.max(undoable, Math.min(10, answered));
+  scarce = answer.questions.length < LEASE;
   take(answer.questions);
   find("mine").textContent = plural(answered, "question");
   if (!current && ahead.length === 0) {
-    pause(waiting > 0 ? "held" : "done");
+    pause(answer.waiting > 0 ? "held" : "done");
     clearTimeout(lookTimer);
     lookTimer = setTimeout(refill, LOOK_AGAIN_MS);
   }
@@ -264,7 +265,7 @@ async function lease() {
 
 let refilling = false;
 function refill() {
-  if (refilling || ahead.length >= REFILL_BELOW) return;
+  if (refilling || ahead.length >= (scarce ? 1 : REFILL_BELOW)) return;
   refilling = true;
   inTurn(async () => {
     try {
@@ -338,7 +339,7 @@ function give(value) {
   press(value);
   clearTimeout(sendTimer);
   sendTimer = setTimeout(sendSoon, SEND_AFTER_MS);
-  if (ahead.length < REFILL_BELOW) refill();
+  refill();
 }
 
 function sendSoon() {
@@ -466,13 +467,14 @@ function renew() {
     .catch((error) => { if (error instanceof Refusal) failed(error); });
 }
 
-/** Leaving for good gives the questions back; a reload must find them again, and unsent answers need their leases. */
-let reloading = false;
+/** Following a link gives the questions back. A reload must find them again, and looks the same as a closed tab: there the
+ *  leases run out by themselves. Unsent answers need their leases, so they go first and alone. */
+let following = false;
 function leave() {
   if (kept.size) {
     const answers = [...kept.values()].slice(0, BATCH);
     post(main.dataset.answersUrl, { answers }, true).catch(() => {}); // kept until acknowledged, so sent again next time
-  } else if ("navigation" in window && !reloading) {
+  } else if (following) {
     post(main.dataset.releaseUrl, {}, true).catch(() => {});
   }
 }
@@ -481,7 +483,7 @@ function leave() {
 
 function onKey(event) {
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !find("keys").checked) return;
-  if (event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
+  if (event.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
   const action = KEYS[event.key.toLowerCase()];
   if (!action) return;
   event.preventDefault();
@@ -525,7 +527,7 @@ function begin() {
   addEventListener("pointerup", onUp);
   addEventListener("pointercancel", onUp);
   addEventListener("online", retry);
-  window.navigation?.addEventListener("navigate", (event) => { reloading = event.navigationType === "reload"; });
+  document.addEventListener("click", (event) => { following = Boolean(event.target.closest("a[href]")); });
   addEventListener("pagehide", leave);
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   document.addEventListener("visibilitychange", () => {
