@@ -132,7 +132,7 @@ def _train_step(config: TrainConfig, state: RunState, objective: Objective, step
         group["lr"] = rate * share
     loss, reported = objective.losses(state.step)
     state.optimizer.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
+    torch.autograd.backward(loss)
     state.optimizer.step()
     if config.averaging > 0:
         _average(state.networks, min(config.averaging, (1 + state.step) / (10 + state.step)))

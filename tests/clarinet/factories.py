@@ -21,17 +21,20 @@ def make_images(labels: Tensor, *, seed: int = 0, brightness: int = 200, colour:
     return images[..., None].expand(-1, -1, -1, 3).contiguous() if colour else images
 
 
-def make_data(count: int = 96, *, seed: int = 0, colour_target: bool = False, **changes: Any) -> TrainData:
-    """A source with one complementary label each and a slightly darker target, both of bars."""
+def make_data(
+    count: int = 96, *, seed: int = 0, colour_target: bool = False, true_rows: int = 0, **changes: Any
+) -> TrainData:
+    """A source with one label each, the first `true_rows` of them true, and a darker target, both of bars."""
     draws = generator(seed, "classes")
     source_labels = torch.randint(NUM_CLASSES, (count,), generator=draws)
     target_labels = torch.randint(NUM_CLASSES, (count,), generator=draws)
     target = make_images(target_labels, seed=seed + 1, brightness=150, colour=colour_target)
-    complementary = (source_labels + torch.randint(1, NUM_CLASSES, (count,), generator=draws)) % NUM_CLASSES
+    wrong = (source_labels + torch.randint(1, NUM_CLASSES, (count,), generator=draws)) % NUM_CLASSES
+    known = torch.arange(count) < true_rows
     values: dict[str, Any] = {
         "source_images": make_images(source_labels, seed=seed),
-        "complementary": complementary,
-        "true": torch.full((count,), -1),
+        "complementary": wrong.masked_fill(known, -1),
+        "true": source_labels.masked_fill(~known, -1),
         "weights": torch.ones(count),
         "target_images": target,
         "target_test_images": target,
@@ -39,14 +42,6 @@ def make_data(count: int = 96, *, seed: int = 0, colour_target: bool = False, **
         "num_classes": NUM_CLASSES,
     }
     return TrainData(**values | changes)
-
-
-def make_true(data: TrainData, rows: int) -> dict[str, Tensor]:
-    """Changes for `make_data` that turn the first rows' complementary labels into (arbitrary) true ones."""
-    complementary, true = data.complementary.clone(), data.true.clone()
-    true[:rows] = (complementary[:rows] + 1) % NUM_CLASSES
-    complementary[:rows] = -1
-    return {"complementary": complementary, "true": true}
 
 
 def make_config(method: str = "clarinet-plus", **changes: Any) -> TrainConfig:

@@ -39,7 +39,7 @@ def test_reversal_is_the_identity_forwards_and_negates_backwards() -> None:
     x = torch.tensor([1.0, -2.0], requires_grad=True)
 
     y = reversed_gradient(x, 0.5)
-    y.sum().backward()
+    torch.autograd.backward(y.sum())
 
     assert torch.equal(y, x)
     assert x.grad is not None
@@ -101,7 +101,9 @@ def gradients(reversal: float) -> tuple[Tensor, Tensor]:
     """Gradients of the loss for the source's features and the discriminator's weights."""
     source, target, discriminator = make_part(4, "source"), make_part(4, "target"), make_discriminator()
     source.features.requires_grad_()
-    scattered_adversarial_loss(discriminator, [source], target, sharpening=0.5, reversal=reversal).backward()
+    torch.autograd.backward(
+        scattered_adversarial_loss(discriminator, [source], target, sharpening=0.5, reversal=reversal)
+    )
     assert source.features.grad is not None
     assert discriminator.weight.grad is not None
     return source.features.grad, discriminator.weight.grad
@@ -123,7 +125,7 @@ def test_a_surely_wrong_discriminator_still_learns() -> None:
         scores.bias.fill_(20.0)  # the sigmoid is 1 in float32: log of 1 minus it would have no gradient
     part = DomainBatch(torch.ones(2, 3), torch.zeros(2, 2), torch.ones(2))
 
-    scattered_adversarial_loss(scores, [part], part, sharpening=0.5, reversal=1.0).backward()
+    torch.autograd.backward(scattered_adversarial_loss(scores, [part], part, sharpening=0.5, reversal=1.0))
 
     assert scores.bias.grad is not None
     assert float(scores.bias.grad) == pytest.approx(1.0, abs=1e-3)
@@ -135,7 +137,7 @@ def test_saturated_logits_give_no_nan() -> None:
     )
 
     loss = scattered_adversarial_loss(nn.Linear(6, 1), [part], part, sharpening=0.5, reversal=1.0)
-    loss.backward()
+    torch.autograd.backward(loss)
 
     assert bool(torch.isfinite(loss))
     assert part.features.grad is not None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from clarinet.data import load_npz
 from clarinet.domains import fingerprint, prepare
 from clarinet.errors import DataError
-from tests.clarinet.factories import make_config, make_data, make_true
+from tests.clarinet.factories import make_config, make_data
 
 CPU = torch.device("cpu")
 
@@ -69,7 +69,7 @@ class TestPrepare:
         assert domains.held_out_rows.tolist() == [3, 5]
 
     def test_cc_uses_no_true_label_and_pc_uses_them(self) -> None:
-        data = make_data(20, **make_true(make_data(20), rows=6))
+        data = make_data(20, true_rows=6)
 
         assert prepare(data, make_config(), CPU).true_rows.tolist() == []
         assert prepare(data, make_config(setting="pc"), CPU).true_rows.tolist() == list(range(6))

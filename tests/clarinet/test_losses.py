@@ -1,6 +1,7 @@
 """The losses on labels, by identities, one case by hand, and slow loops in double precision."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -104,7 +105,7 @@ class TestCorrection:
         risk = torch.tensor([0.5, -0.25, -1.0], requires_grad=True)
 
         objective = corrected_objective(risk)
-        objective.backward()
+        torch.autograd.backward(objective)
 
         assert objective.item() == 1.25
         assert risk.grad is not None
@@ -116,7 +117,7 @@ class TestCorrection:
         before = per_class_complementary_risk(logits, labels, weights)
         assert before[0].item() < 0
 
-        corrected_objective(before).backward()
+        torch.autograd.backward(corrected_objective(before))
         assert logits.grad is not None
         after = per_class_complementary_risk(logits - 0.1 * logits.grad, labels, weights)
 
@@ -178,15 +179,16 @@ def test_gradients_are_right() -> None:
 @pytest.mark.parametrize("label", [0, 1])
 def test_saturated_logits_give_finite_losses_and_gradients(size: float, label: int) -> None:
     labels, weights = torch.tensor([label]), torch.ones(1)
-    for loss in (
+    losses: tuple[Callable[[Tensor], Tensor], ...] = (
         lambda z: corrected_objective(per_class_complementary_risk(z, labels, weights)),
         lambda z: bounded_complementary_loss(z, labels, weights, label_noise=0.0),
         lambda z: bounded_complementary_loss(z, labels, weights, label_noise=0.02),
-    ):
+    )
+    for loss in losses:
         logits = torch.tensor([[size, 0.0, -size]], requires_grad=True)
 
         value = loss(logits)
-        value.backward()
+        torch.autograd.backward(value)
 
         assert logits.grad is not None
         assert bool(torch.isfinite(value))
@@ -197,7 +199,9 @@ def test_a_surely_wrong_row_still_has_a_gradient() -> None:
     # sigmoid-then-log has none at 20: the row could never be learnt again.
     logits = torch.tensor([[20.0, 0.0, 0.0]], requires_grad=True)
 
-    bounded_complementary_loss(logits, torch.tensor([0]), torch.ones(1), label_noise=0.0).backward()
+    torch.autograd.backward(
+        bounded_complementary_loss(logits, torch.tensor([0]), torch.ones(1), label_noise=0.0)
+    )
 
     assert logits.grad is not None
     assert float(logits.grad[0, 0]) == pytest.approx(1.0, abs=1e-3)

@@ -1,0 +1,119 @@
+"""`python -m clarinet train`, as a person and as a program use it."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clarinet.cli import main
+from tests.clarinet.factories import make_data
+
+SHARED_DATA = Path(os.environ.get("CLARINET_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Arguments for a source and a target file of bars."""
+    data = make_data(64, true_rows=64)
+    assert data.target_test_labels is not None
+    np.savez(tmp_path / "a.npz", x_train=data.source_images.numpy(), y_train=data.true.numpy())
+    np.savez(
+        tmp_path / "b.npz",
+        x_train=data.target_images.numpy(),
+        x_test=data.target_images.numpy(),
+        y_test=data.target_test_labels.numpy(),
+    )
+    return [
+        "train",
+        "--source",
+        str(tmp_path / "a.npz"),
+        "--target",
+        str(tmp_path / "b.npz"),
+        "--device",
+        "cpu",
+    ]
+
+
+SHORT = ["--epochs", "2", "--set", "steps_per_epoch=2", "--set", "batch_size=16"]
+
+
+def test_json_ends_with_one_object_of_all_trials(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main([*files, *SHORT, "--seeds", "0", "1", "--json"])
+
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    accuracies = [trial["target_accuracy"] for trial in summary["trials"]]
+    assert status == 0
+    assert [trial["seed"] for trial in summary["trials"]] == [0, 1]
+    assert all(
+        (trial["epochs"], trial["steps"]) == (2, 4) and trial["seconds"] > 0 for trial in summary["trials"]
+    )
+    assert summary["mean_accuracy"] == pytest.approx(np.mean(accuracies))
+    assert summary["std_accuracy"] == pytest.approx(np.std(accuracies, ddof=1))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--setting", "pc", "--true-labels", "9", "--label-noise", "0.02"],
+        ["--setting", "pc", "--questions"],
+        ["--method", "clarinet", "--set", "adversarial_start_epoch=1"],
+        ["--preset", "quick", "--set", "precision=float32"],
+    ],
+)
+def test_people_get_a_line_per_epoch_and_a_summary(
+    more: list[str], files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main([*files, *SHORT, *more])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert status == 0
+    assert [line.split()[1] for line in lines[:2]] == ["1/2", "2/2"]
+    assert "+-" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--set", "learning_rte=1"], "learning_rte"),
+        (["--set", "epochs"], "NAME=VALUE"),
+        (["--set", "learning_rate=fast"], "'fast'"),
+        (["--preset", "paper"], "no preset 'paper'"),
+        (["--setting", "pc", "--true-labels", "64"], "true_count is 64"),
+        (["--source", "nowhere.npz"], "nowhere.npz"),
+    ],
+)
+def test_a_mistake_is_a_sentence_and_a_failure(
+    more: list[str], words: str, files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main([*files, *SHORT, *more])
+
+    captured = capsys.readouterr()
+    assert status == 1
+    assert words in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_a_source_without_labels_is_named(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    files[2], files[4] = files[4], files[2]
+
+    assert main([*files, *SHORT]) == 1
+    assert "b.npz lacks y_train" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("source", "target"), [("usps_28x28", "mnist"), ("mnist", "usps_28x28")])
+def test_plus_reaches_95_percent_on_real_digits(
+    source: str, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [SHARED_DATA / f"{name}.npz" for name in (source, target)]
+    if not all(path.exists() for path in paths):
+        pytest.skip(f"no {source}.npz and {target}.npz in CLARINET_DATA ({SHARED_DATA})")
+
+    main(["train", "--source", str(paths[0]), "--target", str(paths[1]), "--device", "cpu", "--json"])
+
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert summary["mean_accuracy"] >= 0.95

@@ -1,0 +1,80 @@
+"""Prediction and scores."""
+
+import math
+
+import pytest
+import torch
+
+from clarinet.evaluation import accuracy_from_complementary, predict, score
+from clarinet.labels import simulate_labels
+from clarinet.networks import Classifier, ModelSpec
+from clarinet.seeding import generator
+
+
+def make_model() -> Classifier:
+    spec = ModelSpec(channels=1, image_size=28, input_normalisation="range", batch_norm=False, num_classes=4)
+    return Classifier(spec)
+
+
+class TestPredict:
+    def test_twice_is_equal_even_when_the_model_was_left_in_training_mode(self) -> None:
+        model = make_model().train()
+        images = torch.randint(256, (9, 28, 28), generator=generator(0, "images"), dtype=torch.uint8)
+
+        first, second = predict(model, images), predict(model, images)
+
+        assert torch.equal(first, second)
+        assert model.training
+
+    def test_rows_are_probabilities_for_any_size_and_number(self) -> None:
+        model = make_model()
+
+        assert predict(model, torch.zeros(0, 28, 28, dtype=torch.uint8)).shape == (0, 4)
+        probabilities = predict(model, torch.zeros(3, 16, 12, 3, dtype=torch.uint8))
+
+        torch.testing.assert_close(probabilities.sum(1), torch.ones(3))
+
+    def test_a_rows_prediction_does_not_depend_on_its_neighbours(self) -> None:
+        model = make_model()
+        images = torch.randint(256, (520, 28, 28), generator=generator(0, "images"), dtype=torch.uint8)
+
+        together = predict(model, images)
+
+        torch.testing.assert_close(predict(model, images[517:518]), together[517:518])
+
+
+def test_scores_count_rows_as_truth_and_columns_as_prediction() -> None:
+    scores = score(torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 0]), 3)
+
+    assert scores.accuracy == 0.75
+    assert scores.confusion == [[2, 1, 0], [0, 1, 0], [0, 0, 0]]
+    assert scores.per_class == [pytest.approx(2 / 3), 1.0, None]
+
+
+class TestAccuracyFromComplementaryLabels:
+    @pytest.mark.parametrize("accuracy", [0.0, 0.6, 1.0])
+    def test_it_finds_the_accuracy_within_its_error(self, accuracy: float) -> None:
+        count, num_classes = 20_000, 10
+        true = torch.arange(count) % num_classes
+        right = torch.arange(count) < accuracy * count
+        wrong = (true + 1 + torch.randint(9, (count,), generator=generator(0, "wrong"))) % num_classes
+        labels = simulate_labels(true, num_classes, seed=0, setting="cc")
+
+        found = accuracy_from_complementary(
+            torch.where(right, true, wrong), labels.complementary, num_classes
+        )
+
+        assert found is not None
+        estimate, error = found
+        assert abs(estimate - accuracy) <= 4 * error
+        assert error < 0.03
+
+    def test_no_hit_is_not_certainty(self) -> None:
+        found = accuracy_from_complementary(torch.zeros(8), torch.ones(8), 10)
+
+        assert found is not None
+        assert found[0] == 1.0
+        assert found[1] == pytest.approx(9 * math.sqrt(0.1 * 0.9 / 8))
+
+    def test_without_labels_there_is_no_estimate(self) -> None:
+        assert accuracy_from_complementary(torch.zeros(0), torch.zeros(0), 10) is None

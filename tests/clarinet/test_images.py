@@ -1,0 +1,170 @@
+"""Preparation and distortion of images."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from clarinet.augmentation import Distortion, background, blended, ink_spread, moment_match
+from clarinet.config import InputNormalisation
+from clarinet.images import normalised, resized
+from clarinet.networks import SOURCE, TARGET, Classifier, ModelSpec
+from clarinet.seeding import generator
+
+
+def make_spec(channels: int, size: int = 28, how: InputNormalisation = "instance") -> ModelSpec:
+    return ModelSpec(
+        channels=channels, image_size=size, input_normalisation=how, batch_norm=channels == 3, num_classes=4
+    )
+
+
+def noise(*shape: int) -> Tensor:
+    return torch.randint(256, shape, generator=generator(0, "noise"), dtype=torch.uint8)
+
+
+def disc(radius_y: float, radius_x: float, *, ground: int = 0, ink: int = 255) -> Tensor:
+    """One uint8 image (1, 1, 28, 28) of a filled ellipse."""
+    y, x = torch.meshgrid(torch.arange(28) - 13.5, torch.arange(28) - 13.5, indexing="ij")
+    inside = (y / radius_y) ** 2 + (x / radius_x) ** 2 <= 1
+    return torch.where(inside, ink, ground).to(torch.uint8)[None, None]
+
+
+class TestResized:
+    def test_the_networks_own_size_passes_unchanged(self) -> None:
+        images = noise(3, 28, 28)
+
+        assert torch.equal(resized(images, make_spec(1)), images[:, None])
+
+    def test_grey_is_replicated_for_a_colour_network(self) -> None:
+        images = noise(3, 28, 28)
+
+        assert torch.equal(resized(images, make_spec(3)), images[:, None].expand(-1, 3, -1, -1))
+
+    @pytest.mark.parametrize("shape", [(2, 8, 8), (2, 16, 20), (2, 64, 32, 3), (2, 1, 1)])
+    def test_any_size_becomes_the_networks(self, shape: tuple[int, ...]) -> None:
+        assert resized(noise(*shape), make_spec(3, 32)).shape == (2, 3, 32, 32)
+        assert resized(noise(*shape), make_spec(1)).shape == (2, 1, 28, 28)
+
+    def test_white_stays_white_as_luminance(self) -> None:
+        white = torch.full((1, 40, 40, 3), 255, dtype=torch.uint8)
+
+        assert int(resized(white, make_spec(1)).min()) == 255
+
+
+class TestNormalised:
+    def test_instance_gives_mean_zero_and_a_spread_near_one(self) -> None:
+        pixels = noise(4, 3, 28, 28).float() / 255
+
+        out = normalised(pixels, "instance")
+
+        torch.testing.assert_close(out.mean((2, 3)), torch.zeros(4, 3), atol=1e-5, rtol=0)
+        spread = pixels.std((2, 3), correction=0)
+        torch.testing.assert_close(out.std((2, 3), correction=0), spread / (spread + 0.1))
+
+    def test_a_flat_image_gives_zeros_not_nan(self) -> None:
+        assert bool((normalised(torch.full((1, 1, 28, 28), 0.5), "instance") == 0).all())
+
+    def test_range_maps_to_minus_one_and_one(self) -> None:
+        assert normalised(torch.tensor([0.0, 0.5, 1.0]).reshape(1, 1, 1, 3), "range").flatten().tolist() == [
+            -1,
+            0,
+            1,
+        ]
+
+
+class TestDistortion:
+    def test_only_chosen_rows_change(self) -> None:
+        pixels = noise(6, 1, 28, 28).float() / 255
+        chosen = torch.tensor([True, False, True, False, False, True])
+
+        out = Distortion(10, 0.15, 2, 0.5)(pixels, chosen, generator(0, "draws"))
+
+        assert torch.equal(out[~chosen], pixels[~chosen])
+        assert bool((out[chosen] != pixels[chosen]).flatten(1).any(1).all())
+
+    def test_no_row_chosen_is_the_identity(self) -> None:
+        pixels = noise(2, 1, 28, 28).float() / 255
+
+        out = Distortion(10, 0.15, 2, 0.5)(pixels, torch.zeros(2, dtype=torch.bool), generator(0, "draws"))
+
+        assert torch.equal(out, pixels)
+
+    def test_zero_ranges_are_the_identity(self) -> None:
+        pixels = noise(4, 3, 28, 28).float() / 255
+
+        out = Distortion(0, 0, 0, 0)(pixels, torch.ones(4, dtype=torch.bool), generator(0, "draws"))
+
+        torch.testing.assert_close(out, pixels, atol=1e-4, rtol=0)
+
+    @pytest.mark.parametrize(("ground", "ink"), [(0, 255), (230, 20)])
+    def test_the_centre_scales_the_ink_by_as_much_and_the_ground_stays(self, ground: int, ink: int) -> None:
+        image = disc(10, 6, ground=ground, ink=ink)
+
+        out = Distortion(0, 0, 0, 0, centre=(0.5, 1.5))(
+            image.float() / 255, torch.ones(1, dtype=torch.bool), generator(0, "draws")
+        )
+
+        (y, x), (new_y, new_x) = ink_spread(image), ink_spread((out * 255).round().to(torch.uint8))
+        assert new_y / y == pytest.approx(0.5, abs=0.06)
+        assert new_x / x == pytest.approx(1.5, abs=0.06)
+        assert float(out[0, 0, 0, 0]) == pytest.approx(ground / 255, abs=1e-5)
+
+    def test_strokes_become_at_most_as_thick_as_their_dilation(self) -> None:
+        pixels = disc(8, 4).float().repeat(32, 1, 1, 1) / 255
+
+        out = Distortion(0, 0, 0, 1)(pixels, torch.ones(32, dtype=torch.bool), generator(0, "draws"))
+
+        grown, shrunk = F.max_pool2d(pixels, 3, 1, 1), -F.max_pool2d(-pixels, 3, 1, 1)
+        assert bool((out <= grown + 1e-4).all())
+        assert bool((out >= shrunk - 1e-4).all())
+        ink = out.sum((1, 2, 3))
+        assert float(ink.min()) < float(pixels[0].sum()) < float(ink.max())
+
+
+def test_moment_match_is_the_ratio_of_the_inks_extents() -> None:
+    y, x = moment_match(disc(8, 8), disc(6, 10, ground=255, ink=0))
+
+    assert y == pytest.approx(6 / 8, abs=0.05)
+    assert x == pytest.approx(10 / 8, abs=0.05)
+
+
+def test_background_ignores_a_few_border_pixels_of_ink() -> None:
+    image = disc(16, 3)  # touches the border
+
+    assert background(image.float()).item() == 0
+
+
+def test_blending_is_the_distance_from_a_ground_of_the_target() -> None:
+    pixels = disc(8, 8).float().expand(4, 3, 28, 28) / 255
+    target = torch.full((5, 3, 28, 28), 51, dtype=torch.uint8)
+
+    out = blended(pixels, torch.tensor([True, True, True, False]), target, generator(0, "draws"))
+
+    torch.testing.assert_close(out[:3], (0.2 - pixels[:3]).abs())
+    assert torch.equal(out[3], pixels[3])
+
+
+class TestNetworks:
+    @pytest.mark.parametrize(("channels", "features"), [(1, 500), (3, 100)])
+    @pytest.mark.parametrize("size", [28, 32])
+    def test_shapes(self, channels: int, size: int, features: int) -> None:
+        model = Classifier(make_spec(channels, size)).eval()
+
+        extracted, logits = model(torch.zeros(5, channels, size, size))
+
+        assert extracted.shape == (5, features)
+        assert logits.shape == (5, 4)
+
+    def test_each_domain_keeps_its_own_statistics(self) -> None:
+        model = Classifier(make_spec(3)).train()
+        images = torch.rand(8, 3, 28, 28, generator=generator(0, "images"))
+        model.eval()
+        source, target = model(images, SOURCE)[1], model(images, TARGET)[1]
+        assert torch.equal(source, target)
+
+        model.train()
+        model(5 + images, TARGET)
+        model.eval()
+
+        assert torch.equal(model(images, SOURCE)[1], source)
+        assert not torch.equal(model(images, TARGET)[1], target)

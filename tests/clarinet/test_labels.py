@@ -1,0 +1,64 @@
+"""Simulated labels: kinds, uniformity, noise, repeatability."""
+
+import pytest
+import torch
+
+from clarinet.errors import DataError
+from clarinet.labels import simulate_labels
+
+TRUE = torch.arange(12_000) % 4
+
+
+def test_cc_gives_every_image_one_wrong_class_and_uniformly_so() -> None:
+    labels = simulate_labels(TRUE, 4, seed=0, setting="cc")
+
+    assert bool((labels.true == -1).all())
+    assert bool((labels.complementary != TRUE).all())
+    for truth in range(4):
+        counts = torch.bincount(labels.complementary[truth == TRUE], minlength=4)
+        expected = torch.full((4,), 1000.0)
+        expected[truth] = 0
+        # 5 standard deviations of a binomial with 3,000 draws and p = 1/3.
+        assert bool(((counts - expected).abs() <= 5 * 26).all())
+
+
+def test_pc_gives_the_wanted_number_of_true_labels_and_complementary_ones_elsewhere() -> None:
+    labels = simulate_labels(TRUE, 4, seed=0, setting="pc", true_count=500)
+    known = labels.true != -1
+
+    assert int(known.sum()) == 500
+    assert torch.equal(labels.true[known], TRUE[known])
+    assert torch.equal(labels.complementary == -1, known)
+
+
+def test_uniform_questions_are_answered_yes_once_in_k() -> None:
+    labels = simulate_labels(TRUE, 4, seed=0, setting="cc", questions=True)
+    yes = labels.true != -1
+
+    assert abs(int(yes.sum()) - 3000) <= 5 * 48  # 5 standard deviations of 12,000 draws with p = 1/4
+    assert torch.equal(labels.true[yes], TRUE[yes])
+    assert bool((labels.complementary[~yes] != TRUE[~yes]).all())
+
+
+def test_noise_makes_that_share_of_the_complementary_labels_name_the_truth() -> None:
+    labels = simulate_labels(TRUE, 4, seed=0, setting="cc", label_noise=0.1)
+
+    assert abs(int((labels.complementary == TRUE).sum()) - 1200) <= 5 * 33  # 5 standard deviations
+
+
+def test_labels_follow_from_the_seed() -> None:
+    first, again, other = (simulate_labels(TRUE, 4, seed=seed, setting="cc") for seed in (0, 0, 1))
+
+    assert torch.equal(first.complementary, again.complementary)
+    assert not torch.equal(first.complementary, other.complementary)
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    with pytest.raises(DataError, match="num_classes 1"):
+        simulate_labels(torch.zeros(4, dtype=torch.int64), 1, seed=0, setting="cc")
+    with pytest.raises(DataError, match=r"0\.\.2"):
+        simulate_labels(TRUE, 3, seed=0, setting="cc")
+    with pytest.raises(DataError, match="true_count is 12000"):
+        simulate_labels(TRUE, 4, seed=0, setting="pc", true_count=12_000)
+    with pytest.raises(DataError, match="label_noise 2"):
+        simulate_labels(TRUE, 4, seed=0, setting="cc", label_noise=2)

@@ -1,0 +1,314 @@
+"""The loop: it learns, repeats itself, resumes bit-equal, and fails in words."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from clarinet import checkpoints
+from clarinet.data import TrainData
+from clarinet.errors import CheckpointError, CheckpointMismatch, Diverged, Interrupted
+from clarinet.evaluation import predict
+from clarinet.methods import config_for
+from clarinet.networks import Classifier
+from clarinet.seeding import Shuffle
+from clarinet.training import EpochReport, TrainResult, rate_share, train
+from tests.clarinet.factories import make_config, make_data
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Equal results are promised for equal numbers of threads; one is also fastest for tensors this small."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def equal_weights(one: Classifier, other: Classifier) -> bool:
+    pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+def stop_after(steps: int) -> Any:
+    """A should_stop that lets so many steps through."""
+    asked = count()
+    return lambda: next(asked) >= steps
+
+
+CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "plus grey cc": ("clarinet-plus", {}, {}),
+    "plus colour target": ("clarinet-plus", {}, {"colour_target": True}),
+    "plus pc": ("clarinet-plus", {"setting": "pc"}, {"true_rows": 20}),
+    "paper cc": ("clarinet", {}, {}),
+    "paper pc colour": (
+        "clarinet",
+        {"setting": "pc"},
+        {"colour_target": True, "true_rows": 20},
+    ),
+}
+
+
+def make_case(name: str) -> tuple[Any, TrainData]:
+    method, changes, data = CASES[name]
+    return make_config(method, **changes), make_data(**data)
+
+
+class TestLearning:
+    @pytest.mark.parametrize("setting", ["cc", "pc"])
+    def test_plus_tells_bars_apart(self, setting: str) -> None:
+        data = make_data(200, true_rows=20 if setting == "pc" else 0)
+        config = config_for(
+            "clarinet-plus", "quick", setting=setting, epochs=4, steps_per_epoch=20, averaging=0.9
+        )
+
+        result = train(config, data)
+
+        assert result.target_accuracy is not None
+        assert result.target_accuracy > 0.95
+
+    def test_the_papers_method_tells_bars_apart_at_a_larger_rate(self) -> None:
+        config = config_for(
+            "clarinet",
+            epochs=6,
+            steps_per_epoch=20,
+            adversarial_start_epoch=3,
+            batch_size=32,
+            learning_rate=5e-3,
+        )
+
+        result = train(config, make_data(200))
+
+        assert result.target_accuracy is not None
+        assert result.target_accuracy > 0.9
+        assert "adversarial" in result.reports[-1].losses
+
+
+class TestReports:
+    @pytest.mark.parametrize("case", CASES)
+    def test_each_epoch_is_reported_with_the_same_losses(self, case: str) -> None:
+        config, data = make_case(case)
+        reports: list[EpochReport] = []
+
+        result = train(config, data, on_epoch=reports.append)
+
+        assert result.reports == reports
+        assert [(r.epoch, r.epochs, r.step, r.steps) for r in reports] == [
+            (1, 3, 4, 12),
+            (2, 3, 8, 12),
+            (3, 3, 12, 12),
+        ]
+        assert len({tuple(r.losses) for r in reports}) == 1
+        assert [r.seconds for r in reports] == sorted(r.seconds for r in reports)
+        assert (result.steps, result.epochs) == (12, 3)
+        assert reports[-1].target_accuracy == result.target_accuracy
+        assert sum(map(sum, result.confusion or [])) == 96
+
+    def test_without_test_labels_or_held_out_ones_there_are_no_accuracies(self) -> None:
+        data = make_data(target_test_images=None, target_test_labels=None)
+
+        result = train(make_config(held_out_share=0), data)
+
+        assert result.target_accuracy is None
+        assert result.confusion is None
+        assert result.reports[-1].source_accuracy_estimate is None
+
+    def test_an_epoch_of_unset_length_is_one_pass_over_the_larger_domain(self) -> None:
+        data = make_data(40, target_images=torch.zeros(90, 28, 28, dtype=torch.uint8))
+
+        result = train(make_config("clarinet", epochs=1, steps_per_epoch=0), data)
+
+        assert result.steps == 6  # 90 images in batches of 16
+
+    def test_sets_smaller_than_a_batch_and_of_one_image_train(self) -> None:
+        data = make_data(5, target_images=torch.zeros(1, 28, 28, dtype=torch.uint8))
+
+        assert train(make_config(epochs=1), data).steps == 4
+
+    def test_a_loss_that_is_not_finite_says_so(self) -> None:
+        config = make_config("clarinet", learning_rate=10.0, optimizer="sgd", trade_off=0.0, epochs=20)
+
+        with pytest.raises(Diverged, match="learning_rate"):
+            train(config, make_data())
+
+
+class TestRandomness:
+    def test_the_same_seed_is_bit_equal_and_another_is_not(self) -> None:
+        first, again = train(make_config(), make_data()), train(make_config(), make_data())
+        other = train(make_config(seed=1), make_data())
+
+        assert equal_weights(first.model, again.model)
+        assert not equal_weights(first.model, other.model)
+
+    def test_the_callers_generator_is_left_alone(self) -> None:
+        torch.manual_seed(3)
+        expected = torch.rand(1)
+        torch.manual_seed(3)
+
+        train(make_config(epochs=1), make_data())
+
+        assert torch.equal(torch.rand(1), expected)
+
+    def test_test_labels_change_nothing_but_the_score(self) -> None:
+        data = make_data()
+        assert data.target_test_labels is not None
+        wrong = make_data(target_test_labels=(data.target_test_labels + 1) % 3)
+
+        assert equal_weights(train(make_config(), data).model, train(make_config(), wrong).model)
+
+    def test_held_out_labels_change_no_weight(self) -> None:
+        held_out = torch.arange(96) < 10
+        data = make_data(held_out=held_out)
+        flipped = torch.where(held_out, (data.complementary + 1) % 3, data.complementary)
+
+        changed = make_data(held_out=held_out, complementary=flipped)
+
+        assert equal_weights(train(make_config(), data).model, train(make_config(), changed).model)
+
+    def test_a_shuffle_visits_every_row_once_per_pass(self) -> None:
+        shuffle = Shuffle(10, batch_size=4, seed=0, stream="test")
+        rows = torch.cat([shuffle.batch(step) for step in range(5)])
+
+        assert sorted(rows[:10].tolist()) == list(range(10))
+        assert sorted(rows[10:].tolist()) == list(range(10))
+        assert rows[:10].tolist() != rows[10:].tolist()
+        assert torch.equal(Shuffle(10, batch_size=4, seed=0, stream="test").batch(3), shuffle.batch(3))
+
+
+class TestResuming:
+    @pytest.mark.parametrize("case", CASES)
+    def test_an_interrupted_run_ends_bit_equal(self, case: str, tmp_path: Path) -> None:
+        config, data = make_case(case)
+        undisturbed = train(config, data)
+        path = tmp_path / "checkpoint.safetensors"
+
+        for steps in (3, 6):  # in the middle of an epoch, twice
+            with pytest.raises(Interrupted) as caught:
+                train(config, data, checkpoint=path, should_stop=stop_after(steps))
+            assert caught.value.checkpoint == path
+        resumed = train(config, data, checkpoint=path)
+
+        assert equal_weights(resumed.model, undisturbed.model)
+        assert [r.losses for r in resumed.reports] == [r.losses for r in undisturbed.reports]
+        assert [r.target_accuracy for r in resumed.reports] == [
+            r.target_accuracy for r in undisturbed.reports
+        ]
+
+    def test_a_killed_run_ends_bit_equal(self, tmp_path: Path) -> None:
+        undisturbed = train(make_config(), make_data())
+        path = tmp_path / "checkpoint.safetensors"
+        code = (
+            "import os, signal, torch; torch.set_num_threads(1)\n"
+            "from pathlib import Path\n"
+            "from clarinet.training import train\n"
+            "from tests.clarinet.factories import make_config, make_data\n"
+            "steps = iter(range(100))\n"
+            "def die():\n"
+            "    if next(steps) == 10: os.kill(os.getpid(), signal.SIGKILL)\n"
+            "    return False\n"
+            f"train(make_config(), make_data(), checkpoint=Path({str(path)!r}), should_stop=die)\n"
+        )
+
+        killed = subprocess.run([sys.executable, "-c", code], check=False, cwd=Path(__file__).parents[2])
+
+        assert killed.returncode == -9
+        assert checkpoints.read_tensors(path, kind="checkpoint")[1]["step"] == 8
+        assert equal_weights(train(make_config(), make_data(), checkpoint=path).model, undisturbed.model)
+
+    def test_a_finished_run_is_not_trained_again(self, tmp_path: Path) -> None:
+        path = tmp_path / "checkpoint.safetensors"
+        first = train(make_config(), make_data(), checkpoint=path)
+        reports: list[EpochReport] = []
+
+        again = train(make_config(), make_data(), checkpoint=path, on_epoch=reports.append)
+
+        assert reports == []
+        assert equal_weights(again.model, first.model)
+        assert again.seconds == first.seconds
+        assert again.confusion == first.confusion
+
+    def test_interrupted_without_a_checkpoint_says_that_nothing_is_kept(self) -> None:
+        with pytest.raises(Interrupted, match="nothing is kept"):
+            train(make_config(), make_data(), should_stop=lambda: True)
+
+    def test_another_config_or_other_data_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "checkpoint.safetensors"
+        train(make_config(), make_data(), checkpoint=path)
+
+        with pytest.raises(CheckpointMismatch, match="seed = 0, this run has 1"):
+            train(make_config(seed=1), make_data(), checkpoint=path)
+        with pytest.raises(CheckpointMismatch, match="other images or labels"):
+            train(make_config(), make_data(seed=1), checkpoint=path)
+
+    @pytest.mark.parametrize("content", [b"", b"hello", b"\xff" * 64])
+    def test_a_damaged_checkpoint_is_refused(self, content: bytes, tmp_path: Path) -> None:
+        path = tmp_path / "checkpoint.safetensors"
+        path.write_bytes(content)
+
+        with pytest.raises(CheckpointError, match="cannot be read"):
+            train(make_config(), make_data(), checkpoint=path)
+
+    def test_a_cut_checkpoint_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "checkpoint.safetensors"
+        train(make_config(epochs=1), make_data(), checkpoint=path)
+        path.write_bytes(path.read_bytes()[:-100])
+
+        with pytest.raises(CheckpointError, match="cannot be read"):
+            train(make_config(epochs=1), make_data(), checkpoint=path)
+
+    def test_no_temporary_file_is_left(self, tmp_path: Path) -> None:
+        train(make_config(), make_data(), checkpoint=tmp_path / "deep" / "checkpoint.safetensors")
+
+        assert [path.name for path in (tmp_path / "deep").iterdir()] == ["checkpoint.safetensors"]
+
+
+class TestModelFiles:
+    @pytest.fixture
+    def result(self) -> TrainResult:
+        return train(make_config(epochs=1), make_data(colour_target=True))
+
+    def test_a_saved_model_predicts_identically(self, result: TrainResult, tmp_path: Path) -> None:
+        images = make_data(colour_target=True).target_images
+
+        checkpoints.save_model(tmp_path / "model.safetensors", result)
+        loaded = checkpoints.load_model(tmp_path / "model.safetensors")
+
+        assert torch.equal(predict(loaded, images), predict(result, images))
+
+    def test_a_checkpoint_is_no_model(self, tmp_path: Path) -> None:
+        train(make_config(epochs=1), make_data(), checkpoint=tmp_path / "c.safetensors")
+
+        with pytest.raises(CheckpointError, match="does not hold a model"):
+            checkpoints.load_model(tmp_path / "c.safetensors")
+
+    def test_another_format_version_is_refused(
+        self, result: TrainResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(checkpoints, "FORMAT_VERSION", 2)
+        checkpoints.save_model(tmp_path / "m.safetensors", result)
+        monkeypatch.undo()
+
+        with pytest.raises(CheckpointError, match="format version 2, not 1"):
+            checkpoints.load_model(tmp_path / "m.safetensors")
+
+    def test_weights_that_do_not_fit_are_refused(self, result: TrainResult, tmp_path: Path) -> None:
+        header = {"spec": result.model.spec.to_dict() | {"num_classes": 7}}
+        checkpoints.write_tensors(tmp_path / "m.safetensors", result.model.state_dict(), header, kind="model")
+
+        with pytest.raises(CheckpointError, match="does not fit"):
+            checkpoints.load_model(tmp_path / "m.safetensors")
+
+
+def test_the_step_size_rises_and_falls() -> None:
+    config = make_config(warmup=0.1, final_learning_rate=0.02)
+
+    assert rate_share(config, 0.05) == pytest.approx(0.5)
+    assert rate_share(config, 0.1) == pytest.approx(1.0)
+    assert rate_share(config, 0.55) == pytest.approx(0.51)
+    assert rate_share(config, 1.0) == pytest.approx(0.02)
+    assert rate_share(make_config("clarinet"), 0.7) == 1.0
