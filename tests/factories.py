@@ -1,7 +1,7 @@
 """Rows for tests: plain functions with defaults for everything. They flush; tests commit."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -9,10 +9,15 @@ from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import Role, User
+from app.campaigns.models import Campaign, CampaignClass, CampaignState
 from app.datasets import service as datasets
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.shards import Incoming, ShardWriter, index_key, read_records
-from app.datasets.models import Dataset, DatasetState
+from app.datasets.models import Dataset, DatasetState, Split
+from app.runs import configs
+from app.runs.labels import facts_of
+from app.runs.models import Run, Trial, TrialState
+from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels, freeze
 from app.storage import Storage
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -88,3 +93,72 @@ def make_dataset(
     dataset.train_count, dataset.test_count = train, test
     session.flush()
     return dataset
+
+
+def make_labels(session: Session, storage: Storage, dataset: Dataset) -> Labels:
+    """Faultless labels for the train split: one yes in K, as uniform questions give, and else a no."""
+    images = datasets.load_arrays(session, storage, dataset.id, Split.TRAIN)
+    num_classes = len(dataset.class_names or ())
+    drawn = np.random.default_rng(0).integers(0, num_classes, len(images.ids))
+    return Labels(
+        example_ids=np.asarray(images.ids, np.int64),
+        positions=np.arange(len(images.ids)),
+        kinds=np.where(drawn == images.true_classes, TRUE, COMPLEMENTARY).astype(np.uint8),
+        classes=drawn.astype(np.int64),
+        weights=np.ones(len(images.ids), np.float32),
+    )
+
+
+def make_run(
+    session: Session,
+    storage: Storage,
+    *,
+    seeds: Sequence[int] = (0,),
+    state: str = "queued",
+    setting: str = "cc",
+    train: int = 120,
+    config: Mapping[str, object] | None = None,
+    target: Dataset | None = None,
+    queued_at: datetime = NOW,
+) -> Run:
+    """A run over real tiny images with faultless labels; it trains in about a second once torch is there."""
+    source = make_dataset(session, storage, train=train)
+    target = target or make_dataset(session, storage, train=train, test=40)
+    admin = make_user(session, role="admin")
+    classes = [
+        CampaignClass(position=position, name=name, example_ids=[])
+        for position, name in enumerate(source.class_names or ())
+    ]
+    n = number()
+    campaign = Campaign(
+        name=f"Campaign {n}",
+        dataset_id=source.id,
+        state=CampaignState.OPEN,
+        seed="00" * 32,
+        created_by_id=admin.id,
+        created_at=NOW,
+        classes=classes,
+    )
+    session.add(campaign)
+    session.flush()
+    labels = make_labels(session, storage, source)
+    quick = {"epochs": 2, "steps_per_epoch": 3, "batch_size": 16, "checkpoint_every": 1}
+    run = Run(
+        number=n,
+        campaign_id=campaign.id,
+        target_dataset_id=target.id,
+        method="clarinet-plus",
+        setting=setting,
+        preset="quick",
+        config=configs.config_for("clarinet-plus", setting, "quick", quick | dict(config or {})),
+        snapshot_digest=freeze(storage, labels),
+        snapshot_facts=facts_of(
+            labels, classes=[item.name for item in classes], answers=train, simulated=0, unfinished=False
+        ),
+        created_by_id=admin.id,
+        created_at=NOW,
+        trials=[Trial(seed=seed, state=TrialState(state), queued_at=queued_at) for seed in seeds],
+    )
+    session.add(run)
+    session.flush()
+    return run

@@ -7,12 +7,12 @@ import threading
 from collections.abc import Sequence
 
 import structlog
-from sqlalchemy.exc import OperationalError
 
 from app.claims import BEAT_S
 from app.clock import utc_now
-from app.runs import service as runs
+from app.runs.workers import record_worker
 from worker.context import Context
+from worker.outages import OUTAGES
 
 log = structlog.get_logger()
 
@@ -41,10 +41,8 @@ class Heartbeat:
         while not self._ended.is_set():
             try:
                 with self.context.unit_of_work() as session:
-                    runs.record_worker(
-                        session, self.name, queues=self.queues, device=self._device, now=utc_now()
-                    )
-            except OperationalError:
+                    record_worker(session, self.name, queues=self.queues, device=self._device, now=utc_now())
+            except OUTAGES:
                 log.warning("worker.beat_failed", worker=self.name, exc_info=True)
             self._ended.wait(BEAT_S)
 

@@ -1,0 +1,92 @@
+"""Published models: one for each trial that ended well."""
+
+import io
+import json
+import zipfile
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.registry.errors import ModelNotFound
+from app.registry.models import Model
+from app.runs.models import Run, Trial
+from app.storage import Storage
+
+WEIGHTS, CARD = "model.safetensors", "model.json"
+
+
+def key_of(trial_id: UUID, claim_number: int) -> str:
+    """The storage folder of what a claim publishes: its own, so that a late loser overwrites nothing."""
+    return f"models/{trial_id}/{claim_number}"
+
+
+def publish_model(
+    session: Session,
+    *,
+    trial_id: UUID,
+    key: str,
+    digest: str,
+    size_bytes: int,
+    card: dict[str, Any],
+    now: datetime,
+) -> Model:
+    """Add the row of a model whose files lie under `key`; in the transaction that ends its trial."""
+    model = Model(trial_id=trial_id, key=key, digest=digest, size_bytes=size_bytes, card=card, created_at=now)
+    session.add(model)
+    return model
+
+
+def list_models(
+    session: Session, *, by: User, after: UUID | None = None, limit: int
+) -> tuple[list[Model], UUID | None]:
+    """Models, newest first, and the id to give as `after` for the next page.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        ModelNotFound: `after` is none.
+    """
+    accounts.require_admin(by)
+    query = select(Model).order_by(Model.created_at.desc(), Model.id.desc())
+    if after is not None:
+        last = get_model(session, after, by=by)
+        older = Model.created_at < last.created_at
+        query = query.where(older | ((Model.created_at == last.created_at) & (Model.id < last.id)))
+    found = list(session.scalars(query.limit(limit + 1)))
+    return found[:limit], found[limit - 1].id if len(found) > limit else None
+
+
+def get_model(session: Session, model_id: UUID, *, by: User) -> Model:
+    """One model.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        ModelNotFound: there is none.
+    """
+    accounts.require_admin(by)
+    model = session.get(Model, model_id)
+    if model is None:
+        raise ModelNotFound
+    return model
+
+
+def models_of_run(session: Session, run: Run) -> dict[int, Model]:
+    """The models of a run, by seed."""
+    rows = session.execute(
+        select(Trial.seed, Model).join(Model, Model.trial_id == Trial.id).where(Trial.run_id == run.id)
+    )
+    return {seed: model for seed, model in rows}
+
+
+def archive(storage: Storage, model: Model) -> bytes:
+    """A zip of weights (safetensors) and card (JSON). Models of this kind have a few megabytes."""
+    buffer = io.BytesIO()
+    # Weights are noise to a compressor; storing them is faster and no larger.
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
+        file.writestr(zipfile.ZipInfo(WEIGHTS), storage.read(f"{model.key}/{WEIGHTS}"))
+        file.writestr(zipfile.ZipInfo(CARD), json.dumps(model.card, indent=2) + "\n")
+    return buffer.getvalue()

@@ -1,0 +1,93 @@
+"""What can go wrong with runs."""
+
+from app.errors import Conflict, NotFound, TooMany, Unprocessable
+
+
+class RunNotFound(NotFound):
+    """No such run."""
+
+    title = "Run not found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no such run.")
+
+
+class TooFewLabels(Unprocessable):
+    """The campaign has not been asked enough yet."""
+
+    title = "Too few labels"
+
+    def __init__(self, *, have: int, need: int, kind: str = "complementary") -> None:
+        missing = need - have
+        answer = "answer" if missing == 1 else "answers"
+        super().__init__(
+            f"{missing} more {answer} until a run can start: it needs {need} {kind} labels "
+            f"and the campaign has {have}.",
+            have=have,
+            need=need,
+        )
+
+
+class CampaignNotOpened(Conflict):
+    """No question of the campaign has been drawn yet."""
+
+    title = "Campaign not opened"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Open the campaign and have some questions answered first; a run learns from answers."
+        )
+
+
+class TargetNotReady(Conflict):
+    """The target dataset is not imported, or its import failed."""
+
+    title = "Target dataset not ready"
+
+    def __init__(self, name: str, state: str) -> None:
+        super().__init__(f'The target dataset "{name}" is {state}; a run needs one that is ready.')
+
+
+class TargetWithoutImages(Unprocessable):
+    """There is nothing to adapt to."""
+
+    title = "Target without training images"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'The target dataset "{name}" has no images in its train split to adapt to.')
+
+
+class BadSeeds(Unprocessable):
+    """Too many, too few, doubled or negative seeds."""
+
+    title = "Seeds refused"
+
+
+class BadConfig(Unprocessable):
+    """A hyper-parameter has an unknown name or a value outside its bounds."""
+
+    title = "Configuration refused"
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message, field=field)
+        self.field = field
+
+
+class RunIsOver(Conflict):
+    """A run that has ended cannot be cancelled."""
+
+    title = "Run is over"
+
+    def __init__(self, number: int, state: str) -> None:
+        super().__init__(f"Run {number} is over already: it has {state}.")
+
+
+class TooManyStreams(TooMany):
+    """More pages follow runs than this server can serve at once."""
+
+    title = "Too many live pages"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Too many pages follow runs at this moment; reload to see the present state.", retry_after_s=5
+        )

@@ -1,0 +1,63 @@
+"""The labels a campaign has at this moment, and what people should know of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.runs.errors import TooFewLabels
+from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels
+
+# Fewer answers per class teach nothing, and would only keep a GPU busy.
+MIN_LABELS_PER_CLASS = 10
+
+
+def facts_of(
+    labels: Labels, *, classes: Sequence[str], answers: int, simulated: int, unfinished: bool
+) -> dict[str, Any]:
+    """What a page and a model card say about the labels of a run.
+
+    Args:
+        labels: as frozen.
+        classes: names in the campaign's order.
+        answers: live answers of the campaign.
+        simulated: how many of those were given by simulated annotators.
+        unfinished: whether questions were still open; the weights then make up for uneven classes.
+    """
+    return {
+        "classes": list(classes),
+        "complementary": labels.counts(COMPLEMENTARY, len(classes)),
+        "true": labels.counts(TRUE, len(classes)),
+        "answers": answers,
+        "simulated_share": simulated / answers if answers else 0.0,
+        "is_unfinished": unfinished,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """Whether a campaign has the labels that a run needs."""
+
+    complementary: int
+    true: int
+    need: int
+
+    @classmethod
+    def of(cls, facts: dict[str, Any]) -> "Readiness":
+        """From a snapshot's facts."""
+        return cls(
+            complementary=sum(facts["complementary"]),
+            true=sum(facts["true"]),
+            need=MIN_LABELS_PER_CLASS * len(facts["classes"]),
+        )
+
+    @property
+    def missing(self) -> int:
+        """Complementary labels still to come."""
+        return max(0, self.need - self.complementary)
+
+    def require(self, setting: str) -> None:
+        """Raises TooFewLabels unless a run of this setting can start."""
+        if self.missing:
+            raise TooFewLabels(have=self.complementary, need=self.need)
+        if setting == "pc" and not self.true:
+            raise TooFewLabels(have=0, need=1, kind="true")

@@ -1,0 +1,214 @@
+"""The life of a trial: claimed, reporting, ended. Every write names the claim it was made under."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
+from sqlalchemy.orm import Session, joinedload
+
+from app import claims, jobs
+from app.claims import MAX_ATTEMPTS, Claim, unclaimed
+from app.runs.models import Metric, Run, Trial, TrialState
+from app.runs.workers import live_workers
+
+# A queued trial is nudged again this soon when a worker idles (its message was lost), else this seldom.
+NUDGE_IDLE = timedelta(seconds=15)
+NUDGE_BUSY = timedelta(seconds=120)
+LONGEST_FAILURE = 4000  # characters
+
+UNFINISHED = (TrialState.QUEUED, TrialState.RUNNING)
+LOST = "The process that trained was lost {attempts} times; it was not tried again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What training reports after an epoch; fractions are in [0, 1], estimates may lie outside."""
+
+    epoch: int
+    epochs: int
+    step: int
+    seconds: float
+    losses: dict[str, float]
+    target_accuracy: float | None
+    source_accuracy_estimate: float | None
+    source_accuracy_error: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a supervisor must know at each beat."""
+
+    cancel_requested: bool
+
+
+def _not_cancelled() -> ColumnElement[bool]:
+    return (
+        select(Run.cancel_requested_at).where(Run.id == Trial.run_id).correlate(Trial).scalar_subquery()
+    ).is_(None)
+
+
+def claim_trial(session: Session, trial_id: UUID, *, by: str, now: datetime) -> Claim | None:
+    """Take a trial that waits or was lost; None if it is held, over, cancelled or was tried too often."""
+    return claims.claim(
+        session,
+        Trial,
+        trial_id,
+        Trial.state.in_(UNFINISHED),
+        Trial.attempts < MAX_ATTEMPTS,
+        _not_cancelled(),
+        by=by,
+        now=now,
+        state=TrialState.RUNNING,
+        started_at=func.coalesce(Trial.started_at, now),
+    )
+
+
+def beat(session: Session, claim: Claim, *, now: datetime) -> Situation:
+    """Hold the claim for another lease and look what people want.
+
+    Raises:
+        ClaimLost: somebody else has the trial, or it was ended.
+    """
+    claims.renew(session, claim, now=now)
+    cancelled = session.scalar(
+        select(Run.cancel_requested_at).join(Trial, Trial.run_id == Run.id).where(Trial.id == claim.id)
+    )
+    return Situation(cancel_requested=cancelled is not None)
+
+
+def record_epoch(session: Session, claim: Claim, report: Report, *, now: datetime) -> None:
+    """Keep an epoch's figures. Epochs a resumed trial has gone back behind are replaced.
+
+    Raises:
+        ClaimLost: the trial is not ours any more; nothing was written.
+    """
+    # First the fenced write: it locks the row, so the epoch below belongs to the holder of the claim.
+    claims.write(
+        session,
+        claim,
+        target_accuracy=report.target_accuracy,
+        source_accuracy_estimate=report.source_accuracy_estimate,
+    )
+    session.execute(delete(Metric).where(Metric.trial_id == claim.id, Metric.epoch >= report.epoch))
+    session.add(
+        Metric(
+            trial_id=claim.id,
+            epoch=report.epoch,
+            epochs=report.epochs,
+            step=report.step,
+            seconds=report.seconds,
+            losses=dict(report.losses),
+            target_accuracy=report.target_accuracy,
+            source_accuracy_estimate=report.source_accuracy_estimate,
+            source_accuracy_error=report.source_accuracy_error,
+            recorded_at=now,
+        )
+    )
+
+
+def succeed_trial(
+    session: Session, claim: Claim, *, target_accuracy: float | None, result: dict[str, Any], now: datetime
+) -> None:
+    """End well; raises ClaimLost if the trial is not ours any more."""
+    claims.release(
+        session,
+        claim,
+        state=TrialState.SUCCEEDED,
+        target_accuracy=target_accuracy,
+        result=result,
+        finished_at=now,
+    )
+
+
+def fail_trial(session: Session, claim: Claim, *, reason: str, now: datetime) -> None:
+    """End with a reason in words; raises ClaimLost if the trial is not ours any more."""
+    claims.release(
+        session,
+        claim,
+        state=TrialState.FAILED,
+        failure=reason.replace("\x00", "")[:LONGEST_FAILURE],  # PostgreSQL stores no NUL
+        finished_at=now,
+    )
+
+
+def end_cancelled(session: Session, claim: Claim, *, now: datetime) -> None:
+    """End because people asked for it; raises ClaimLost if the trial is not ours any more."""
+    claims.release(session, claim, state=TrialState.CANCELLED, finished_at=now)
+
+
+def hand_back(session: Session, claim: Claim, *, counts: bool, now: datetime) -> None:
+    """Queue a trial again: its process was lost (`counts` as an attempt) or its worker shuts down (does not).
+
+    Raises:
+        ClaimLost: the trial is not ours any more.
+    """
+    claims.release(
+        session,
+        claim,
+        state=TrialState.QUEUED,
+        queued_at=now,
+        attempts=Trial.attempts if counts else Trial.attempts - 1,
+    )
+    jobs.enqueue(session, jobs.TRAIN_TRIAL, claim.id)
+
+
+def trained_seconds(session: Session, trial_id: UUID) -> float:
+    """Seconds of training that a trial has reported, over all attempts."""
+    return session.scalar(select(func.max(Metric.seconds)).where(Metric.trial_id == trial_id)) or 0.0
+
+
+def load_trial(session: Session, trial_id: UUID) -> Trial:
+    """A trial with its run."""
+    return session.execute(
+        select(Trial).where(Trial.id == trial_id).options(joinedload(Trial.run))
+    ).scalar_one()
+
+
+def waiting_trials(session: Session, now: datetime) -> list[UUID]:
+    """Trials that should be nudged now, and the note that they were.
+
+    A trial whose holder went silent is nudged at once; a queued one when a worker idles although it waits,
+    and seldom otherwise: its message is behind others.
+    """
+    held = session.scalar(
+        select(func.count()).where(Trial.state == TrialState.RUNNING, Trial.claimed_until >= now)
+    )
+    idle = len(live_workers(session, now=now)) > (held or 0)
+    patience = NUDGE_IDLE if idle else NUDGE_BUSY
+    lost = and_(Trial.claimed_until.is_not(None), Trial.queued_at < Trial.claimed_until)
+    waiting = session.scalars(
+        select(Trial.id)
+        .where(
+            Trial.state.in_(UNFINISHED),
+            unclaimed(Trial, now),
+            Trial.attempts < MAX_ATTEMPTS,
+            _not_cancelled(),
+            or_(lost, Trial.queued_at < now - patience),
+        )
+        .order_by(Trial.queued_at, Trial.id)
+    ).all()
+    session.execute(
+        update(Trial).where(Trial.id.in_(waiting)).values(queued_at=now),
+        execution_options={"synchronize_session": False},
+    )
+    return list(waiting)
+
+
+def give_up_trials(session: Session, now: datetime) -> int:
+    """End what nobody will work on any more: cancelled while unheld, or lost too often. Gives how many."""
+    free = Trial.state.in_(UNFINISHED), unclaimed(Trial, now)
+    # Clearing claimed_until fences whoever held the row and only looked dead.
+    ended = {"claimed_until": None, "claimed_by": None, "finished_at": now}
+    cancelled = session.execute(
+        update(Trial).where(*free, ~_not_cancelled()).values(state=TrialState.CANCELLED, **ended),
+        execution_options={"synchronize_session": False},
+    )
+    failed = session.execute(
+        update(Trial)
+        .where(*free, Trial.attempts >= MAX_ATTEMPTS)
+        .values(state=TrialState.FAILED, failure=LOST.format(attempts=MAX_ATTEMPTS), **ended),
+        execution_options={"synchronize_session": False},
+    )
+    return int(cancelled.rowcount + failed.rowcount)  # type: ignore[attr-defined]  # a CursorResult

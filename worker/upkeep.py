@@ -1,0 +1,86 @@
+"""Periodic: nudge what waits, hand lost work on, end what was tried too often. Imports no torch.
+
+Messages are only nudges, so any number of upkeeps may run, and none of them needs to know the broker's state.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from uuid import UUID
+
+import structlog
+from sqlalchemy.orm import Session
+
+from app import jobs
+from app.campaigns import service as campaigns
+from app.clock import utc_now
+from app.datasets import service as datasets
+from app.jobs import Job
+from app.runs import trials
+from app.runs.workers import forget_workers
+from worker.context import Context
+from worker.outages import OUTAGES
+
+EVERY_S = 5.0
+# Work whose row keeps no note of its last nudge is nudged again this seldom: its message may only be late.
+NUDGE_AGAIN_S = 30.0
+
+log = structlog.get_logger()
+
+
+class Upkeep:
+    """What one upkeep remembers between its rounds: whom it nudged when."""
+
+    def __init__(self, context: Context, *, clock: Callable[[], datetime] = utc_now) -> None:
+        self.context = context
+        self.clock = clock
+        self._nudged: dict[tuple[str, UUID], float] = {}
+
+    def once(self) -> None:
+        """One round; a database that is away is logged and left for the next round."""
+        for step in (self._imports, self._openings, self._trials, self._workers):
+            try:
+                with self.context.unit_of_work() as session:
+                    step(session, self.clock())
+            except OUTAGES:
+                log.warning("upkeep.database_away", step=step.__name__)
+
+    def _imports(self, session: Session, now: datetime) -> None:
+        datasets.give_up_imports(session, now)
+        self._nudge(jobs.IMPORT_DATASET, datasets.waiting_imports(session, now))
+
+    def _openings(self, session: Session, now: datetime) -> None:
+        campaigns.give_up_openings(session, now)
+        self._nudge(jobs.OPEN_CAMPAIGN, campaigns.waiting_openings(session, now))
+
+    def _trials(self, session: Session, now: datetime) -> None:
+        if ended := trials.give_up_trials(session, now):
+            log.info("upkeep.trials_ended", count=ended)
+        for trial_id in trials.waiting_trials(session, now):
+            log.info("upkeep.trial_nudged", trial_id=str(trial_id))
+            jobs.enqueue(session, jobs.TRAIN_TRIAL, trial_id)
+
+    def _workers(self, session: Session, now: datetime) -> None:
+        forget_workers(session, now=now)
+
+    def _nudge(self, name: str, waiting: list[UUID]) -> None:
+        moment = time.monotonic()
+        self._nudged = {key: at for key, at in self._nudged.items() if moment - at < NUDGE_AGAIN_S}
+        for row_id in waiting:
+            if (name, row_id) not in self._nudged:
+                self._nudged[name, row_id] = moment
+                log.info("upkeep.nudged", job=name, row_id=str(row_id))
+                self.context.publish(Job(name, (str(row_id),)))
+
+
+def run_upkeep(context: Context, ended: threading.Event) -> None:
+    """Work until `ended` is set: in a process of its own, or in a thread of `clarinet up`."""
+    upkeep = Upkeep(context)
+    while not ended.is_set():
+        try:
+            upkeep.once()
+        except Exception:
+            # The edge of the process: upkeep is what recovers the others, so it must not be what stops.
+            log.exception("upkeep.failed")
+        ended.wait(EVERY_S)
