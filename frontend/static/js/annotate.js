@@ -192,6 +192,7 @@ function show() {
   if (stopped) pause(null);
 
   next.image.alt = picture.alt;
+  next.image.dataset.picture = "";
   picture.replaceWith(next.image);
   picture = next.image;
   question.removeAttribute("data-blank");

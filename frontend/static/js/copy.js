@@ -1,11 +1,11 @@
-// <button data-copy="ID" hidden>: copies the value of an input. Without a clipboard (plain http) the button stays hidden.
+// <button data-copy="ID" hidden>: puts an input's value on the clipboard; shown only where the browser lets it.
 for (const button of document.querySelectorAll("[data-copy]")) {
-  const input = document.getElementById(button.dataset.copy);
-  input.addEventListener("focus", () => input.select());
-  if (!navigator.clipboard) continue;
+  const source = document.getElementById(button.dataset.copy);
+  source.addEventListener("focus", () => source.select());
+  if (!navigator.clipboard) continue; // plain http on a LAN: select and copy by hand
   button.hidden = false;
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(input.value);
+    await navigator.clipboard.writeText(source.value);
     button.textContent = "Copied";
   });
 }
