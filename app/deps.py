@@ -3,9 +3,10 @@
 import hmac
 from collections.abc import Iterator
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 from starlette.datastructures import FormData
 
 from app.access import Access, access_of
@@ -35,6 +36,15 @@ def get_session(request: Request) -> Iterator[Session]:
 # scope="function": commit before the response leaves. With the default scope the client
 # is told 202 and only then does the commit run, and possibly fail.
 SessionDep = Annotated[Session, Depends(get_session, scope="function")]
+
+
+def get_reading(request: Request) -> sessionmaker[Session]:
+    """Sessions that only look, also in a POST: for slow checks during which no writer may wait."""
+    reading: sessionmaker[Session] = request.app.state.database.read
+    return reading
+
+
+ReadingDep = Annotated[sessionmaker[Session], Depends(get_reading)]
 
 
 def get_settings(request: Request) -> Settings:
@@ -67,13 +77,17 @@ def authenticate(request: Request, session: SessionDep, settings: SettingsDep) -
     cookie = request.cookies.get(session_cookie(settings))
     user: User | None = None
     request.state.csrf_token = ""
-    request.state.by_cookie = False
+    request.state.by_cookie = request.state.by_token = False
     if scheme.lower() == "bearer" and bearer:
         user = accounts.user_of_token(session, bearer.strip())
+        request.state.by_token = user is not None
     elif cookie:
         user = accounts.user_of_session(session, cookie, now=utc_now())
         request.state.by_cookie = user is not None
         request.state.csrf_token = accounts.csrf_token(settings.signing_secret(), cookie) if user else ""
+    if user is not None:
+        # Detached, or a rollback would empty it and the error page could not name who is signed in.
+        session.expunge(user)
     request.state.user = user
 
     access = access_of(request.scope.get("endpoint"))
@@ -88,9 +102,15 @@ def authenticate(request: Request, session: SessionDep, settings: SettingsDep) -
 async def check_csrf(request: Request, _: Annotated[None, Depends(authenticate)]) -> None:
     """A write that rides on a cookie must carry the token of our own pages.
 
-    Runs after authentication, so that nobody unknown makes us read a large form.
+    A write by nobody in particular (signing in, accepting an invitation) must at least not come from another
+    site's page, or that page could sign its visitors in as somebody else. Runs after authentication, so that
+    nobody unknown makes us read a large form.
     """
-    if request.method in SAFE_METHODS or not request.state.by_cookie:
+    if request.method in SAFE_METHODS or request.state.by_token:
+        return
+    if not _is_from_us(request):
+        raise BadCsrfToken
+    if not request.state.by_cookie:
         return
     given = request.headers.get("x-csrf-token")
     if given is None and request.headers.get("content-type", "").startswith(FORM_TYPES):
@@ -98,6 +118,15 @@ async def check_csrf(request: Request, _: Annotated[None, Depends(authenticate)]
         given = value if isinstance(value, str) else None
     if given is None or not hmac.compare_digest(given.encode(), request.state.csrf_token.encode()):
         raise BadCsrfToken
+
+
+def _is_from_us(request: Request) -> bool:
+    """Whether the browser says that one of our pages sent this; a program says nothing of the kind."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        return site in {"same-origin", "none"}
+    # Browsers send Sec-Fetch-Site only over https or to this machine itself; Origin comes with every POST.
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
 
 
 Guard = Depends(check_csrf)

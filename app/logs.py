@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.tracebacks import ExceptionDictTransformer
 
 from app.settings import Settings
 
@@ -15,6 +16,8 @@ log = structlog.get_logger()
 
 # A caller may name its request, in characters that cannot forge a log line.
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+# The rest of such a path is a password for whoever reads the log.
+SECRET_PATH = re.compile(r"^(/invitations/).+", re.DOTALL)
 QUIET_PATHS = ("/static/", "/healthz", "/readyz")
 
 
@@ -29,9 +32,17 @@ def configure_logs(settings: Settings) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *(
-                [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+                # No local variables in tracebacks: they hold passwords and tokens.
+                [
+                    structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
+                    structlog.processors.JSONRenderer(),
+                ]
                 if as_json
-                else [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+                else [
+                    structlog.dev.ConsoleRenderer(
+                        colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+                    )
+                ]
             ),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -72,7 +83,7 @@ class RequestLog:
                 log.info(
                     "request.finished",
                     method=scope["method"],
-                    path=scope["path"],
+                    path=SECRET_PATH.sub(r"\1...", scope["path"]),
                     status=status,
                     ms=round((time.perf_counter() - started) * 1000, 1),
                 )

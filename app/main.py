@@ -9,6 +9,7 @@ from fastapi.staticfiles import StaticFiles
 from app import health, problem_pages, problems
 from app.accounts import api as accounts_api
 from app.accounts import pages as accounts_pages
+from app.accounts.limits import SignInLimit
 from app.annotation import api as annotation_api
 from app.annotation import pages as annotation_pages
 from app.campaigns import api as campaigns_api
@@ -61,12 +62,13 @@ def create_app(
     app.state.database = database or connect(settings.sqlalchemy_url)
     app.state.publish = publish or publisher(settings)
     app.state.storage = Storage(settings.artefact_dir)
-    problems.install(app)
+    app.state.sign_in_limit = SignInLimit(settings.broker_url)
     app.add_middleware(
         BodyLimit,
         upload_paths=(f"{API}/datasets", "/datasets/new"),
         max_upload_bytes=settings.max_upload_mb * 1024 * 1024,
     )
+    problems.install(app)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)
     app.add_middleware(RequestLog)
     app.include_router(health.router)

@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.accounts.errors import NotSignedIn
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
@@ -145,7 +146,7 @@ def on_http_error(request: Request, error: HTTPException) -> Response:
 
 def on_unexpected(request: Request, error: Exception) -> Response:
     """Our own mistake: logged once, answered with an id to quote and nothing else."""
-    log.error("request.failed", path=request.url.path, exc_info=error)
+    log.error("request.failed", exc_info=error)
     return _answer(
         request,
         SERVER_ERROR,
@@ -156,9 +157,39 @@ def on_unexpected(request: Request, error: Exception) -> Response:
     )
 
 
+class UnexpectedErrors:
+    """Answer our own mistakes inside the other middleware; the framework would answer outside of it.
+
+    There the answer would lack the request's id and the security headers.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = False
+
+        async def note(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, note)
+        except Exception as error:
+            # The edge of the process. An answer that has begun cannot be replaced.
+            if started:
+                raise
+            await on_unexpected(Request(scope, receive), error)(scope, receive, send)
+
+
 def install(app: FastAPI) -> None:
-    """Register the handlers."""
+    """Register the handlers. Called after BodyLimit was added, which must see its own exception first."""
     app.add_exception_handler(AppError, on_app_error)  # type: ignore[arg-type]  # narrower than the protocol
     app.add_exception_handler(RequestValidationError, on_malformed)  # type: ignore[arg-type]
     app.add_exception_handler(HTTPException, on_http_error)  # type: ignore[arg-type]
-    app.add_exception_handler(Exception, on_unexpected)
+    app.add_middleware(UnexpectedErrors)

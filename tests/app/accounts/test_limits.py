@@ -1,0 +1,69 @@
+"""How often one may try to sign in."""
+
+import pytest
+import redis
+
+from app.accounts.errors import TooManySignIns
+from app.accounts.limits import PER_ADDRESS, PER_EMAIL, SignInLimit
+from tests.conftest import SERVICES_REQUIRED
+from tests.factories import number
+
+REDIS = "redis://127.0.0.1:6379/15"
+
+
+def test_an_e_mail_has_few_attempts_from_wherever() -> None:
+    limit = SignInLimit("filesystem://")
+    for n in range(PER_EMAIL.amount):
+        limit.count(address=f"192.0.2.{n}", email="ada@example.org")
+
+    with pytest.raises(TooManySignIns) as refused:
+        limit.count(address="192.0.2.99", email=" ADA@example.org")
+    assert 0 < int(refused.value.facts["retry_after_s"]) <= 15 * 60
+    limit.count(address="192.0.2.99", email="grace@example.org")
+
+
+def test_the_right_password_gives_the_attempts_back() -> None:
+    limit = SignInLimit("filesystem://")
+    for _ in range(3 * PER_EMAIL.amount):
+        limit.count(address="192.0.2.1", email="ada@example.org")
+        limit.forgive("ada@example.org")
+
+
+@pytest.mark.parametrize("addresses", [["192.0.2.1"], [f"2001:db8::{n:x}" for n in range(50)], ["?"]])
+def test_an_address_has_many_attempts_but_not_any_number(addresses: list[str]) -> None:
+    limit = SignInLimit("filesystem://")
+    for n in range(PER_ADDRESS.amount):
+        limit.count(address=addresses[n % len(addresses)], email=f"person{n}@example.org")
+
+    with pytest.raises(TooManySignIns):
+        limit.count(address=addresses[0], email="another@example.org")
+
+
+def test_processes_count_together_over_redis() -> None:
+    client = redis.Redis.from_url(REDIS)
+    try:
+        client.ping()
+    except redis.ConnectionError:
+        if SERVICES_REQUIRED:
+            raise
+        pytest.skip("no Redis answers")
+    finally:
+        client.close()
+    email = f"shared{number()}-{id(client)}@example.org"
+    one, other = SignInLimit(REDIS), SignInLimit(REDIS)
+    one.forgive(email)
+    for n in range(PER_EMAIL.amount):
+        (one, other)[n % 2].count(address=f"192.0.2.{n}", email=email)
+
+    with pytest.raises(TooManySignIns):
+        other.count(address="192.0.2.200", email=email)
+    one.forgive(email)
+
+
+def test_without_its_redis_a_process_counts_alone() -> None:
+    limit = SignInLimit("redis://127.0.0.1:1/0")
+    for n in range(PER_EMAIL.amount):
+        limit.count(address=f"192.0.2.{n}", email="ada@example.org")
+
+    with pytest.raises(TooManySignIns):
+        limit.count(address="192.0.2.99", email="ada@example.org")

@@ -1,0 +1,175 @@
+"""Every route says who may call it, and means it."""
+
+import re
+from uuid import uuid4
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+from fastapi.testclient import TestClient
+from sqlalchemy.orm import Session
+from starlette.routing import Mount
+
+from app.access import Access, access_of
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.clock import utc_now
+from tests.factories import make_user
+
+# A route that joins this list is open to the whole world: think before you add one.
+PUBLIC = {
+    ("GET", "/"),
+    ("GET", "/sign-in"),
+    ("POST", "/sign-in"),
+    ("GET", "/invitations/{token}"),
+    ("POST", "/invitations/{token}"),
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/problems/{slug}"),
+    ("GET", "/docs"),
+}
+# Served by the framework, without our guard: the contract itself and the static files.
+UNGUARDED = {"/api/v1/openapi.json", "/static"}
+
+Route = tuple[str, str, Access | None]
+
+
+def routes_of(app: FastAPI) -> list[Route]:
+    """Method, path and mark of every route, those of included and nested routers too."""
+    found: list[Route] = []
+    for route in iter_route_contexts(app.routes):
+        path = route.path or ""
+        if path in UNGUARDED:
+            continue
+        assert not isinstance(route.original_route, Mount), f"{path}: a mounted application has no guard"
+        assert route.methods, f"{path}: not a plain HTTP route"
+        found += [
+            (method, path, access_of(route.endpoint))
+            for method in sorted(route.methods - {"HEAD", "OPTIONS"})
+        ]
+    return found
+
+
+def address(path: str) -> str:
+    """A path with every parameter filled in; nothing exists there."""
+    return re.sub(
+        r"\{(\w+)\}", lambda name: "7" if name[1] == "example_id" else str(uuid4()), path.replace(":path", "")
+    )
+
+
+def test_every_route_carries_a_mark(app: FastAPI) -> None:
+    routes = routes_of(app)
+
+    assert len(routes) > len(PUBLIC)
+    assert [path for _, path, access in routes if access is None] == []
+
+
+def test_only_the_routes_named_here_are_public(app: FastAPI) -> None:
+    assert {(method, path) for method, path, access in routes_of(app) if access is Access.PUBLIC} == PUBLIC
+
+
+def test_nobody_unknown_gets_in(app: FastAPI, anonymous: TestClient) -> None:
+    for method, path, access in routes_of(app):
+        if access is Access.PUBLIC:
+            continue
+        answer = anonymous.request(method, address(path))
+        page = anonymous.request(method, address(path), headers={"Accept": "text/html"})
+
+        assert answer.status_code == 401, f"{method} {path}"
+        goes_to_sign_in = method == "GET" and not path.startswith("/api/")
+        assert page.status_code == (303 if goes_to_sign_in else 401), f"{method} {path}"
+
+
+def test_annotators_stay_out_of_what_admins_do(app: FastAPI, annotator_client: TestClient) -> None:
+    admin_routes = [route for route in routes_of(app) if route[2] is Access.ADMIN]
+
+    assert admin_routes
+    for method, path, _ in admin_routes:
+        assert annotator_client.request(method, address(path)).status_code == 403, f"{method} {path}"
+
+
+def test_a_route_without_a_mark_is_closed_even_to_admins(app: FastAPI, client: TestClient) -> None:
+    app.add_api_route("/forgotten", lambda: "secret")
+
+    assert client.get("/forgotten").status_code == 403
+
+
+def test_writes_with_a_cookie_need_the_token_of_our_pages(
+    app: FastAPI, session: Session, admin: User, anonymous: TestClient
+) -> None:
+    anonymous.cookies.set("clarinet", accounts.start_session(session, admin, now=utc_now()))
+    session.commit()
+    writes = [
+        (method, path)
+        for method, path, access in routes_of(app)
+        if method not in {"GET", "HEAD"} and access is not Access.PUBLIC
+    ]
+
+    assert writes
+    for method, path in writes:
+        answer = anonymous.request(method, address(path))
+
+        assert answer.status_code == 403, f"{method} {path}"
+        assert answer.json()["type"] == "/problems/bad-csrf-token"
+
+
+@pytest.fixture
+def signed_in(app: FastAPI, session: Session, admin: User, anonymous: TestClient) -> TestClient:
+    """A browser in which an admin is signed in."""
+    secret = accounts.start_session(session, admin, now=utc_now())
+    session.commit()
+    anonymous.cookies.set("clarinet", secret)
+    anonymous.headers["X-CSRF-Token"] = accounts.csrf_token(app.state.settings.signing_secret(), secret)
+    return anonymous
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "null"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://testserver.evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"X-CSRF-Token": "0" * 64},
+        {"X-CSRF-Token": ""},
+        {"X-CSRF-Token": "\u00e9".encode("latin-1")},
+    ],
+)
+def test_foreign_pages_write_nothing(signed_in: TestClient, headers: dict[str, str]) -> None:
+    answer = signed_in.post("/api/v1/tokens", json={"name": "mine"}, headers=headers)
+
+    assert answer.json()["type"] == "/problems/bad-csrf-token"
+    assert signed_in.get("/api/v1/tokens").json()["items"] == []
+
+
+def test_our_pages_write(signed_in: TestClient) -> None:
+    headers = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}
+
+    assert signed_in.post("/api/v1/tokens", json={"name": "mine"}, headers=headers).status_code == 201
+
+
+def test_json_disguised_as_text_writes_nothing(signed_in: TestClient) -> None:
+    del signed_in.headers["X-CSRF-Token"]
+
+    answer = signed_in.post(
+        "/api/v1/tokens", content='{"name": "mine"}', headers={"Content-Type": "text/plain"}
+    )
+
+    assert answer.status_code in {403, 422}
+    assert signed_in.get("/api/v1/tokens").json()["items"] == []
+
+
+def test_another_sessions_token_does_not_fit(app: FastAPI, session: Session, signed_in: TestClient) -> None:
+    other = accounts.start_session(session, make_user(session), now=utc_now())
+    session.commit()
+    token = accounts.csrf_token(app.state.settings.signing_secret(), other)
+
+    assert signed_in.post("/sign-out", headers={"X-CSRF-Token": token}).status_code == 403
+
+
+def test_no_origin_is_told_that_it_may_read(client: TestClient) -> None:
+    answer = client.get("/api/v1/me", headers={"Origin": "https://evil.example"})
+
+    assert "access-control-allow-origin" not in answer.headers
+    assert client.options("/api/v1/me", headers={"Origin": "null"}).status_code == 405
