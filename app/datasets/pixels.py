@@ -40,7 +40,7 @@ class Place(NamedTuple):
 def decode(
     storage: Storage, prefix: str, places: Sequence[Place], *, size: tuple[int, int], channels: int
 ) -> Images:
-    """Decode examples to one size (height, width) and one number of channels; holds one shard's bytes at a time."""
+    """Decode examples to one size (height, width) and number of channels, one shard in memory at a time."""
     height, width = size
     shape = (len(places), height, width) if channels == GREY else (len(places), height, width, channels)
     arrays = np.empty(shape, np.uint8)

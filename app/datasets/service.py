@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from sqlalchemy import ColumnElement, Row, Select, and_, delete, event, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, delete, event, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -61,7 +61,8 @@ def create_dataset(
     accounts.require_admin(by)
     dataset = Dataset(id=uuid4(), name=name.strip(), description=description.strip(), created_by_id=by.id)
     try:
-        # Before the first statement: on SQLite a transaction keeps every other writer waiting, and this may take seconds.
+        # Before the first statement: on SQLite a transaction keeps every other writer waiting, and this may
+        # take seconds.
         dataset.upload = keep(storage, dataset.id, upload)
         dataset.created_at = now
         with session.begin_nested():
@@ -79,7 +80,7 @@ def create_dataset(
 def create_from_path(
     session: Session, storage: Storage, path: Path, *, name: str, by: User, now: datetime
 ) -> Dataset:
-    """The same from a file that the caller may read: for commands on the server, whose user could read it anyway.
+    """The same from a file that the caller may read; for commands on the server.
 
     Raises:
         OSError: the file cannot be read.
@@ -150,8 +151,8 @@ def delete_files_of(storage: Storage, dataset_id: UUID) -> None:
 def prefix_of(dataset: Dataset) -> str:
     """Storage prefix of a dataset's shards.
 
-    It holds the number of the claim that imported it, which never changes once the dataset is ready: so an import that was
-    believed dead cannot touch the shards of the one that took over.
+    It holds the number of the claim that imported it, which never changes once the dataset is ready: so an
+    import that was believed dead cannot touch the shards of the one that took over.
     """
     return _prefix(dataset.id, dataset.claim_number)
 
@@ -211,11 +212,11 @@ def class_counts(session: Session, dataset_id: UUID, *, split: Split | None = No
         .where(*_about(dataset_id, split, None))
         .group_by(Example.true_class)
     )
-    return {true_class: count for true_class, count in rows}
+    return dict(rows.tuples().all())
 
 
 def example_bytes(session: Session, storage: Storage, dataset_id: UUID, example_id: int) -> StoredImage:
-    """The encoded picture of an example; whoever is signed in may see it, for people answer questions about it.
+    """The encoded picture of an example. Whoever is signed in may see it: people answer questions about it.
 
     Raises:
         ExampleNotFound: no such example in this dataset, or the dataset is not ready.
@@ -231,7 +232,7 @@ def example_digest(session: Session, dataset_id: UUID, example_id: int) -> str:
     return _ready_example(session, dataset_id, example_id)[0].digest
 
 
-def _ready_example(session: Session, dataset_id: UUID, example_id: int) -> Row[tuple[Example, int]]:
+def _ready_example(session: Session, dataset_id: UUID, example_id: int) -> tuple[Example, int]:
     found = session.execute(
         select(Example, Dataset.claim_number)
         .join(Dataset, Dataset.id == Example.dataset_id)
@@ -239,7 +240,7 @@ def _ready_example(session: Session, dataset_id: UUID, example_id: int) -> Row[t
     ).one_or_none()
     if found is None:
         raise ExampleNotFound
-    return found
+    return found[0], found[1]
 
 
 def load_arrays(
@@ -253,8 +254,8 @@ def load_arrays(
     """All pixels of a dataset, or of one split, in position order.
 
     Args:
-        size: (height, width) to which every image is scaled, without keeping its proportions (bilinear, averaging when it
-            shrinks); None takes the images' own size.
+        size: (height, width) to which every image is scaled, without keeping its proportions (bilinear,
+            averaging when it shrinks); None takes the images' own size.
 
     Raises:
         DatasetNotFound, DatasetNotReady: nothing to read.

@@ -65,28 +65,30 @@ def open_server_file(path: str, roots: Sequence[Path]) -> Iterator[BinaryIO]:
     What was checked is the open file itself, not a path that could lead elsewhere a moment later.
 
     Raises:
-        PathNotAllowed: missing, no plain file, or outside the roots; says the same in all cases, so that nobody can
-            learn which files the server has.
+        PathNotAllowed: missing, no plain file, or outside the roots; says the same in all cases, so that
+            nobody can learn which files the server has.
     """
-    descriptor = -1
     try:
-        real = Path(path).resolve(strict=True)
-        if not any(real.is_relative_to(root.resolve()) for root in roots):
-            raise PathNotAllowed
-        # NONBLOCK: opening a pipe would wait for its writer.
-        descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        opened = os.fstat(descriptor)
-        if not stat.S_ISREG(opened.st_mode):
-            raise PathNotAllowed
-        # A folder on the way may have been swapped between the two lines above.
-        if real.resolve(strict=True) != real or not os.path.samestat(real.stat(), opened):
-            raise PathNotAllowed
-    except (OSError, ValueError, RuntimeError, PathNotAllowed) as error:
-        if descriptor >= 0:
-            os.close(descriptor)
+        descriptor = _open_below(path, roots)
+    except (OSError, ValueError, RuntimeError) as error:  # not there, a NUL in it, a circle of links
         raise PathNotAllowed from error
     with os.fdopen(descriptor, "rb") as file:
         yield file
+
+
+def _open_below(path: str, roots: Sequence[Path]) -> int:
+    real = Path(path).resolve(strict=True)
+    if not any(real.is_relative_to(root.resolve()) for root in roots):
+        raise PathNotAllowed
+    # NONBLOCK: opening a pipe would wait for its writer.
+    descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    opened = os.fstat(descriptor)
+    # A folder on the way may have been swapped between resolving and opening.
+    is_same = real.resolve(strict=True) == real and os.path.samestat(real.stat(), opened)
+    if not is_same or not stat.S_ISREG(opened.st_mode):
+        os.close(descriptor)
+        raise PathNotAllowed
+    return descriptor
 
 
 def _copy(storage: Storage, key: str, source: BinaryIO) -> None:

@@ -4,20 +4,22 @@ MIB = 1024 * 1024
 
 MAX_PIXELS = 40_000_000  # per picture; a picture of this size takes 160 MB while it is decoded
 MAX_MEMBER_BYTES = 64 * MIB  # one file of a zip, unpacked
-MAX_MEMBERS = 2_000_000  # files in a zip
+MAX_MEMBERS = 300_000  # files in a zip; each takes about a kilobyte of memory while it is read
 MAX_EXAMPLES = 5_000_000  # images in one dataset
 MAX_SIDE = 8192  # pixels along a side of an npz image
 MAX_CLASSES = 1000
 MAX_NAME_LENGTH = 400  # characters of a path in a zip
 MAX_CLASS_NAME_LENGTH = 80  # as long as a campaign can show it
-MAX_TABLE_BYTES = 256 * MIB  # a CSV of file names
+MAX_TABLE_BYTES = 64 * MIB  # a CSV of file names
 
-# Pictures are packed already, so an honest zip of them hardly shrinks; a plain BMP may shrink a lot, but not all of them.
+# Pictures are packed already, so an honest zip of them hardly shrinks; a plain BMP may shrink a lot, but not
+# all of them.
 MAX_RATIO = 200
 RATIO_MATTERS_FROM = 8 * MIB  # unpacked; below this nothing can hurt
 
-# Up to here a picture is kept without loss: everything that networks of this product train on is smaller, so training sees
-# the very pixels that came. Above it a PNG of a photo takes half a megabyte and a phone waits for the next question.
+# Up to here a picture is kept without loss: everything that networks of this product train on is smaller, so
+# training sees the very pixels that came. Above it a PNG of a photo takes half a megabyte and a phone waits
+# for the next question.
 LOSSLESS_PIXELS = 256 * 256
 JPEG_QUALITY = 92
 # Longest side that is kept; more does not help anybody to tell what is on a picture.
@@ -25,8 +27,8 @@ MAX_STORED_SIDE = 2048
 
 SHARD_BYTES = 64 * MIB
 
-# Of the process that reads the file. The address space holds the interpreter and its libraries (about 200 MB of it), the largest
-# picture with one copy (320 MB) and the file it came from (64 MB).
+# Of the process that reads the file. The address space holds the interpreter and its libraries (about 200 MB
+# of it), the largest picture with one copy (320 MB) and the file it came from (64 MB).
 MAX_ADDRESS_SPACE = 1024 * MIB
 BASE_CPU_S = 600
 CPU_S_PER_MIB = 5  # of the file; tiny pictures in an npz take about 1 s per MiB

@@ -1,4 +1,4 @@
-"""Strangers' image files -> pictures that we encoded ourselves: grey or RGB, 8 bit, upright, nothing but pixels."""
+"""Strangers' image files -> pictures that we encoded ourselves: grey or RGB, 8 bit, upright, only pixels."""
 
 import io
 from dataclasses import dataclass
@@ -37,9 +37,10 @@ class Picture:
 def picture_of_file(data: bytes, name: str) -> Picture:
     """Decode a PNG, JPEG, WebP, GIF or BMP file and encode its pixels anew.
 
-    The orientation that a camera noted is applied; transparent parts become white; CMYK and palettes become RGB, 16-bit grey
-    becomes 8-bit. Pictures longer than MAX_STORED_SIDE are made smaller. Of a JPEG with several pictures (as phones make
-    them) the first counts; an animation is refused, because nobody could say which of its pictures was asked about.
+    The orientation that a camera noted is applied; transparent parts become white; CMYK and palettes become
+    RGB, 16-bit grey becomes 8-bit. Pictures longer than MAX_STORED_SIDE are made smaller. Of a JPEG with
+    several pictures (as phones make them) the first counts; an animation is refused, because nobody could say
+    which of its pictures was asked about.
 
     Raises:
         Refused: not such an image, damaged, animated, or above MAX_PIXELS.
@@ -49,21 +50,16 @@ def picture_of_file(data: bytes, name: str) -> Picture:
         raise Refused(name, f"is {archive or 'a tar archive'}; archives inside archives are not opened")
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            if image.width * image.height > MAX_PIXELS:
-                raise Refused(
-                    name,
-                    f"has {image.width} x {image.height} pixels; "
-                    f"at most {MAX_PIXELS // 1_000_000} million are taken",
-                )
-            if getattr(image, "is_animated", False) and image.format != "MPO":
-                raise Refused(name, "is an animation; a question needs one still picture")
+            _check(image, name)
             return encode(_plain(image))
     except UnidentifiedImageError as error:
         raise Refused(name, "is not a PNG, JPEG, WebP, GIF or BMP image") from error
-    except (Refused, MemoryError):
+    except MemoryError as error:
+        raise Refused(name, "needs more memory than an import may use") from error
+    except Refused:
         raise
     except Exception as error:
-        # Pillow lets through whatever its parsers trip over: OSError, SyntaxError, struct.error, IndexError ...
+        # Pillow lets through whatever its parsers trip over: OSError, SyntaxError, struct.error, IndexError.
         raise Refused(name, "is cut short or damaged and cannot be decoded") from error
 
 
@@ -82,6 +78,15 @@ def encode(image: Image.Image) -> Picture:
         media_type = "image/jpeg"
         image.save(out, "JPEG", quality=JPEG_QUALITY)
     return Picture(out.getvalue(), media_type, image.width, image.height, 3 if image.mode == "RGB" else 1)
+
+
+def _check(image: Image.Image, name: str) -> None:
+    """Judge by the header, before anything is decoded."""
+    if image.width * image.height > MAX_PIXELS:
+        size = f"{image.width} x {image.height} pixels"
+        raise Refused(name, f"has {size}; at most {MAX_PIXELS // 1_000_000} million are taken")
+    if getattr(image, "is_animated", False) and image.format != "MPO":
+        raise Refused(name, "is an animation; a question needs one still picture")
 
 
 def _plain(image: Image.Image) -> Image.Image:

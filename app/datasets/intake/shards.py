@@ -1,6 +1,7 @@
 """Encoded pictures, packed into a few large files with one fixed-size record per picture.
 
-A file per picture would cost an inode, an fsync and a directory entry each; 60,000 of them take minutes to delete.
+A file per picture would cost an inode, an fsync and a directory entry each; 60,000 of them take minutes to
+delete.
 """
 
 import hashlib
@@ -79,14 +80,14 @@ def read_records(storage: Storage, prefix: str, *, chunk: int) -> Iterator[list[
                     MEDIA_TYPES[media],
                     None if true_class == UNKNOWN_CLASS else true_class,
                     *place,
-                    digest=digest.hex(),
+                    digest.hex(),
                 )
                 for split, media, true_class, *place, digest in LAYOUT.iter_unpack(data)
             ]
 
 
 class ShardWriter:
-    """Packs pictures below a storage prefix, in position order; `with` closes the last shard and the index."""
+    """Packs pictures below a storage prefix, in position order; `with` closes the last shard and index."""
 
     def __init__(self, storage: Storage, prefix: str, *, shard_bytes: int = SHARD_BYTES) -> None:
         self._storage = storage

@@ -1,0 +1,263 @@
+"""Task: take the pictures of an uploaded file in, once, whatever dies on the way.
+
+The file is read by a process of its own (`python -m app.datasets.intake`), because it comes from a stranger.
+This side holds the claim, shows the progress and turns the records it gets back into rows.
+"""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from uuid import UUID
+
+import structlog
+
+import app
+from app import claims
+from app.claims import BEAT_S, Claim, ClaimLost
+from app.clock import utc_now
+from app.datasets import service as datasets
+from app.datasets.intake.shards import index_key, read_records
+from app.datasets.models import Dataset, DatasetState
+from app.datasets.uploads import upload_prefix
+from worker.context import Context
+
+ROWS_AT_ONCE = 5000  # per transaction: about 0.2 s during which SQLite's other writers wait
+SHOW_PROGRESS_S = 1.0
+LOG_BYTES = 4000
+
+log = structlog.get_logger()
+
+
+class ImportFailed(Exception):
+    """The file is at fault, or we are; a sentence for the admin. Trying again would not help."""
+
+
+class ImportInterrupted(Exception):
+    """Something from outside ended the work; another attempt may succeed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A claimed import."""
+
+    claim: Claim
+    prefix: str  # storage prefix of this attempt alone
+    upload: dict[str, Any]
+
+
+def import_dataset(context: Context, dataset_id: UUID) -> None:
+    """Import a dataset, or do nothing if somebody else is at it; sweep after one that failed or was deleted."""
+    work = _claim(context, dataset_id)
+    if work is None:
+        _sweep(context, dataset_id)
+        return
+    log.info("dataset.import_claimed", dataset_id=str(dataset_id), attempt=work.claim.number)
+    try:
+        _import(context, work)
+    except ClaimLost:
+        context.storage.delete_tree(work.prefix)
+        log.warning("dataset.import_lost", dataset_id=str(dataset_id), attempt=work.claim.number)
+    except ImportInterrupted as reason:
+        _hand_back(context, work, is_stopping=context.is_stopping())
+        log.warning("dataset.import_interrupted", dataset_id=str(dataset_id), reason=str(reason))
+    except ImportFailed as failure:
+        _fail(context, work, str(failure))
+        log.info("dataset.import_failed", dataset_id=str(dataset_id), reason=str(failure))
+
+
+def _claim(context: Context, dataset_id: UUID) -> Work | None:
+    waiting = Dataset.state == DatasetState.IMPORTING
+    with context.unit_of_work() as session:
+        name = f"{os.uname().nodename}:{os.getpid()}"
+        claim = claims.claim(session, Dataset, dataset_id, waiting, by=name, now=utc_now(), progress=0)
+        if claim is None:
+            return None
+        datasets.delete_examples(session, dataset_id)  # of an attempt that died
+        dataset = session.get_one(Dataset, dataset_id, populate_existing=True)
+        work = Work(claim, datasets.prefix_of(dataset), dataset.upload or {})
+    _keep_only(context, work)
+    return work
+
+
+def _import(context: Context, work: Work) -> None:
+    result = _read_file(context, work)
+    position = 0
+    for records in read_records(context.storage, work.prefix, chunk=ROWS_AT_ONCE):
+        with context.unit_of_work() as session:
+            claims.renew(session, work.claim, now=utc_now(), progress=position)
+            datasets.insert_examples(session, work.claim.id, records, first_position=position)
+        position += len(records)
+    context.storage.path(index_key(work.prefix)).unlink()
+    with context.unit_of_work() as session:
+        claims.release(
+            session,
+            work.claim,
+            state=DatasetState.READY,
+            progress=position,
+            progress_total=position,
+            class_names=result["class_names"],
+            channels=result["channels"],
+            train_count=result["counts"]["train"],
+            test_count=result["counts"]["test"],
+            digest=result["digest"],
+            size_bytes=result["size_bytes"],
+            upload=None,
+        )
+    context.storage.delete_tree(upload_prefix(work.claim.id))
+    _keep_only(context, work)
+    log.info("dataset.import_ended", dataset_id=str(work.claim.id), images=position)
+
+
+def _read_file(context: Context, work: Work) -> dict[str, Any]:
+    """Let the reader do its work while the claim is renewed; gives its result.
+
+    Raises:
+        ImportFailed, ImportInterrupted, ClaimLost: the reader is dead.
+    """
+    request = {
+        "root": str(context.storage.root.resolve()),
+        "prefix": work.prefix,
+        "upload": work.upload,
+    }
+    shown = time.monotonic()
+    with tempfile.TemporaryFile() as errors, _reader(request, errors) as (process, messages):
+        while True:
+            message: dict[str, Any] = {}
+            try:
+                line = messages.get(timeout=BEAT_S / 2)
+            except queue.Empty:
+                line = ""
+            if line is None:
+                raise _ending(process, work, errors)
+            if line:
+                message = json.loads(line)
+            if "result" in message:
+                result: dict[str, Any] = message["result"]
+                return result
+            if "refused" in message:
+                raise ImportFailed(message["refused"])
+            if context.is_stopping():
+                raise ImportInterrupted("the worker is shutting down")
+            if time.monotonic() - shown >= SHOW_PROGRESS_S:
+                shown = time.monotonic()
+                known = {"progress": message["done"], "progress_total": message["total"]} if message else {}
+                with context.unit_of_work() as session:
+                    claims.renew(session, work.claim, now=utc_now(), **known)
+
+
+@contextmanager
+def _reader(
+    request: dict[str, Any], errors: IO[bytes]
+) -> Iterator[tuple[subprocess.Popen[str], "queue.Queue[str | None]"]]:
+    """The reading process and the lines it writes, None after the last; it is dead when the block ends."""
+    messages: queue.Queue[str | None] = queue.Queue()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app.datasets.intake"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        # Our own environment holds secrets. One thread for each library: their stacks count as memory.
+        env={
+            "PATH": os.environ.get("PATH", os.defpath),
+            "PYTHONPATH": str(Path(next(iter(app.__path__))).parent),
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "MALLOC_ARENA_MAX": "2",
+        },
+    )
+    assert process.stdin is not None  # both are pipes, as asked for
+    assert process.stdout is not None
+    lines = process.stdout
+
+    def listen() -> None:
+        for line in lines:
+            messages.put(line)
+        messages.put(None)
+
+    listener = threading.Thread(target=listen, daemon=True)
+    try:
+        with process.stdin, process.stdout:
+            try:
+                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.flush()
+                listener.start()
+                yield process, messages
+            finally:
+                process.kill()
+                process.wait()
+                if listener.is_alive():
+                    listener.join()
+    except BrokenPipeError as error:
+        raise ImportInterrupted("the reader died before it had begun") from error
+
+
+def _ending(process: subprocess.Popen[str], work: Work, errors: IO[bytes]) -> Exception:
+    """Why a reader ended without a result."""
+    code = process.wait()
+    if code == -signal.SIGKILL:
+        return ImportInterrupted("the reader was killed")
+    name = work.upload.get("name", "The file")
+    if code == -signal.SIGXCPU:
+        return ImportFailed(f'"{name}" took more computing time than an import may use.')
+    errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, errors.tell() - LOG_BYTES))
+    log.error(
+        "dataset.reader_failed",
+        dataset_id=str(work.claim.id),
+        code=code,
+        errors=errors.read().decode(errors="replace"),
+    )
+    return ImportFailed(f'"{name}" could not be read because of a fault on our side; the log says more.')
+
+
+def _hand_back(context: Context, work: Work, *, is_stopping: bool) -> None:
+    """Let another worker have it; a shutdown is nobody's failed attempt."""
+    values = {"attempts": Dataset.attempts - 1} if is_stopping else {}
+    try:
+        with context.unit_of_work() as session:
+            claims.release(session, work.claim, **values)
+    except ClaimLost:
+        pass  # somebody has it already
+    context.storage.delete_tree(work.prefix)
+
+
+def _fail(context: Context, work: Work, sentence: str) -> None:
+    try:
+        with context.unit_of_work() as session:
+            claims.release(session, work.claim, state=DatasetState.FAILED, failure=sentence, upload=None)
+            datasets.delete_examples(session, work.claim.id)
+    except ClaimLost:
+        context.storage.delete_tree(work.prefix)
+        return
+    datasets.delete_files_of(context.storage, work.claim.id)
+
+
+def _keep_only(context: Context, work: Work) -> None:
+    """Delete the shards of attempts that died."""
+    own = context.storage.path(work.prefix)
+    for folder in own.parent.glob("*"):
+        if folder != own:
+            context.storage.delete_tree(f"{Path(work.prefix).parent.as_posix()}/{folder.name}")
+
+
+def _sweep(context: Context, dataset_id: UUID) -> None:
+    """Delete files that no row needs any more."""
+    with context.reading() as session:
+        dataset = session.get(Dataset, dataset_id)
+        state = None if dataset is None else dataset.state
+    if state is DatasetState.READY:
+        context.storage.delete_tree(upload_prefix(dataset_id))
+    elif state is not DatasetState.IMPORTING:
+        datasets.delete_files_of(context.storage, dataset_id)
