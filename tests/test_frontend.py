@@ -1,0 +1,86 @@
+"""What the pages may weigh and what their templates may not do."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import frontend
+
+ROOT = Path(frontend.__file__).parent
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+STYLES = sorted((ROOT / "static" / "css").glob("*.css"))
+SCRIPTS = sorted((ROOT / "static" / "js").glob("*.js"))
+KILOBYTE = 1024
+
+
+def read(paths: list[Path]) -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def test_stylesheets_stay_small() -> None:
+    assert sum(path.stat().st_size for path in STYLES) <= 20 * KILOBYTE
+    assert read(STYLES).count("\n") <= 500
+
+
+def test_the_annotation_screen_stays_small() -> None:
+    page = (ROOT / "templates" / "annotation" / "card.html").read_text(encoding="utf-8")
+    scripts = re.findall(r"path='(js/[^']+)'", page)
+
+    assert scripts == ["js/annotate.js"], "the screen loads nothing else"
+    assert (ROOT / "static" / "js" / "annotate.js").stat().st_size <= 30 * KILOBYTE
+
+
+def test_every_class_of_the_stylesheet_is_used() -> None:
+    css = re.sub(r"/\*.*?\*/|\"[^\"]*\"", "", read(STYLES), flags=re.DOTALL)
+    selectors = " ".join(re.findall(r"([^{}]*)\{", css))
+    defined = set(re.findall(r"\.([a-z][\w-]*)", selectors))
+    used = {name for value in re.findall(r'class="([^"]*)"', read(TEMPLATES)) for name in value.split()}
+    used |= set(re.findall(r"class=\"([\w-]+)", read(TEMPLATES)))
+
+    assert defined - used == set(), "a selector that no template uses is deleted"
+
+
+def test_every_class_of_a_template_is_in_the_stylesheet() -> None:
+    css = read(STYLES)
+    used = {name for value in re.findall(r'class="([\w\s-]*)"', read(TEMPLATES)) for name in value.split()}
+    swagger = {"api"}  # its own sheet looks after it
+
+    assert {name for name in used - swagger if f".{name}" not in css} == set()
+
+
+def test_every_attribute_of_the_stylesheet_is_used() -> None:
+    attributes = set(re.findall(r"\[(data-[\w-]+)", read(STYLES)))
+    sources = read(TEMPLATES) + read(SCRIPTS)
+    by_dataset = {
+        f"data-{re.sub(r'(?=[A-Z])', '-', name).lower()}" for name in re.findall(r"dataset\.(\w+)", sources)
+    }
+
+    assert {name for name in attributes - by_dataset if name not in sources} == set()
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT / "templates")))
+def test_templates_obey_the_content_security_policy(path: Path) -> None:
+    source = re.sub(r"\{#.*?#\}", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+    assert "|safe" not in source.replace(" ", "")
+    assert "autoescape" not in source
+    assert not re.search(r"\sstyle=", source)
+    assert "<style" not in source
+    assert not re.search(r"\son[a-z]+=", source)
+    inline = re.findall(r"<script(?![^>]*\bsrc=)([^>]*)>", source)
+    assert all('type="application/json"' in attributes for attributes in inline)
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT / "templates")))
+def test_links_are_made_by_url_for(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+
+    assert re.findall(r'(?:href|src|action|hx-get|hx-post|data-[a-z-]*url)="(/[^"]*)"', source) == []
+
+
+def test_scripts_build_no_html() -> None:
+    source = read(SCRIPTS)
+
+    for forbidden in ("innerHTML", "outerHTML =", "insertAdjacentHTML", "document.write", "eval("):
+        assert forbidden not in source.replace('swap: "innerHTML"', "")
