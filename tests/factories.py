@@ -3,17 +3,24 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import numpy as np
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import Role, User
+from app.annotation import service as annotation
+from app.annotation.models import AnswerValue, Lease, Question
+from app.annotation.questions import add_questions
+from app.campaigns import draws
+from app.campaigns import service as campaigns
 from app.campaigns.models import Campaign, CampaignClass, CampaignState
 from app.datasets import service as datasets
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.shards import Incoming, ShardWriter, index_key, read_records
-from app.datasets.models import Dataset, DatasetState, Split
+from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.runs import configs
 from app.runs.labels import facts_of
 from app.runs.models import Run, Trial, TrialState
@@ -162,3 +169,132 @@ def make_run(
     session.add(run)
     session.flush()
     return run
+
+
+def make_rows_only_dataset(session: Session, *, examples: int, class_names: Sequence[str]) -> Dataset:
+    """A ready dataset whose images exist as rows alone: for tests that never look at a picture."""
+    dataset = Dataset(
+        name=f"Rows {number()}",
+        state=DatasetState.READY,
+        class_names=list(class_names),
+        channels=1,
+        train_count=examples,
+        digest="d" * 64,
+        created_by_id=make_user(session, role="admin").id,
+        created_at=NOW,
+    )
+    session.add(dataset)
+    session.flush()
+    rows = [
+        {
+            "dataset_id": dataset.id,
+            "position": position,
+            "split": Split.TRAIN,
+            "true_class": position % len(class_names),
+            "shard": 0,
+            "byte_offset": position,
+            "byte_length": 1,
+            "digest": f"{position:064x}",
+            "media_type": "image/png",
+            "width": 1,
+            "height": 1,
+        }
+        for position in range(examples)
+    ]
+    if rows:
+        session.execute(insert(Example), rows)
+    return dataset
+
+
+def make_campaign(
+    session: Session,
+    *,
+    dataset: Dataset | None = None,
+    examples: int = 6,
+    class_names: Sequence[str] = ("cat", "dog", "owl"),
+    state: str = "open",
+    confirm_yes: bool = False,
+    rounds: int = 1,
+    seed: str = "00" * 32,
+    name: str | None = None,
+) -> Campaign:
+    """A campaign; unless it is a draft, with all its questions drawn.
+
+    Without a dataset it gets one of `examples` images that exist as rows alone.
+    """
+    dataset = dataset or make_rows_only_dataset(session, examples=examples, class_names=class_names)
+    admin = session.get_one(User, dataset.created_by_id)
+    names = dataset.class_names or class_names
+    campaign = campaigns.create_campaign(
+        session,
+        campaigns.CampaignDetails(
+            name=name or f"Campaign {number()}",
+            dataset_id=dataset.id,
+            classes=tuple(campaigns.ClassDetails(name) for name in names),
+            confirm_yes=confirm_yes,
+            rounds=rounds,
+        ),
+        by=admin,
+        now=NOW,
+    )
+    campaign.seed = seed
+    if state == "draft":
+        session.flush()
+        return campaign
+    campaign.opening_requested_at = NOW
+    session.flush()
+    claimed = campaigns.claim_opening(session, campaign.id, by="test", now=NOW)
+    assert claimed is not None
+    claim, opening = claimed
+    places = campaigns.examples_to_label(session, dataset.id)
+    positions = np.array([position for position, _ in places], dtype=np.int64)
+    drawn = draws.draw(seed, positions, num_classes=len(names), rounds=rounds)
+    add_questions(
+        session,
+        campaign.id,
+        drawn,
+        example_ids=dict(places),
+        probability=1 / len(names),
+        start=0,
+        stop=len(drawn),
+    )
+    per_class = np.bincount(drawn.classes, minlength=len(names)).tolist()
+    campaigns.finish_opening(session, claim, opening, drawn_per_class=per_class, now=NOW)
+    session.refresh(campaign)
+    session.refresh(campaign, ["classes"])
+    campaign.state = CampaignState(state)
+    campaign.closed_at = NOW if state == "closed" else None
+    session.flush()
+    return campaign
+
+
+def questions_of(session: Session, campaign: Campaign) -> list[Question]:
+    """A campaign's questions in asking order."""
+    query = select(Question).where(Question.campaign_id == campaign.id).order_by(Question.rank)
+    return list(session.scalars(query))
+
+
+def answer(
+    session: Session,
+    campaign: Campaign,
+    question_id: int,
+    value: str = "no",
+    *,
+    by: User | None = None,
+    now: datetime = NOW,
+    response_ms: int | None = 900,
+) -> User:
+    """Answer one question of an open campaign as `by`, or as somebody new; gives who it was."""
+    user = by or make_user(session)
+    held = session.scalar(select(Lease.id).where(Lease.question_id == question_id, Lease.user_id == user.id))
+    if held is None:
+        taken = set(session.scalars(select(Lease.slot).where(Lease.question_id == question_id)))
+        slot = min(set(range(3)) - taken)
+        session.add(
+            Lease(question_id=question_id, slot=slot, user_id=user.id, expires_at=now + annotation.LEASE)
+        )
+        session.flush()
+    given = annotation.GivenAnswer(question_id, AnswerValue(value), response_ms, uuid4())
+    outcome = annotation.answer_questions(session, campaign, [given], by=user, now=now)[0]
+    assert outcome.status is annotation.Status.STORED, outcome.detail
+    return user

@@ -63,12 +63,19 @@ class Lease(Base):
     __table_args__ = (
         UniqueConstraint("question_id", "slot"),  # so a slot can never be answered by two people
         UniqueConstraint("question_id", "user_id"),  # nor a question twice by one
+        # What somebody holds now; answered slots, which grow without bound, leave the index.
+        Index(
+            "ix_lease_held",
+            "user_id",
+            sqlite_where=text("expires_at IS NOT NULL"),
+            postgresql_where=text("expires_at IS NOT NULL"),
+        ),
     )
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     question_id: Mapped[int] = mapped_column(ForeignKey("question.id", ondelete="CASCADE"))
     slot: Mapped[int]
-    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"))
     expires_at: Mapped[datetime | None]  # None: answered, held for good
 
 
@@ -98,3 +105,26 @@ class Answer(Base):
     key: Mapped[UUID]  # made by the client: the same key twice is the same answer
     created_at: Mapped[datetime]
     superseded_at: Mapped[datetime | None]
+
+
+class Tally(Base):
+    """What one person's live answers about one class add up to, kept with each answer: pages need not count.
+
+    Only its own person's requests write a row, so nobody waits for anybody. Its figures can always be
+    recomputed from the answers.
+    """
+
+    __tablename__ = "tally"
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"), primary_key=True)
+    candidate_class: Mapped[int] = mapped_column(primary_key=True)
+    yes: Mapped[int] = mapped_column(default=0)
+    no: Mapped[int] = mapped_column(default=0)
+    unsure: Mapped[int] = mapped_column(default=0)
+    first_yes: Mapped[int] = mapped_column(default=0)  # to questions that nobody had said yes or no to
+    first_no: Mapped[int] = mapped_column(default=0)
+    finished: Mapped[int] = mapped_column(default=0)  # questions that stopped waiting by these answers, net
+    timed: Mapped[int] = mapped_column(default=0)  # answers whose time is known
+    active_ms: Mapped[int] = mapped_column(BigId, default=0)  # their times added up
+    last_at: Mapped[datetime]

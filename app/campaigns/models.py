@@ -38,6 +38,9 @@ class Campaign(Claimable, Base):
     dataset_digest: Mapped[str | None] = mapped_column(String(64))  # of the dataset as it was at opening
     question_count: Mapped[int] = mapped_column(default=0)  # drawn so far
     opening_requested_at: Mapped[datetime | None]
+    opening_failure: Mapped[str | None] = mapped_column(
+        Text
+    )  # a sentence, when the last opening was given up
     opened_at: Mapped[datetime | None]
     closed_at: Mapped[datetime | None]
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
@@ -49,6 +52,26 @@ class Campaign(Claimable, Base):
         cascade="all, delete-orphan",
         back_populates="campaign",
     )
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether its opening was asked for and its questions are not drawn yet."""
+        return self.state is CampaignState.DRAFT and self.opening_requested_at is not None
+
+    @property
+    def shown_state(self) -> str:
+        """The state as people see it: a draft that is being opened is "opening"."""
+        return "opening" if self.is_opening else str(self.state)
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes; a class's place is its label."""
+        return [item.name for item in self.classes]
+
+    @property
+    def num_classes(self) -> int:
+        """K."""
+        return len(self.classes)
 
 
 class CampaignClass(Base):
@@ -62,5 +85,6 @@ class CampaignClass(Base):
     name: Mapped[str] = mapped_column(String(80))
     description: Mapped[str] = mapped_column(Text, default="")
     example_ids: Mapped[list[int]]  # up to a few examples shown as pictures of this class
+    question_count: Mapped[int] = mapped_column(default=0)  # drawn for this class
 
     campaign: Mapped[Campaign] = relationship(lazy="raise", back_populates="classes")

@@ -1,0 +1,338 @@
+"""Taking answers, exactly once each, and taking them back."""
+
+import enum
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import RowMapping, delete, insert, literal, or_, select, update
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT, answers_needed
+from app.annotation.errors import CampaignNotOpen, KeyReused, NothingToUndo, UndoTooLate
+from app.annotation.leasing import LEASE, LeasedQuestion, held_questions, serialise
+from app.annotation.models import Answer, AnswerValue, Lease, Question
+from app.annotation.tallies import Change, add_to_tallies
+from app.campaigns.models import Campaign, CampaignState
+
+UNDO_LIMIT = 10
+
+NOT_HERE = "There is no such question in this campaign."
+CLOSED = "The campaign is closed and takes no more answers."
+NOT_OPEN_YET = "The campaign is not open yet."
+ANSWERED_BY_YOU = "You have answered this question already."
+TAKEN = "Somebody else got this question in the meantime; your answer was not needed."
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """What a client sends."""
+
+    question_id: int
+    value: AnswerValue
+    response_ms: int | None
+    key: UUID
+
+
+class Status(enum.StrEnum):
+    """What became of a given answer."""
+
+    STORED = "stored"
+    REPEATED = "repeated"  # it was stored before
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one given answer; `detail` is a sentence if it was refused."""
+
+    key: UUID
+    status: Status
+    detail: str | None = None
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A question with all that bears on it, locked until the transaction ends."""
+
+    row: RowMapping  # id, candidate_class, slots, is_waiting
+    leases: list[RowMapping] = field(default_factory=list)  # id, slot, user_id, expires_at
+    answers: list[RowMapping] = field(default_factory=list)  # live ones: user_id, value
+
+    def lease_of(self, user: User) -> RowMapping | None:
+        """This person's slot, answered, held or expired."""
+        return next((lease for lease in self.leases if lease["user_id"] == user.id), None)
+
+    def held_by_others(self, user: User, now: datetime) -> int:
+        """Slots with which other people may still answer."""
+        return sum(
+            lease["user_id"] != user.id and lease["expires_at"] is not None and lease["expires_at"] > now
+            for lease in self.leases
+        )
+
+    def count(self, value: AnswerValue, *, without: User | None = None) -> int:
+        """Live answers of this value."""
+        return sum(
+            answer["value"] is value and (without is None or answer["user_id"] != without.id)
+            for answer in self.answers
+        )
+
+
+def answer_questions(
+    session: Session, campaign: Campaign, given: Sequence[GivenAnswer], *, by: User, now: datetime
+) -> list[Outcome]:
+    """Store answers, each exactly once however often it is sent; gives what became of each, in order.
+
+    A lease is checked again here: one that ran out still counts while nobody took the slot. Answers to
+    leases of a paused campaign count; a closed one takes none.
+
+    Raises:
+        KeyReused: a key belongs to a different answer; nothing was stored.
+    """
+    serialise(session, by, campaign.id)
+    known = _answers_with_keys(session, given, by=by)
+    fresh: dict[UUID, GivenAnswer] = {}
+    for item in given:
+        before = known.get(item.key) or fresh.get(item.key)
+        if before is None:
+            fresh[item.key] = item
+        elif (before.question_id, before.value) != (item.question_id, item.value):
+            raise KeyReused(item.key)
+
+    refused = _store(session, campaign, list(fresh.values()), by=by, now=now)
+    outcomes = []
+    for item in given:
+        if item.key in refused:
+            outcomes.append(Outcome(item.key, Status.REFUSED, refused[item.key]))
+        elif fresh.pop(item.key, None):
+            outcomes.append(Outcome(item.key, Status.STORED))
+        else:
+            outcomes.append(Outcome(item.key, Status.REPEATED))
+    return outcomes
+
+
+def _answers_with_keys(
+    session: Session, given: Sequence[GivenAnswer], *, by: User
+) -> dict[UUID, GivenAnswer]:
+    query = select(Answer.question_id, Answer.value, Answer.response_ms, Answer.key).where(
+        Answer.user_id == by.id, Answer.key.in_([item.key for item in given])
+    )
+    return {row.key: GivenAnswer(*row) for row in session.execute(query)}
+
+
+def _store(
+    session: Session, campaign: Campaign, given: Sequence[GivenAnswer], *, by: User, now: datetime
+) -> dict[UUID, str]:
+    """Store what can be stored; gives a sentence for each refused key."""
+    if campaign.state in (CampaignState.DRAFT, CampaignState.CLOSED):
+        closed = CLOSED if campaign.state is CampaignState.CLOSED else NOT_OPEN_YET
+        return {item.key: closed for item in given}
+    asked = _load(session, campaign, [item.question_id for item in given])
+    refused: dict[UUID, str] = {}
+    stored: list[GivenAnswer] = []
+    for item in given:
+        question = asked.get(item.question_id)
+        why = NOT_HERE if question is None else _refusal(question, by=by, now=now)
+        if why is None and any(item.question_id == other.question_id for other in stored):
+            why = ANSWERED_BY_YOU
+        if why is None:
+            stored.append(item)
+        else:
+            refused[item.key] = why
+    if stored:
+        _write(session, campaign, stored, asked, by=by, now=now)
+    return refused
+
+
+def _load(session: Session, campaign: Campaign, question_ids: Sequence[int]) -> dict[int, _Asked]:
+    """Questions with their leases and live answers. In id order, so that two requests cannot deadlock."""
+    ids = sorted(set(question_ids))
+    questions = session.execute(
+        select(Question.id, Question.candidate_class, Question.slots, Question.is_waiting)
+        .where(Question.id.in_(ids), Question.campaign_id == campaign.id)
+        .order_by(Question.id)
+        .with_for_update(key_share=True)
+    ).mappings()
+    asked = {row["id"]: _Asked(row) for row in questions}
+    leases = session.execute(
+        select(Lease.id, Lease.question_id, Lease.slot, Lease.user_id, Lease.expires_at).where(
+            Lease.question_id.in_(ids)
+        )
+    ).mappings()
+    for lease in leases:
+        if lease["question_id"] in asked:
+            asked[lease["question_id"]].leases.append(lease)
+    answers = session.execute(
+        select(Answer.question_id, Answer.user_id, Answer.value).where(
+            Answer.question_id.in_(ids), Answer.superseded_at.is_(None)
+        )
+    ).mappings()
+    for answer in answers:
+        if answer["question_id"] in asked:
+            asked[answer["question_id"]].answers.append(answer)
+    return asked
+
+
+def _refusal(question: _Asked, *, by: User, now: datetime) -> str | None:
+    if any(answer["user_id"] == by.id for answer in question.answers):
+        return ANSWERED_BY_YOU
+    lease = question.lease_of(by)
+    if lease is None:
+        return TAKEN
+    is_live = lease["expires_at"] is not None and lease["expires_at"] > now
+    return None if is_live or question.row["is_waiting"] else TAKEN
+
+
+def _write(
+    session: Session,
+    campaign: Campaign,
+    given: Sequence[GivenAnswer],
+    asked: dict[int, _Asked],
+    *,
+    by: User,
+    now: datetime,
+) -> None:
+    session.execute(
+        insert(Answer),
+        [
+            {
+                "question_id": item.question_id,
+                "user_id": by.id,
+                "value": item.value,
+                "response_ms": item.response_ms,
+                "key": item.key,
+                "created_at": now,
+            }
+            for item in given
+        ],
+    )
+    answered: list[int] = []  # ids of leases
+    freed: list[int] = []
+    standings: dict[tuple[int, bool, bool], list[int]] = defaultdict(list)
+    changes = []
+    for item in given:
+        question = asked[item.question_id]
+        lease = question.lease_of(by)
+        assert lease is not None  # _refusal saw it
+        is_unsure = item.value is AnswerValue.UNSURE
+        (freed if is_unsure else answered).append(lease["id"])
+        yes = question.count(AnswerValue.YES) + (item.value is AnswerValue.YES)
+        no = question.count(AnswerValue.NO) + (item.value is AnswerValue.NO)
+        unsure = question.count(AnswerValue.UNSURE) + is_unsure
+        needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes)
+        slots = max(needed, yes + no + question.held_by_others(by, now))
+        is_waiting = yes + no < slots and unsure < UNSURE_LIMIT
+        if (slots, is_waiting) != (question.row["slots"], question.row["is_waiting"]) or is_waiting:
+            # What must be asked again goes behind everything else: somebody else meets it there, and the head
+            # of the queue stays free of questions that the people at work cannot answer.
+            standings[slots, is_waiting, is_waiting].append(item.question_id)
+        changes.append(
+            Change(
+                candidate_class=question.row["candidate_class"],
+                value=item.value,
+                is_first=lease["slot"] == 0,
+                response_ms=item.response_ms,
+                finished=int(question.row["is_waiting"]) - int(is_waiting),
+            )
+        )
+    if answered:
+        _execute(session, update(Lease).where(Lease.id.in_(answered)).values(expires_at=None))
+    if freed:
+        _execute(session, delete(Lease).where(Lease.id.in_(freed)))
+    for (slots, is_waiting, to_the_end), ids in standings.items():
+        _set_standing(
+            session,
+            ids,
+            slots=slots,
+            is_waiting=is_waiting,
+            move=campaign.question_count if to_the_end else 0,
+        )
+    add_to_tallies(session, campaign, changes, by=by, now=now)
+
+
+def _set_standing(session: Session, ids: Sequence[int], *, slots: int, is_waiting: bool, move: int) -> None:
+    _execute(
+        session,
+        update(Question)
+        .where(Question.id.in_(ids))
+        .values(slots=slots, is_waiting=is_waiting, rank=Question.rank + literal(move)),
+    )
+
+
+def _execute(session: Session, statement: object) -> None:
+    session.execute(statement, execution_options={"synchronize_session": False})  # type: ignore[call-overload]
+
+
+def undo_answer(
+    session: Session, campaign: Campaign, *, by: User, now: datetime
+) -> tuple[LeasedQuestion, AnswerValue]:
+    """Supersede this person's last answer in the campaign; the question is theirs again.
+
+    Raises:
+        CampaignNotOpen: the campaign is closed or was never opened.
+        NothingToUndo: none of the last UNDO_LIMIT answers stands.
+        UndoTooLate: it was "can't tell", and somebody else has the question by now.
+    """
+    if campaign.state in (CampaignState.DRAFT, CampaignState.CLOSED):
+        raise CampaignNotOpen(state=campaign.state)
+    serialise(session, by, campaign.id)
+    recent = session.execute(
+        select(Answer.id, Answer.question_id, Answer.value, Answer.response_ms, Answer.superseded_at)
+        .join(Question, Question.id == Answer.question_id)
+        .where(Answer.user_id == by.id, Question.campaign_id == campaign.id)
+        .order_by(Answer.id.desc())
+        .limit(UNDO_LIMIT)
+    )
+    last = next((answer for answer in recent if answer.superseded_at is None), None)
+    if last is None:
+        raise NothingToUndo(limit=UNDO_LIMIT)
+    question = _load(session, campaign, [last.question_id])[last.question_id]
+    slot = _take_back_slot(session, question, last.value, by=by, now=now)
+    _execute(session, update(Answer).where(Answer.id == last.id).values(superseded_at=now))
+    yes = question.count(AnswerValue.YES, without=by)
+    no = question.count(AnswerValue.NO, without=by)
+    needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes)
+    slots = max(needed, yes + no + question.held_by_others(by, now) + 1)
+    _set_standing(session, [last.question_id], slots=slots, is_waiting=True, move=0)
+    change = Change(
+        candidate_class=question.row["candidate_class"],
+        value=last.value,
+        is_first=slot == 0,
+        response_ms=last.response_ms,
+        finished=1 - int(question.row["is_waiting"]),
+    )
+    add_to_tallies(session, campaign, [change], by=by, now=now, sign=-1)
+    again = held_questions(session, campaign, by=by, now=now, question_id=last.question_id)
+    return again[0], last.value
+
+
+def _take_back_slot(
+    session: Session, question: _Asked, value: AnswerValue, *, by: User, now: datetime
+) -> int:
+    """Hold a slot of the question again; gives which."""
+    until = now + LEASE
+    own = question.lease_of(by)
+    if own is not None:
+        _execute(session, update(Lease).where(Lease.id == own["id"]).values(expires_at=until))
+        return int(own["slot"])
+    # "Can't tell" gave the slot away: take one that nobody holds, if the question is still to be asked.
+    live = [lease for lease in question.leases if lease["expires_at"] is None or lease["expires_at"] > now]
+    unsure = question.count(AnswerValue.UNSURE)
+    stopped = unsure >= UNSURE_LIMIT and len(live) < question.row["slots"]
+    assert value is AnswerValue.UNSURE  # the other answers keep their slot
+    if not (question.row["is_waiting"] or stopped) or len(live) >= question.row["slots"]:
+        raise UndoTooLate
+    slot = min(set(range(MAX_SLOTS)) - {lease["slot"] for lease in live})
+    _execute(
+        session,
+        delete(Lease).where(
+            Lease.question_id == question.row["id"], or_(Lease.slot == slot, Lease.user_id == by.id)
+        ),
+    )
+    session.execute(
+        insert(Lease).values(question_id=question.row["id"], slot=slot, user_id=by.id, expires_at=until)
+    )
+    return slot

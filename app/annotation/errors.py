@@ -1,0 +1,48 @@
+"""What can go wrong while people answer."""
+
+from uuid import UUID
+
+from app.errors import Conflict
+
+
+class CampaignNotOpen(Conflict):
+    """The campaign hands out no questions and takes no undo now."""
+
+    title = "Campaign is not open"
+
+    def __init__(self, *, state: str) -> None:
+        super().__init__(
+            f"This campaign is {state}, so there is nothing to answer now. What you answered is kept.",
+            state=state,
+        )
+
+
+class KeyReused(Conflict):
+    """One idempotency key came with two different answers."""
+
+    title = "Key used twice"
+
+    def __init__(self, key: UUID) -> None:
+        super().__init__(
+            f"The key {key} already belongs to a different answer of yours. Nothing of this request was "
+            "stored; give each new answer a new key.",
+            key=str(key),
+        )
+
+
+class NothingToUndo(Conflict):
+    """No answer of this person is recent enough to be undone."""
+
+    title = "Nothing to undo"
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(f"Only your last {limit} answers can be undone, and none of them is left.")
+
+
+class UndoTooLate(Conflict):
+    """The question went to somebody else after it was skipped."""
+
+    title = "Too late to undo"
+
+    def __init__(self) -> None:
+        super().__init__("Somebody else has this question now, so “can't tell” stays your answer.")

@@ -1,0 +1,228 @@
+"""Handing out questions: who may answer what, until when."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import CursorResult, Uuid, bindparam, case, exists, func, select, text, update
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation.errors import CampaignNotOpen
+from app.annotation.models import Lease, Question, Tally
+from app.campaigns.errors import CampaignNotFound
+from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.db import UtcDateTime
+
+LEASE = timedelta(minutes=10)
+MAX_LEASED = 100  # questions one person can hold in one campaign
+MAX_TRIES = 5
+
+# One statement, so that nothing can come between choosing and taking. A slot is free when it has no row, or a
+# row that has expired; the unique constraints settle every race. Somebody whose own lease on the question ran
+# out gets that very slot again, because one person has one row per question at most.
+_TOP_UP = """
+WITH held AS (
+    SELECT count(*) AS held_count FROM lease JOIN question ON question.id = lease.question_id
+    WHERE lease.user_id = :me AND lease.expires_at > :now AND question.campaign_id = :campaign
+), free AS (
+    SELECT question.id AS question_id, question.rank AS rank
+    FROM question
+    WHERE question.campaign_id = :campaign AND question.is_waiting
+      AND NOT EXISTS (
+        SELECT 1 FROM answer
+        WHERE answer.question_id = question.id AND answer.user_id = :me AND answer.superseded_at IS NULL)
+      AND NOT EXISTS (
+        SELECT 1 FROM lease
+        WHERE lease.question_id = question.id AND lease.user_id = :me
+          AND (lease.expires_at IS NULL OR lease.expires_at > :now))
+      AND question.slots > (
+        SELECT count(*) FROM lease
+        WHERE lease.question_id = question.id AND (lease.expires_at IS NULL OR lease.expires_at > :now))
+    ORDER BY question.rank
+    LIMIT (SELECT CASE WHEN held_count < :count THEN :count - held_count ELSE 0 END FROM held)
+    {lock}
+)
+{before}
+INSERT INTO lease (question_id, slot, user_id, expires_at)
+SELECT free.question_id,
+       coalesce(
+         (SELECT own.slot FROM lease AS own WHERE own.question_id = free.question_id AND own.user_id = :me),
+         (SELECT min(place.column1) FROM (VALUES (0), (1), (2)) AS place
+          WHERE NOT EXISTS (
+            SELECT 1 FROM lease AS live
+            WHERE live.question_id = free.question_id AND live.slot = place.column1
+              AND (live.expires_at IS NULL OR live.expires_at > :now)))),
+       :me, :until
+FROM free WHERE true ORDER BY free.rank
+ON CONFLICT (question_id, slot) DO UPDATE
+    SET user_id = excluded.user_id, expires_at = excluded.expires_at
+    WHERE lease.expires_at <= :now
+RETURNING id
+{after}
+"""
+_TYPES = (
+    bindparam("campaign", type_=Uuid()),
+    bindparam("me", type_=Uuid()),
+    bindparam("now", type_=UtcDateTime()),
+    bindparam("until", type_=UtcDateTime()),
+)
+# PostgreSQL: people pass by what others are taking at this moment. A lease that was committed between the
+# statement's snapshot and its lock makes the insert take less than was chosen; then it is worth another try.
+_TOP_UP_POSTGRESQL = text(
+    _TOP_UP.format(
+        lock="FOR NO KEY UPDATE OF question SKIP LOCKED",
+        before=", taken AS (",
+        after=") SELECT (SELECT count(*) FROM free) - (SELECT count(*) FROM taken) AS missed",
+    )
+).bindparams(*_TYPES)
+# SQLite: the transaction began IMMEDIATE, so nobody else writes.
+_TOP_UP_SQLITE = text(_TOP_UP.format(lock="", before="", after="")).bindparams(*_TYPES)
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedQuestion:
+    """A question that somebody holds."""
+
+    id: int
+    dataset_id: UUID
+    example_id: int
+    candidate_class: int
+    class_name: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a campaign is for one person."""
+
+    answered_by_me: int
+    waiting: int  # questions that still need an answer
+
+
+def serialise(session: Session, user: User, campaign_id: UUID) -> None:
+    """Let one request of this person in this campaign run at a time: two tabs get the same questions.
+
+    SQLite has one writer anyway.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        key = (user.id.int ^ campaign_id.int) % 2**63
+        session.execute(select(func.pg_advisory_xact_lock(key)))
+
+
+def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
+    """The campaign, without its classes, for somebody who answers or has answered questions of it.
+
+    Raises:
+        CampaignNotFound: there is none that this person may know of; whoever took part may know that it is
+            paused or closed.
+    """
+    campaign = session.get(Campaign, campaign_id)
+    if campaign is None:
+        raise CampaignNotFound
+    if campaign.state is not CampaignState.OPEN and not by.is_admin:
+        answered = exists().where(Tally.campaign_id == campaign.id, Tally.user_id == by.id)
+        holds = exists().where(
+            Lease.user_id == by.id, Lease.question_id == Question.id, Question.campaign_id == campaign.id
+        )
+        if not session.scalar(select(answered)) and not session.scalar(select(holds)):
+            raise CampaignNotFound
+    return campaign
+
+
+def lease_questions(
+    session: Session, campaign: Campaign, *, count: int, by: User, now: datetime
+) -> list[LeasedQuestion]:
+    """Up to `count` questions for this person: those already held first and in the same order, then new ones.
+
+    Raises:
+        CampaignNotOpen: it is not open.
+    """
+    if campaign.state is not CampaignState.OPEN:
+        raise CampaignNotOpen(state=campaign.state)
+    serialise(session, by, campaign.id)
+    details = {
+        "campaign": campaign.id,
+        "me": by.id,
+        "now": now,
+        "until": now + LEASE,
+        "count": min(count, MAX_LEASED),
+    }
+    if session.get_bind().dialect.name == "postgresql":
+        for _ in range(MAX_TRIES):
+            if session.execute(_TOP_UP_POSTGRESQL, details).scalar_one() == 0:
+                break
+    else:
+        session.execute(_TOP_UP_SQLITE, details).all()
+    return held_questions(session, campaign, by=by, now=now)[:count]
+
+
+def held_questions(
+    session: Session, campaign: Campaign, *, by: User, now: datetime, question_id: int | None = None
+) -> list[LeasedQuestion]:
+    """What this person holds, in the order in which it was leased; or only one question of it."""
+    query = (
+        select(
+            Question.id, Question.example_id, Question.candidate_class, CampaignClass.name, Lease.expires_at
+        )
+        .join(Lease, Lease.question_id == Question.id)
+        .join(
+            CampaignClass,
+            (CampaignClass.campaign_id == Question.campaign_id)
+            & (CampaignClass.position == Question.candidate_class),
+        )
+        .where(Question.campaign_id == campaign.id, Lease.user_id == by.id, Lease.expires_at > now)
+        .order_by(Lease.id)
+    )
+    if question_id is not None:
+        query = query.where(Question.id == question_id)
+    return [
+        LeasedQuestion(
+            id=id_,
+            dataset_id=campaign.dataset_id,
+            example_id=example_id,
+            candidate_class=candidate_class,
+            class_name=name,
+            expires_at=expires_at or now,
+        )
+        for id_, example_id, candidate_class, name, expires_at in session.execute(query)
+    ]
+
+
+def renew_leases(session: Session, campaign: Campaign, *, by: User, now: datetime) -> datetime | None:
+    """Hold what this person holds for another while; gives until when, None if they hold nothing."""
+    return now + LEASE if _set_expiry(session, campaign, now + LEASE, by=by, now=now) else None
+
+
+def release_leases(session: Session, campaign: Campaign, *, by: User, now: datetime) -> None:
+    """Give back what this person holds. An answer that comes late still counts while nobody took the slot."""
+    _set_expiry(session, campaign, now, by=by, now=now)
+
+
+def _set_expiry(
+    session: Session, campaign: Campaign, expires_at: datetime, *, by: User, now: datetime
+) -> int:
+    # Rows that somebody is taking over now are passed by: waiting for them could end in a deadlock.
+    held = (
+        select(Lease.id)
+        .join(Question, Question.id == Lease.question_id)
+        .where(Question.campaign_id == campaign.id, Lease.user_id == by.id, Lease.expires_at > now)
+        .with_for_update(of=Lease, skip_locked=True)
+    )
+    changed = session.execute(
+        update(Lease).where(Lease.id.in_(held)).values(expires_at=expires_at),
+        execution_options={"synchronize_session": False},
+    )
+    assert isinstance(changed, CursorResult)
+    return changed.rowcount
+
+
+def standing(session: Session, campaign: Campaign, *, by: User) -> Standing:
+    """How many answers of mine count, and how many questions still wait: sums of few rows."""
+    mine = case((Tally.user_id == by.id, Tally.yes + Tally.no + Tally.unsure), else_=0)
+    finished, answered = session.execute(
+        select(func.coalesce(func.sum(Tally.finished), 0), func.coalesce(func.sum(mine), 0)).where(
+            Tally.campaign_id == campaign.id
+        )
+    ).one()
+    return Standing(answered_by_me=int(answered), waiting=campaign.question_count - int(finished))

@@ -1,0 +1,56 @@
+"""What can go wrong with campaigns."""
+
+from app.errors import Conflict, NotFound, Unprocessable
+
+
+class CampaignNotFound(NotFound):
+    """No such campaign, or none that this person may know of."""
+
+    title = "Campaign not found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no such campaign, or it is not open to you.")
+
+
+class CampaignNameTaken(Conflict):
+    """Another campaign has this name."""
+
+    title = "Name in use"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is already a campaign called {name!r}. Choose another name.")
+
+
+class SourceNotReady(Conflict):
+    """The dataset does not exist, is still being imported, failed, or has nothing to label."""
+
+    title = "Dataset not ready"
+
+    def __init__(self) -> None:
+        super().__init__("Choose a dataset whose import has ended well and that has images to label.")
+
+
+class InvalidClasses(Unprocessable):
+    """The list of classes, or the number of questions per image, cannot be asked about."""
+
+    title = "Classes do not work"
+
+
+class NotADraft(Conflict):
+    """Its questions are drawn, or are being drawn; what they rest on cannot change any more."""
+
+    title = "Campaign has started"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Only a draft can be changed. The questions of this campaign rest on what it says now."
+        )
+
+
+class WrongCampaignState(Conflict):
+    """The campaign is in a state that has no such next step."""
+
+    title = "Not possible in this state"
+
+    def __init__(self, *, step: str, state: str, needs: str) -> None:
+        super().__init__(f"This campaign is {state}. Only {needs} campaign can be {step}.", state=state)

@@ -1,0 +1,353 @@
+"""A campaign's life: drafted, opened once its questions are drawn, paused, closed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session, selectinload
+
+from app import claims, jobs
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.campaigns.draws import commitment, new_seed
+from app.campaigns.errors import (
+    CampaignNameTaken,
+    CampaignNotFound,
+    InvalidClasses,
+    NotADraft,
+    SourceNotReady,
+    WrongCampaignState,
+)
+from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.claims import MAX_ATTEMPTS, Claim
+from app.datasets.models import Dataset, DatasetState, Example, Split
+
+MIN_CLASSES = 2
+MAX_CLASSES = 1000
+MAX_CLASS_EXAMPLES = 6  # pictures beside a class's description
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDetails:
+    """A class people are asked about."""
+
+    name: str
+    description: str = ""
+    example_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignDetails:
+    """Everything that can be chosen while a campaign is a draft."""
+
+    name: str
+    dataset_id: UUID
+    classes: tuple[ClassDetails, ...] = ()  # none: the dataset's own
+    instructions: str = ""
+    confirm_yes: bool = True
+    rounds: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a claimed opening draws from."""
+
+    campaign_id: UUID
+    seed: str
+    class_names: tuple[str, ...]
+    rounds: int
+    dataset_id: UUID
+    dataset_digest: str
+
+
+def create_campaign(session: Session, details: CampaignDetails, *, by: User, now: datetime) -> Campaign:
+    """A draft with its own secret seed.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        SourceNotReady, InvalidClasses, CampaignNameTaken: nothing was made.
+    """
+    accounts.require_admin(by)
+    classes = _checked_classes(session, details)
+    campaign = Campaign(
+        name=details.name,
+        instructions=details.instructions,
+        dataset_id=details.dataset_id,
+        state=CampaignState.DRAFT,
+        confirm_yes=details.confirm_yes,
+        rounds=details.rounds,
+        seed=new_seed(),
+        created_by_id=by.id,
+        created_at=now,
+        classes=classes,
+    )
+    _add(session, campaign)
+    return campaign
+
+
+def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails, *, by: User) -> None:
+    """Change a draft.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        NotADraft: its opening was asked for already.
+        SourceNotReady, InvalidClasses, CampaignNameTaken: nothing was changed.
+    """
+    accounts.require_admin(by)
+    _lock(session, campaign)
+    if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
+        raise NotADraft
+    classes = _checked_classes(session, details)
+    campaign.classes = []
+    session.flush()  # the old classes leave before new ones take their keys
+    campaign.classes = classes
+    campaign.dataset_id = details.dataset_id
+    campaign.instructions = details.instructions
+    campaign.confirm_yes = details.confirm_yes
+    campaign.rounds = details.rounds
+    campaign.name = details.name
+    _add(session, campaign)
+
+
+def _add(session: Session, campaign: Campaign) -> None:
+    name = campaign.name
+    try:
+        with session.begin_nested():
+            session.add(campaign)
+    except IntegrityError as error:
+        raise CampaignNameTaken(name) from error
+
+
+def _checked_classes(session: Session, details: CampaignDetails) -> list[CampaignClass]:
+    dataset = session.get(Dataset, details.dataset_id)
+    if dataset is None or dataset.state is not DatasetState.READY or dataset.train_count == 0:
+        raise SourceNotReady
+    chosen = details.classes or tuple(ClassDetails(name) for name in dataset.class_names or ())
+    names = [item.name for item in chosen]
+    if not MIN_CLASSES <= len(names) <= MAX_CLASSES:
+        raise InvalidClasses(
+            f"A campaign needs {MIN_CLASSES} to {MAX_CLASSES} classes; this one has {len(names)}."
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidClasses(f"Each class needs its own name; {twice[0]!r} is there twice.")
+    if not 1 <= details.rounds <= len(names):
+        raise InvalidClasses(
+            f"Each picture can be asked about each class once, so 1 to {len(names)} questions per picture "
+            f"are possible, not {details.rounds}."
+        )
+    _check_examples(session, dataset, chosen)
+    return [
+        CampaignClass(
+            position=position,
+            name=item.name,
+            description=item.description,
+            example_ids=list(item.example_ids),
+        )
+        for position, item in enumerate(chosen)
+    ]
+
+
+def _check_examples(session: Session, dataset: Dataset, chosen: Sequence[ClassDetails]) -> None:
+    if any(len(item.example_ids) > MAX_CLASS_EXAMPLES for item in chosen):
+        raise InvalidClasses(f"At most {MAX_CLASS_EXAMPLES} pictures can show a class.")
+    wanted = {example_id for item in chosen for example_id in item.example_ids}
+    known = session.scalars(
+        select(Example.id).where(Example.dataset_id == dataset.id, Example.id.in_(wanted))
+    )
+    unknown = wanted - set(known)
+    if unknown:
+        raise InvalidClasses(f"Picture {min(unknown)} is not in the campaign's dataset.")
+
+
+def campaigns_of(by: User) -> Select[Campaign]:
+    """The campaigns that this person may know of, newest first: an annotator only open ones."""
+    query = select(Campaign).options(selectinload(Campaign.classes))
+    if not by.is_admin:
+        query = query.where(Campaign.state == CampaignState.OPEN)
+    return query.order_by(Campaign.created_at.desc(), Campaign.id)
+
+
+def find_campaign(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
+    """The campaign with its classes.
+
+    Raises:
+        CampaignNotFound: there is none, or it is not open and `by` is no admin.
+    """
+    campaign = any_campaign(session, campaign_id)
+    if campaign.state is not CampaignState.OPEN and not by.is_admin:
+        raise CampaignNotFound
+    return campaign
+
+
+def any_campaign(session: Session, campaign_id: UUID) -> Campaign:
+    """The campaign with its classes, whoever asks.
+
+    Raises:
+        CampaignNotFound: there is none.
+    """
+    campaign = session.scalar(
+        select(Campaign).where(Campaign.id == campaign_id).options(selectinload(Campaign.classes))
+    )
+    if campaign is None:
+        raise CampaignNotFound
+    return campaign
+
+
+def open_campaign(session: Session, campaign: Campaign, *, by: User, now: datetime) -> None:
+    """Ask for a draft's questions to be drawn, or let a paused campaign go on. Asking twice is asking once.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        SourceNotReady: the dataset is not there any more.
+        WrongCampaignState: open already, or closed.
+    """
+    accounts.require_admin(by)
+    _lock(session, campaign)
+    if campaign.state is CampaignState.PAUSED:
+        campaign.state = CampaignState.OPEN
+        return
+    if campaign.state is not CampaignState.DRAFT:
+        raise WrongCampaignState(step="opened", state=campaign.state, needs="a draft or a paused")
+    if not campaign.is_opening:
+        dataset = session.get(Dataset, campaign.dataset_id)
+        if dataset is None or dataset.state is not DatasetState.READY:
+            raise SourceNotReady
+        campaign.opening_requested_at = now
+        campaign.opening_failure = None
+        campaign.attempts = 0
+    jobs.enqueue(session, jobs.OPEN_CAMPAIGN, campaign.id)
+
+
+def pause_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
+    """Ask no more questions for now; answers to questions that people hold still count.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        WrongCampaignState: it is not open.
+    """
+    accounts.require_admin(by)
+    _lock(session, campaign)
+    if campaign.state is not CampaignState.OPEN:
+        raise WrongCampaignState(step="paused", state=campaign.state, needs="an open")
+    campaign.state = CampaignState.PAUSED
+
+
+def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datetime) -> None:
+    """End the campaign for good: no more answers, and the seed of its draws becomes public.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        WrongCampaignState: never opened, or closed already.
+    """
+    accounts.require_admin(by)
+    _lock(session, campaign)
+    if campaign.state not in (CampaignState.OPEN, CampaignState.PAUSED):
+        raise WrongCampaignState(step="closed", state=campaign.state, needs="an open or a paused")
+    campaign.state = CampaignState.CLOSED
+    campaign.closed_at = now
+
+
+def _lock(session: Session, campaign: Campaign) -> None:
+    """Hold the row against other changes of state, and see its newest state."""
+    session.refresh(campaign, with_for_update=True)
+
+
+def waiting_openings(session: Session, now: datetime) -> list[UUID]:
+    """Campaigns whose opening was asked for and that no worker holds."""
+    query = select(Campaign.id).where(*_is_waiting(), claims.unclaimed(Campaign, now))
+    return list(session.scalars(query.order_by(Campaign.opening_requested_at)))
+
+
+def give_up_openings(session: Session, now: datetime) -> None:
+    """Turn openings whose last worker went silent as well back into drafts, with a sentence."""
+    session.execute(
+        update(Campaign)
+        .where(
+            Campaign.state == CampaignState.DRAFT,
+            Campaign.opening_requested_at.is_not(None),
+            Campaign.attempts >= MAX_ATTEMPTS,
+            claims.unclaimed(Campaign, now),
+        )
+        .values(
+            opening_requested_at=None,
+            claimed_until=None,
+            claimed_by=None,
+            opening_failure=f"Drawing the questions was tried {MAX_ATTEMPTS} times and did not end. "
+            "The worker's log says why; then open the campaign again.",
+        ),
+        execution_options={"synchronize_session": False},
+    )
+
+
+def _is_waiting() -> tuple[ColumnElement[bool], ...]:
+    return (
+        Campaign.state == CampaignState.DRAFT,
+        Campaign.opening_requested_at.is_not(None),
+        Campaign.attempts < MAX_ATTEMPTS,
+    )
+
+
+def claim_opening(
+    session: Session, campaign_id: UUID, *, by: str, now: datetime
+) -> tuple[Claim, Opening] | None:
+    """Take an opening for the worker `by`; None if nobody asked for it or somebody else has it."""
+    claim = claims.claim(session, Campaign, campaign_id, *_is_waiting(), by=by, now=now)
+    if claim is None:
+        return None
+    campaign = any_campaign(session, campaign_id)
+    dataset = session.get_one(Dataset, campaign.dataset_id)
+    opening = Opening(
+        campaign_id=campaign_id,
+        seed=campaign.seed,
+        class_names=tuple(campaign.class_names),
+        rounds=campaign.rounds,
+        dataset_id=dataset.id,
+        dataset_digest=dataset.digest or "",
+    )
+    return claim, opening
+
+
+def examples_to_label(session: Session, dataset_id: UUID) -> list[tuple[int, int]]:
+    """(position, id) of the images that a campaign over this dataset asks about, by position."""
+    query = (
+        select(Example.position, Example.id)
+        .where(Example.dataset_id == dataset_id, Example.split == Split.TRAIN)
+        .order_by(Example.position)
+    )
+    return [(position, example_id) for position, example_id in session.execute(query)]
+
+
+def finish_opening(
+    session: Session, claim: Claim, opening: Opening, *, drawn_per_class: Sequence[int], now: datetime
+) -> None:
+    """Open the campaign: its questions are all there. `drawn_per_class` has K counts.
+
+    Raises:
+        ClaimLost: somebody else opens it, or has opened it; nothing was changed.
+    """
+    count = sum(drawn_per_class)
+    claims.release(
+        session,
+        claim,
+        state=CampaignState.OPEN,
+        opened_at=now,
+        question_count=count,
+        dataset_digest=opening.dataset_digest,
+        commitment=commitment(
+            opening.seed,
+            dataset_digest=opening.dataset_digest,
+            examples=count // opening.rounds,
+            class_names=opening.class_names,
+            rounds=opening.rounds,
+        ),
+    )
+    for position, drawn in enumerate(drawn_per_class):
+        session.execute(
+            update(CampaignClass)
+            .where(CampaignClass.campaign_id == claim.id, CampaignClass.position == position)
+            .values(question_count=drawn)
+        )

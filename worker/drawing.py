@@ -1,0 +1,69 @@
+"""Task: draw a campaign's questions and open it."""
+
+from uuid import UUID
+
+import numpy as np
+import structlog
+from sqlalchemy import text
+
+from app import claims
+from app.annotation import questions
+from app.campaigns import draws
+from app.campaigns import service as campaigns
+from app.claims import ClaimLost
+from app.clock import utc_now
+from worker.context import Context
+
+CHUNK = 5_000  # questions per transaction: short enough that answers in other campaigns do not wait long
+WORKER = "drawing"
+
+log = structlog.get_logger()
+
+
+def open_campaign(context: Context, campaign_id: UUID) -> None:
+    """Draw every question of a campaign whose opening was asked for; it opens when all of them are there.
+
+    Safe to deliver twice and to lose: the claim lets one worker in, each chunk renews it, and an opening that
+    was cut off starts again from the same seed.
+    """
+    with context.unit_of_work() as session:
+        claimed = campaigns.claim_opening(session, campaign_id, by=WORKER, now=utc_now())
+    if claimed is None:
+        log.info("campaign.opening_not_ours", campaign_id=str(campaign_id))
+        return
+    claim, opening = claimed
+    try:
+        _draw(context, claim, opening)
+    except ClaimLost:
+        log.warning("campaign.opening_lost", campaign_id=str(campaign_id))
+
+
+def _draw(context: Context, claim: claims.Claim, opening: campaigns.Opening) -> None:
+    with context.unit_of_work() as session:
+        claims.renew(session, claim, now=utc_now())
+        questions.forget_questions(session, opening.campaign_id)
+        examples = campaigns.examples_to_label(session, opening.dataset_id)
+    positions = np.array([position for position, _ in examples], dtype=np.int64)
+    num_classes = len(opening.class_names)
+    drawn = draws.draw(opening.seed, positions, num_classes=num_classes, rounds=opening.rounds)
+    probability = draws.probabilities(num_classes)[0]
+    example_ids = dict(examples)
+    for start in range(0, len(drawn), CHUNK):
+        with context.unit_of_work() as session:
+            claims.renew(session, claim, now=utc_now())
+            questions.add_questions(
+                session,
+                opening.campaign_id,
+                drawn,
+                example_ids=example_ids,
+                probability=probability,
+                start=start,
+                stop=start + CHUNK,
+            )
+    with context.unit_of_work() as session:
+        if session.get_bind().dialect.name == "postgresql":
+            # Without fresh statistics the planner may sort the whole queue for each question it hands out.
+            session.execute(text("ANALYZE question"))
+        per_class = np.bincount(drawn.classes, minlength=num_classes).tolist()
+        campaigns.finish_opening(session, claim, opening, drawn_per_class=per_class, now=utc_now())
+    log.info("campaign.opened", campaign_id=str(opening.campaign_id), questions=len(drawn))
