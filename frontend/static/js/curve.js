@@ -72,7 +72,7 @@ function options(data, element) {
   const lines = data.lines ?? [];
   const alone = (plot, index) => plot.data[index].filter((value) => value != null).length < 2;
   return {
-    width: box.clientWidth, height: box.clientHeight, padding: [8, 4, 0, 0],
+    width: box.clientWidth, height: box.clientHeight, padding: [8, 12, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     legend: { show: false },
     scales: { x: { time: false }, y: { range: (_, low, high) => range(low, high, lines) } },
