@@ -68,11 +68,30 @@ def session_cookie(settings: Settings) -> str:
     return "__Host-clarinet" if settings.is_secure else "clarinet"
 
 
-def authenticate(request: Request, session: SessionDep, settings: SettingsDep) -> None:
+def authenticate(request: Request, session: SessionDep, reading: ReadingDep, settings: SettingsDep) -> None:
     """Find out who calls, refuse whom the route does not name, and leave the result in `request.state`.
 
     Runs for every route. A route without an access mark refuses everybody.
     """
+    if request.method in SAFE_METHODS or request.headers.get("content-type") == "application/json":
+        _identify(request, session, settings)
+    else:
+        # Forms and uploads arrive after this, perhaps for minutes. A look in the request's own transaction
+        # would begin it, and on SQLite a begun transaction keeps every other writer waiting.
+        with reading.begin() as looking:
+            _identify(request, looking, settings)
+    user: User | None = request.state.user
+
+    access = access_of(request.scope.get("endpoint"))
+    if access is Access.PUBLIC:
+        return
+    if user is None:
+        raise NotSignedIn
+    if access is None or (access is Access.ADMIN and not user.is_admin):
+        raise NotAllowed
+
+
+def _identify(request: Request, session: Session, settings: Settings) -> None:
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     cookie = request.cookies.get(session_cookie(settings))
     user: User | None = None
@@ -89,14 +108,6 @@ def authenticate(request: Request, session: SessionDep, settings: SettingsDep) -
         # Detached, or a rollback would empty it and the error page could not name who is signed in.
         session.expunge(user)
     request.state.user = user
-
-    access = access_of(request.scope.get("endpoint"))
-    if access is Access.PUBLIC:
-        return
-    if user is None:
-        raise NotSignedIn
-    if access is None or (access is Access.ADMIN and not user.is_admin):
-        raise NotAllowed
 
 
 async def check_csrf(request: Request, _: Annotated[None, Depends(authenticate)]) -> None:

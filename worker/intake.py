@@ -57,7 +57,7 @@ class Work:
 
 
 def import_dataset(context: Context, dataset_id: UUID) -> None:
-    """Import a dataset, or do nothing if somebody else is at it; sweep after one that failed or was deleted."""
+    """Import a dataset, or do nothing if somebody else is at it; sweep after a failed or deleted one."""
     work = _claim(context, dataset_id)
     if work is None:
         _sweep(context, dataset_id)

@@ -63,7 +63,7 @@ def read_table(archive: Archive, rows: Sequence[Row], table: str) -> Reading:
 
 
 def _without_wrapping(paths: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Each path with its parts, less folders that hold everything, as zipping a folder puts before all names."""
+    """Each path with its parts, less folders that hold everything, as zipping a folder adds."""
     parts = {path: path.split("/") for path in paths}
     while parts and all(len(one) > 1 for one in parts.values()):
         first = {one[0] for one in parts.values()}

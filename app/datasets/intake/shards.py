@@ -74,15 +74,20 @@ def read_records(storage: Storage, prefix: str, *, chunk: int) -> Iterator[list[
     """The records in position order, at most `chunk` at a time."""
     with storage.path(index_key(prefix)).open("rb") as file:
         while data := file.read(chunk * LAYOUT.size):
+            rows = LAYOUT.iter_unpack(data)
             yield [
                 Record(
                     SPLITS[split],
                     MEDIA_TYPES[media],
                     None if true_class == UNKNOWN_CLASS else true_class,
-                    *place,
+                    shard,
+                    offset,
+                    length,
+                    width,
+                    height,
                     digest.hex(),
                 )
-                for split, media, true_class, *place, digest in LAYOUT.iter_unpack(data)
+                for split, media, true_class, shard, offset, length, width, height, digest in rows
             ]
 
 
