@@ -9,13 +9,14 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const percent = (value) => (value == null ? "–" : `${(100 * value).toFixed(1)} %`);
 
-/** Mean and standard deviation over the seeds at every x; null where none has a value. */
+/** Mean and sample standard deviation over the seeds at every x; null where none has a value. */
 function summary(series, length) {
   const mean = [], low = [], high = [];
   for (let i = 0; i < length; i++) {
     const values = series.map((one) => one.values[i]).filter((value) => value != null);
     const m = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const spread = Math.sqrt(values.reduce((sum, value) => sum + (value - m) ** 2, 0) / values.length);
+    const squares = values.reduce((sum, value) => sum + (value - m) ** 2, 0);
+    const spread = values.length > 1 ? Math.sqrt(squares / (values.length - 1)) : 0;
     mean.push(values.length ? m : null);
     low.push(values.length ? m - spread : null);
     high.push(values.length ? m + spread : null);
