@@ -205,14 +205,27 @@ def examples_of(
     )
 
 
-def class_counts(session: Session, dataset_id: UUID, *, split: Split | None = None) -> dict[int | None, int]:
-    """How many examples have each true class; None counts those that came without."""
+def class_counts(session: Session, dataset_id: UUID) -> dict[tuple[Split, int | None], int]:
+    """How many examples have each split and true class; None counts those that came without."""
     rows = session.execute(
-        select(Example.true_class, func.count())
-        .where(*_about(dataset_id, split, None))
-        .group_by(Example.true_class)
+        select(Example.split, Example.true_class, func.count())
+        .where(Example.dataset_id == dataset_id)
+        .group_by(Example.split, Example.true_class)
     )
-    return dict(rows.tuples().all())
+    return {(split, true_class): count for split, true_class, count in rows}
+
+
+def samples_of(session: Session, dataset: Dataset, count: int) -> Sequence[Example]:
+    """About `count` examples, evenly spread over a ready dataset, so that most classes are among them."""
+    total = dataset.train_count + dataset.test_count
+    if dataset.state is not DatasetState.READY:
+        return []
+    positions = {total * step // count for step in range(count)}
+    return session.scalars(
+        select(Example)
+        .where(Example.dataset_id == dataset.id, Example.position.in_(positions))
+        .order_by(Example.position)
+    ).all()
 
 
 def example_bytes(session: Session, storage: Storage, dataset_id: UUID, example_id: int) -> StoredImage:

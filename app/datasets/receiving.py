@@ -1,0 +1,177 @@
+"""Uploads over HTTP: a form, a bare body, or the path of a file on the server. Never held in memory."""
+
+import json
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import Depends, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+
+from app.datasets.errors import BadUpload
+from app.datasets.schemas import DatasetCreate
+from app.datasets.uploads import Kind, Upload, open_server_file
+from app.deps import StorageDep
+from app.storage import Storage
+
+WRITE_BYTES = 1024 * 1024
+MAX_JSON_BYTES = 64 * 1024
+MAX_FILES, MAX_FIELDS = 2, 10
+
+NAMED: dict[str, Any] = {
+    "name": {"type": "string", "maxLength": 120},
+    "description": {"type": "string"},
+    "kind": {"type": "string", "enum": ["auto", "zip", "npz"], "default": "auto"},
+}
+BINARY = {"type": "string", "format": "binary"}
+# The body is streamed, so the framework cannot read these shapes off the signature.
+OPENAPI: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {**NAMED, "file": BINARY, "csv": BINARY},
+                    "required": ["name", "file"],
+                }
+            },
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "properties": {**NAMED, "path": {"type": "string"}},
+                    "required": ["name", "path"],
+                }
+            },
+            "application/octet-stream": {"schema": BINARY},
+        },
+    },
+    "parameters": [
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "schema": schema,
+            "description": "only with a bare body",
+        }
+        for name, schema in {**NAMED, "filename": {"type": "string"}}.items()
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What somebody sent: either files, or the path of one."""
+
+    details: DatasetCreate
+    upload: Upload | None
+
+
+def upload_of_form(form: FormData, kind: Kind = "auto") -> Upload | None:
+    """The files of a form, with or without a CSV; None if it has none."""
+    file, table = _file(form, "file"), _file(form, "csv")
+    if file is None:
+        return None
+    if table is None:
+        return Upload(file.file, file.filename or "", kind=kind)
+    return Upload(
+        file.file, file.filename or "", kind=kind, table=table.file, table_name=table.filename or ""
+    )
+
+
+def _file(form: FormData, field: str) -> UploadFile | None:
+    """The file of a field; browsers send a nameless one for a field that was left empty."""
+    value = form.get(field)
+    return value if isinstance(value, UploadFile) and value.filename else None
+
+
+@contextmanager
+def opened(details: DatasetCreate, upload: Upload | None, roots: Sequence[Path]) -> Iterator[Upload]:
+    """The files that were sent, or the one on the server that was named; raises PathNotAllowed."""
+    if upload is not None:
+        yield upload
+        return
+    path = details.path or ""
+    with open_server_file(path, roots) as file:
+        yield Upload(file, path, kind=details.kind)
+
+
+async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Received]:
+    """Take the body in, whatever form it has.
+
+    Raises:
+        RequestValidationError: fields are missing, misspelt or of the wrong shape.
+        BadUpload: no file, or more JSON than a path needs.
+    """
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type == "application/json":
+        yield Received(_details(await _read_json(request)), None)
+    elif content_type in ("multipart/form-data", "application/x-www-form-urlencoded"):
+        form = await request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS)
+        texts = {
+            name: value
+            for name, value in form.items()
+            if isinstance(value, str) and name not in ("csrf_token", "path")
+        }
+        details = _details(texts)
+        yield Received(details, _needed(upload_of_form(form, details.kind)))
+    else:
+        query = dict(request.query_params)
+        filename = query.pop("filename", "")
+        details = _details({name: value for name, value in query.items() if name != "path"})
+        async for received in _spool(request, storage, details, filename):
+            yield received
+
+
+ReceivedDep = Annotated[Received, Depends(receive)]
+
+
+def _needed(upload: Upload | None) -> Upload:
+    if upload is None:
+        raise BadUpload('There is no file in the field "file"; nothing was stored.')
+    return upload
+
+
+def _details(values: object) -> DatasetCreate:
+    try:
+        return DatasetCreate.model_validate(values)
+    except ValidationError as error:
+        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
+        raise RequestValidationError(faults) from error
+
+
+async def _read_json(request: Request) -> object:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_JSON_BYTES:
+            raise BadUpload(f"A JSON body of this address has at most {MAX_JSON_BYTES // 1024} KB.")
+    try:
+        values: object = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadUpload("The body is no JSON; nothing was stored.") from error
+    return values
+
+
+async def _spool(
+    request: Request, storage: Storage, details: DatasetCreate, filename: str
+) -> AsyncIterator[Received]:
+    folder = storage.path("uploads")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:  # beside the storage: /tmp is memory on many systems
+        waiting = bytearray()
+        async for chunk in request.stream():
+            waiting += chunk
+            if len(waiting) >= WRITE_BYTES:
+                await to_thread.run_sync(file.write, bytes(waiting))
+                waiting.clear()
+        file.write(waiting)
+        file.seek(0)
+        name = PurePosixPath(filename).name or "upload"
+        yield Received(details, Upload(file, name, kind=details.kind))
