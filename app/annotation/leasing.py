@@ -20,7 +20,9 @@ MAX_TRIES = 5
 
 # One statement, so that nothing can come between choosing and taking. A slot is free when it has no row, or a
 # row that has expired; the unique constraints settle every race. Somebody whose own lease on the question ran
-# out gets that very slot again, because one person has one row per question at most.
+# out gets that very slot again, because one person has one row per question at most. My own live slot (99)
+# rules a question out; the conditions are sums and counts rather than NOT EXISTS, because PostgreSQL would turn
+# those into a join with everything I have ever answered.
 _TOP_UP = """
 WITH held AS (
     SELECT count(*) AS held_count FROM lease JOIN question ON question.id = lease.question_id
@@ -29,16 +31,12 @@ WITH held AS (
     SELECT question.id AS question_id, question.rank AS rank
     FROM question
     WHERE question.campaign_id = :campaign AND question.is_waiting
-      AND NOT EXISTS (
-        SELECT 1 FROM answer
-        WHERE answer.question_id = question.id AND answer.user_id = :me AND answer.superseded_at IS NULL)
-      AND NOT EXISTS (
-        SELECT 1 FROM lease
-        WHERE lease.question_id = question.id AND lease.user_id = :me
-          AND (lease.expires_at IS NULL OR lease.expires_at > :now))
       AND question.slots > (
-        SELECT count(*) FROM lease
+        SELECT coalesce(sum(CASE WHEN lease.user_id = :me THEN 99 ELSE 1 END), 0) FROM lease
         WHERE lease.question_id = question.id AND (lease.expires_at IS NULL OR lease.expires_at > :now))
+      AND 0 = (
+        SELECT count(*) FROM answer
+        WHERE answer.question_id = question.id AND answer.user_id = :me AND answer.superseded_at IS NULL)
     ORDER BY question.rank
     LIMIT (SELECT CASE WHEN held_count < :count THEN :count - held_count ELSE 0 END FROM held)
     {lock}

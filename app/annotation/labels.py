@@ -1,0 +1,203 @@
+"""The labels that a campaign's answers add up to: derived when asked for, never stored."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Row, Select, case, func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation.consensus import LabelKind, verdict
+from app.annotation.models import Answer, AnswerValue, Purpose, Question, Tally
+from app.campaigns.models import Campaign
+from app.datasets.models import Example
+
+NONE = -1
+
+# question id, example id, position, candidate class, yes, no
+AnsweredQuestion = Row[int, int, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionLabel:
+    """What one question says about its example."""
+
+    example_id: int
+    position: int
+    kind: LabelKind
+    class_: int
+    answers: int  # yes/no answers it rests on
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleLabel:
+    """An example's label: its true class, or the classes it is not."""
+
+    example_id: int
+    position: int
+    kind: LabelKind
+    classes: tuple[int, ...]  # one if true; one or more, ascending, if complementary
+    answers: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """Every label of a campaign, in position order; rows are (example, class) pairs. N rows, K classes.
+
+    An example with a true label has exactly one row; else it has one row per complementary label (more than
+    one only in campaigns of several rounds).
+    """
+
+    example_ids: NDArray[np.int64]  # (N,)
+    positions: NDArray[np.int64]  # (N,) of the example in its dataset
+    complementary: NDArray[np.int64]  # (N,) a class it is not, or -1
+    true: NDArray[np.int64]  # (N,) its class, or -1
+    weights: NDArray[
+        np.float32
+    ]  # (N,) of the consensus, times drawn / answered of the class while unfinished
+    answers: NDArray[np.int64]  # (N,) yes/no answers the label rests on
+    drawn: NDArray[np.int64]  # (K,) questions drawn per class
+    answered: NDArray[np.int64]  # (K,) of these, how many have a yes or a no
+    answer_count: int  # live answers of the campaign, "can't tell" included
+    simulated_count: int  # how many of them simulated annotators gave
+    is_unfinished: bool  # some question still waits
+
+
+def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int]:
+    """Questions with a yes or no, in position order: id, example id, position, class, yes, no."""
+    yes = func.sum(case((Answer.value == AnswerValue.YES, 1), else_=0))
+    no = func.sum(case((Answer.value == AnswerValue.NO, 1), else_=0))
+    return (
+        select(
+            Question.id,
+            Question.example_id,
+            Example.position.label("position"),
+            Question.candidate_class,
+            yes.label("yes"),
+            no.label("no"),
+        )
+        .join(Example, Example.id == Question.example_id)
+        .join(Answer, Answer.question_id == Question.id)
+        .where(
+            Question.campaign_id == campaign_id,
+            Question.purpose == Purpose.LABELLING,
+            Answer.superseded_at.is_(None),
+            Answer.value != AnswerValue.UNSURE,
+        )
+        .group_by(Question.id, Question.example_id, Example.position, Question.candidate_class)
+        .order_by(Example.position, Question.id)
+    )
+
+
+def labels(session: Session, campaign: Campaign) -> Iterator[ExampleLabel]:
+    """The label of each labelled example, in position order; rows are streamed."""
+    rows = session.execute(question_answers(campaign.id).execution_options(yield_per=5_000))
+    yield from _labels_of(rows, confirm_yes=campaign.confirm_yes)
+
+
+def _labels_of(rows: Iterable[AnsweredQuestion], *, confirm_yes: bool) -> Iterator[ExampleLabel]:
+    found = (
+        QuestionLabel(
+            row.example_id, row.position, given.kind, row.candidate_class, given.answers, given.weight
+        )
+        for row in rows
+        if (given := verdict(row.yes, row.no, confirm_yes=confirm_yes)).kind
+    )
+    for _, group in groupby(found, key=attrgetter("example_id")):
+        label = combine(list(group))
+        if label is not None:
+            yield label
+
+
+def combine(found: list[QuestionLabel]) -> ExampleLabel | None:
+    """One example's label from its questions' labels. Pure.
+
+    A true label stands alone. Two different true classes contradict each other: then nothing is known.
+    """
+    true = [label for label in found if label.kind is LabelKind.TRUE]
+    if len({label.class_ for label in true}) > 1:
+        return None
+    kept = true[:1] or found
+    return ExampleLabel(
+        example_id=kept[0].example_id,
+        position=kept[0].position,
+        kind=kept[0].kind,
+        classes=tuple(sorted(label.class_ for label in kept)),
+        answers=sum(label.answers for label in kept),
+        weight=min(label.weight for label in kept),
+    )
+
+
+def label_arrays(session: Session, campaign_id: UUID) -> Labels:
+    """Every label of a campaign as arrays, for a run to freeze. 60,000 examples take well below a second."""
+    campaign = session.get_one(Campaign, campaign_id)
+    drawn = drawn_per_class(session, campaign_id)
+    questions = session.execute(question_answers(campaign_id)).all()
+    answered = np.bincount([row.candidate_class for row in questions], minlength=len(drawn))  # (K,)
+    finished, answer_count = session.execute(
+        select(
+            func.coalesce(func.sum(Tally.finished), 0),
+            func.coalesce(func.sum(Tally.yes + Tally.no + Tally.unsure), 0),
+        ).where(Tally.campaign_id == campaign_id)
+    ).one()
+    is_unfinished = int(finished) < campaign.question_count
+    # Classes that were asked about less so far count for more, so that the labels stand for uniform draws.
+    factors = drawn / np.maximum(answered, 1) if is_unfinished else np.ones(len(drawn))  # (K,)
+
+    rows = [
+        (label.example_id, label.position, label.kind is LabelKind.TRUE, class_, label.answers, label.weight)
+        for label in _labels_of(questions, confirm_yes=campaign.confirm_yes)
+        for class_ in label.classes
+    ]
+    ids, positions, is_true, classes, answers, weights = zip(*rows, strict=True) if rows else ((),) * 6
+    true_mask = np.array(is_true, dtype=bool)  # (N,)
+    class_array = np.array(classes, dtype=np.int64)  # (N,)
+    return Labels(
+        example_ids=np.array(ids, dtype=np.int64),
+        positions=np.array(positions, dtype=np.int64),
+        complementary=np.where(true_mask, NONE, class_array),
+        true=np.where(true_mask, class_array, NONE),
+        weights=(np.array(weights, dtype=np.float64) * factors[class_array]).astype(np.float32),
+        answers=np.array(answers, dtype=np.int64),
+        drawn=drawn,
+        answered=answered,
+        answer_count=int(answer_count),
+        simulated_count=simulated_answers(session, campaign_id),
+        is_unfinished=is_unfinished,
+    )
+
+
+def drawn_per_class(session: Session, campaign_id: UUID) -> NDArray[np.int64]:
+    """(K,) how many questions were drawn about each class."""
+    campaign = session.get_one(Campaign, campaign_id)
+    session.refresh(campaign, ["classes"])
+    return np.array([item.question_count for item in campaign.classes], dtype=np.int64)
+
+
+def answered_per_class(session: Session, campaign_id: UUID, *, num_classes: int) -> NDArray[np.int64]:
+    """(K,) how many labelling questions about each class have a yes or a no."""
+    per_question = question_answers(campaign_id).order_by(None).subquery()
+    counts = session.execute(
+        select(per_question.c.candidate_class, func.count()).group_by(per_question.c.candidate_class)
+    )
+    result = np.zeros(num_classes, dtype=np.int64)
+    for class_, count in counts:
+        result[class_] = count
+    return result
+
+
+def simulated_answers(session: Session, campaign_id: UUID) -> int:
+    """How many live answers of the campaign simulated annotators gave."""
+    query = (
+        select(func.coalesce(func.sum(Tally.yes + Tally.no + Tally.unsure), 0))
+        .join(User, User.id == Tally.user_id)
+        .where(Tally.campaign_id == campaign_id, User.is_simulated)
+    )
+    return int(session.scalar(query) or 0)
