@@ -71,13 +71,15 @@ function forget(key) {
 
 /** Answers left by an earlier page, or by another tab that has closed. */
 function recall() {
+  const found = [];
   try {
-    const found = Object.keys(localStorage).filter((name) => name.startsWith(prefix));
-    const answers = found.map((name) => JSON.parse(localStorage.getItem(name)));
-    for (const { at: _, ...answer } of answers.sort((a, b) => a.at - b.at)) kept.set(answer.key, answer);
+    for (const [name, text] of Object.entries(localStorage)) {
+      if (name.startsWith(prefix)) found.push(JSON.parse(text));
+    }
   } catch {
     durable = false;
   }
+  for (const { at: _, ...answer } of found.sort((a, b) => a.at - b.at)) kept.set(answer.key, answer);
 }
 
 // --- Talking to the server ---------------------------------------------------------------------------------------
