@@ -26,6 +26,7 @@ from app.registry import api as registry_api
 from app.registry import pages as registry_pages
 from app.runs import api as runs_api
 from app.runs import pages as runs_pages
+from app.runs.events import Streams
 from app.settings import Settings
 from app.storage import Storage
 
@@ -62,6 +63,7 @@ def create_app(
     app.state.database = database or connect(settings.sqlalchemy_url)
     app.state.publish = publish or publisher(settings)
     app.state.storage = Storage(settings.artefact_dir)
+    app.state.streams = Streams()
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
     app.add_middleware(
         BodyLimit,

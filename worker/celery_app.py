@@ -8,7 +8,7 @@ from uuid import UUID
 
 import structlog
 from celery import Celery, bootsteps, signals
-from kombu import Queue
+from kombu.entity import Queue
 
 from app import jobs
 from app.logs import configure_logs
@@ -34,7 +34,7 @@ def create_celery(settings: Settings) -> Celery:
     celery = Celery("clarinet", set_as_current=False)
     celery.conf.update(
         jobs.broker_options(settings),
-        task_queues=[Queue(name) for name in QUEUES],
+        task_queues=[Queue(name) for name in QUEUES],  # type: ignore[no-untyped-call]  # kombu
         task_routes={name: {"queue": queue} for name, queue in jobs.QUEUE_OF.items()},
         # Results are rows; a result backend would be a second truth.
         task_ignore_result=True,

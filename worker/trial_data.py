@@ -43,11 +43,11 @@ def load(session: Session, storage: Storage, run: Run, *, image_size: int) -> Tr
     labels = thaw(storage, run.snapshot_digest)
     source = _images(session, storage, campaign.dataset_id, Split.TRAIN, image_size)
     target = _images(session, storage, run.target_dataset_id, Split.TRAIN, image_size)
-    complementary, true, weights = _label_tensors(source, labels)
+    images, complementary, true, weights = _labelled(source, labels)
     test_images, test_classes = _test_set(session, storage, run, names, image_size)
     return TrialData(
         data=TrainData(
-            source_images=torch.from_numpy(source.arrays),
+            source_images=images,
             complementary=complementary,
             true=true,
             weights=weights,
@@ -69,22 +69,33 @@ def _images(session: Session, storage: Storage, dataset_id: UUID, split: Split, 
         return datasets.load_arrays(session, storage, dataset_id, split, size=size)
 
 
-def _label_tensors(source: Images, labels: Labels) -> tuple[Tensor, Tensor, Tensor]:
-    """Complementary and true class (N,) int64 with -1 for none, and weights (N,) float32, by image."""
+def _labelled(source: Images, labels: Labels) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Images with their labels, one row per label, then the images that have none.
+
+    Returns:
+        uint8 images (N, H, W) or (N, H, W, 3); complementary and true class, (N,) int64 with -1 for none;
+        weights, (N,) float32. An image with several complementary labels comes once for each of them.
+    """
     ids = np.asarray(source.ids, np.int64)
     order = np.argsort(ids)
     places = np.searchsorted(ids, labels.example_ids, sorter=order)
-    rows = order[np.minimum(places, len(order) - 1)]
-    if not np.array_equal(ids[rows], labels.example_ids):
+    labelled = order[np.minimum(places, len(order) - 1)]  # (L,) row of each label's image
+    if not np.array_equal(ids[labelled], labels.example_ids):
         raise DataError("the label snapshot names images that the campaign's dataset does not have")
-    complementary = np.full(len(ids), NO_LABEL, np.int64)
-    true = np.full(len(ids), NO_LABEL, np.int64)
-    weights = np.zeros(len(ids), np.float32)
+    rows = np.concatenate([labelled, np.setdiff1d(np.arange(len(ids)), labelled)])  # (N,)
+    count = len(labelled)
     is_true = labels.kinds == TRUE
-    true[rows[is_true]] = labels.classes[is_true]
-    complementary[rows[~is_true]] = labels.classes[~is_true]
-    weights[rows] = labels.weights
-    return torch.from_numpy(complementary), torch.from_numpy(true), torch.from_numpy(weights)
+    complementary, true = np.full((2, len(rows)), NO_LABEL, np.int64)
+    weights = np.zeros(len(rows), np.float32)
+    true[:count][is_true] = labels.classes[is_true]
+    complementary[:count][~is_true] = labels.classes[~is_true]
+    weights[:count] = labels.weights
+    return (
+        torch.from_numpy(source.arrays[rows]),
+        torch.from_numpy(complementary),
+        torch.from_numpy(true),
+        torch.from_numpy(weights),
+    )
 
 
 def _test_set(

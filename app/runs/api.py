@@ -1,5 +1,116 @@
 """JSON routes."""
 
-from fastapi import APIRouter
+from typing import Annotated
+from uuid import UUID
+
+import anyio.to_thread
+from fastapi import APIRouter, Query, Request, Response
+from sse_starlette import EventSourceResponse
+
+from app.access import admin_only
+from app.campaigns import service as campaigns
+from app.clock import utc_now
+from app.datasets import service as datasets
+from app.deps import CurrentUser, SessionDep, StorageDep
+from app.runs import configs, service
+from app.runs.events import Streams, follow
+from app.runs.models import Run
+from app.runs.schemas import MetricList, MetricRead, RunCreate, RunList, RunRead, RunSummary
 
 router = APIRouter(tags=["runs"])
+
+PING_S = 15  # a comment that keeps proxies from closing a quiet stream
+
+
+@router.post("/campaigns/{campaign_id}/runs", status_code=202)
+@admin_only
+def start_run(
+    *,
+    campaign_id: UUID,
+    body: RunCreate,
+    request: Request,
+    response: Response,
+    session: SessionDep,
+    storage: StorageDep,
+    user: CurrentUser,
+) -> RunRead:
+    """Freeze the campaign's labels and queue one trial per seed."""
+    run = service.start_run(
+        session,
+        campaigns.find_campaign(session, campaign_id, by=user),
+        method=body.method,
+        setting=body.setting,
+        preset=body.preset or configs.first_preset(body.method),
+        seeds=body.seeds,
+        target_dataset=datasets.get_dataset(session, body.target_dataset_id, by=user),
+        config=body.config,
+        by=user,
+        now=utc_now(),
+        storage=storage,
+    )
+    response.headers["Location"] = request.url_for("read_run", run_id=run.id).path
+    return _read(session, run)
+
+
+@router.get("/runs")
+@admin_only
+def read_runs(
+    *,
+    campaign_id: UUID | None = None,
+    before: int | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    session: SessionDep,
+    user: CurrentUser,
+) -> RunList:
+    """Runs, newest first, those of one campaign or all."""
+    runs, following = service.list_runs(session, by=user, campaign_id=campaign_id, before=before, limit=limit)
+    summaries = service.summaries(session, runs, now=utc_now())
+    return RunList(items=[RunSummary.of(run, summaries[run.id]) for run in runs], next=following)
+
+
+@router.get("/runs/{run_id}")
+@admin_only
+def read_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
+    """One run with its trials."""
+    return _read(session, service.get_run(session, run_id, by=user))
+
+
+@router.get("/runs/{run_id}/metrics")
+@admin_only
+def read_metrics(run_id: UUID, session: SessionDep, user: CurrentUser) -> MetricList:
+    """What the trials reported after each epoch, by seed and epoch."""
+    run = service.get_run(session, run_id, by=user)
+    trials = {trial.id: trial for trial in run.trials}
+    items = [MetricRead.of(trials[metric.trial_id], metric) for metric in service.metrics_of(session, run)]
+    return MetricList(items=sorted(items, key=lambda item: (item.seed, item.epoch)))
+
+
+@router.get("/runs/{run_id}/events", response_class=EventSourceResponse)
+@admin_only
+async def read_events(run_id: UUID, request: Request) -> EventSourceResponse:
+    """Server-sent events: "update" when a trial reports or changes its state, "end" when all is over."""
+    streams: Streams = request.app.state.streams
+    sessions = request.app.state.database.read
+    streams.check()
+
+    def check_run() -> None:
+        with sessions.begin() as session:
+            service.pulse(session, run_id)
+
+    await anyio.to_thread.run_sync(check_run, limiter=streams.limiter)
+    return EventSourceResponse(
+        follow(run_id, sessions, streams), ping=PING_S, headers={"Cache-Control": "no-store"}
+    )
+
+
+@router.post("/runs/{run_id}/cancel")
+@admin_only
+def cancel_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
+    """Ask for the end of a run; its trials end within seconds."""
+    run = service.get_run(session, run_id, by=user)
+    service.cancel_run(session, run, by=user, now=utc_now())
+    return _read(session, run)
+
+
+def _read(session: SessionDep, run: Run) -> RunRead:
+    return RunRead.of(run, service.summaries(session, [run], now=utc_now())[run.id])

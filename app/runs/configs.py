@@ -119,6 +119,11 @@ def presets() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     return found
 
 
+def first_preset(method: str) -> str:
+    """The default preset of a method; "" for an unknown method, which `config_for` then refuses by name."""
+    return next(iter(presets().get(method, {})), "")
+
+
 def settings() -> tuple[str, ...]:
     """The settings a run may have."""
     return _all_fields()["setting"].choices

@@ -4,11 +4,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from sqlalchemy.orm import Session
+
+from app.annotation import service as annotation
+from app.campaigns.models import Campaign
 from app.runs.errors import TooFewLabels
 from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels
 
 # Fewer answers per class teach nothing, and would only keep a GPU busy.
 MIN_LABELS_PER_CLASS = 10
+
+
+def collect(session: Session, campaign: Campaign) -> tuple[Labels, dict[str, Any]]:
+    """The labels that follow from a campaign's answers now, and their facts; `campaign` has its classes."""
+    found = annotation.label_arrays(session, campaign.id)
+    is_true = found.true >= 0
+    labels = Labels(
+        example_ids=found.example_ids,
+        positions=found.positions,
+        kinds=np.where(is_true, TRUE, COMPLEMENTARY).astype(np.uint8),
+        classes=np.where(is_true, found.true, found.complementary),
+        weights=found.weights,
+    )
+    facts = facts_of(
+        labels,
+        classes=[item.name for item in campaign.classes],
+        answers=found.answer_count,
+        simulated=found.simulated_count,
+        unfinished=found.is_unfinished,
+    )
+    return labels, facts
 
 
 def facts_of(

@@ -1,12 +1,246 @@
-"""Runs and their trials: start, claim, report, end; and the workers that were seen."""
+"""Runs: start, cancel and read them. The life of a trial is in trials.py."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
+from uuid import UUID
 
-from sqlalchemy.orm import Session
+from sqlalchemy import Select, func, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session, selectinload
 
-from app.runs.models import Worker
+from app import jobs
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.campaigns.models import Campaign, CampaignState
+from app.claims import unclaimed
+from app.datasets.models import Dataset, DatasetState
+from app.runs import configs
+from app.runs.errors import (
+    BadConfig,
+    BadSeeds,
+    CampaignNotOpened,
+    RunIsOver,
+    RunNotFound,
+    TargetNotReady,
+    TargetWithoutImages,
+)
+from app.runs.labels import Readiness, collect
+from app.runs.models import Metric, Run, Trial, TrialState
+from app.runs.snapshots import freeze
+from app.runs.summary import Summary, summarise
+from app.storage import Storage
+
+MAX_SEEDS = 20
+LARGEST_SEED = 2**31 - 1  # what the column holds
+# Two admins may start runs at once; each then takes the next number that is free.
+NUMBER_TRIES = 5
 
 
-def record_worker(session: Session, name: str, *, queues: str, device: str, now: datetime) -> None:
-    """Note that a worker is alive and consuming."""
-    session.merge(Worker(name=name, queues=queues, device=device, seen_at=now))
+def start_run(
+    session: Session,
+    campaign: Campaign,
+    *,
+    method: str,
+    setting: str,
+    preset: str,
+    seeds: Sequence[int],
+    target_dataset: Dataset,
+    config: Mapping[str, object],
+    by: User,
+    now: datetime,
+    storage: Storage,
+) -> Run:
+    """Freeze the labels a campaign has now, and queue one trial per seed over them.
+
+    Args:
+        config: single hyper-parameters that replace the preset's.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        CampaignNotOpened: nothing was asked yet.
+        TooFewLabels: fewer complementary labels than MIN_LABELS_PER_CLASS per class; for pc no true one.
+        TargetNotReady, TargetWithoutImages: there is nothing to adapt to.
+        BadSeeds, BadConfig: refused values, in words.
+    """
+    accounts.require_admin(by)
+    if campaign.state is CampaignState.DRAFT:
+        raise CampaignNotOpened
+    _check_target(target_dataset)
+    _check_seeds(seeds)
+    try:
+        values = configs.config_for(method, setting, preset, config)
+    except configs.ConfigRefused as refused:
+        raise BadConfig(refused.field, refused.message) from refused
+    labels, facts = collect(session, campaign)
+    Readiness.of(facts).require(setting)
+
+    run = Run(
+        campaign_id=campaign.id,
+        target_dataset_id=target_dataset.id,
+        method=method,
+        setting=setting,
+        preset=preset,
+        config=values,
+        snapshot_digest=freeze(storage, labels),
+        snapshot_facts=facts,
+        created_by_id=by.id,
+        created_at=now,
+        trials=[Trial(seed=seed, queued_at=now) for seed in sorted(seeds)],
+    )
+    _add_numbered(session, run)
+    for trial in run.trials:
+        jobs.enqueue(session, jobs.TRAIN_TRIAL, trial.id)
+    return run
+
+
+def cancel_run(session: Session, run: Run, *, by: User, now: datetime) -> None:
+    """Ask for the end of a run: what waits ends here, what trains is ended by its supervisor in seconds.
+
+    Asking twice is asking once.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        RunIsOver: nothing of it waits or trains.
+    """
+    accounts.require_admin(by)
+    if run.is_finished:
+        raise RunIsOver(run.number, run.state)
+    if run.cancel_requested_at is None:
+        run.cancel_requested_at = now
+    session.execute(
+        update(Trial)
+        .where(Trial.run_id == run.id, Trial.state == TrialState.QUEUED, unclaimed(Trial, now))
+        .values(state=TrialState.CANCELLED, finished_at=now, claimed_until=None, claimed_by=None),
+        execution_options={"synchronize_session": False},
+    )
+    session.flush()
+    for trial in run.trials:
+        session.refresh(trial)
+
+
+def get_run(session: Session, run_id: UUID, *, by: User) -> Run:
+    """A run with its trials.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        RunNotFound: there is none.
+    """
+    accounts.require_admin(by)
+    run = session.scalar(select(Run).where(Run.id == run_id).options(selectinload(Run.trials)))
+    if run is None:
+        raise RunNotFound
+    return run
+
+
+def list_runs(
+    session: Session,
+    *,
+    by: User,
+    campaign_id: UUID | None = None,
+    before: int | None = None,
+    limit: int,
+) -> tuple[list[Run], int | None]:
+    """Runs with their trials, newest first, and the number to give as `before` for the next page.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+    """
+    accounts.require_admin(by)
+    query: Select[Run] = select(Run).options(selectinload(Run.trials)).order_by(Run.number.desc())
+    if campaign_id is not None:
+        query = query.where(Run.campaign_id == campaign_id)
+    if before is not None:
+        query = query.where(Run.number < before)
+    found = list(session.scalars(query.limit(limit + 1)))
+    return found[:limit], found[limit - 1].number if len(found) > limit else None
+
+
+def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[UUID, Summary]:
+    """The figures of runs whose trials are loaded, by run id."""
+    latest = latest_metrics(session, runs)
+    return {run.id: summarise(run, latest, now=now) for run in runs}
+
+
+def names_of(session: Session, runs: Sequence[Run]) -> dict[UUID, str]:
+    """Names of the campaigns and target datasets of runs, by their ids."""
+    campaign_ids = {run.campaign_id for run in runs}
+    dataset_ids = {run.target_dataset_id for run in runs}
+    rows = session.execute(
+        select(Campaign.id, Campaign.name)
+        .where(Campaign.id.in_(campaign_ids))
+        .union_all(select(Dataset.id, Dataset.name).where(Dataset.id.in_(dataset_ids)))
+    )
+    return dict(rows.tuples().all())
+
+
+def metrics_of(session: Session, run: Run) -> list[Metric]:
+    """What all trials of a run have reported, by trial and epoch."""
+    query = select(Metric).where(Metric.trial_id.in_([trial.id for trial in run.trials]))
+    return list(session.scalars(query.order_by(Metric.trial_id, Metric.epoch)))
+
+
+def latest_metrics(session: Session, runs: Iterable[Run]) -> dict[UUID, Metric]:
+    """The last metric of each trial, by trial id."""
+    ids = [trial.id for run in runs for trial in run.trials]
+    last = (
+        select(Metric.trial_id, func.max(Metric.epoch).label("epoch"))
+        .where(Metric.trial_id.in_(ids))
+        .group_by(Metric.trial_id)
+        .subquery()
+    )
+    query = select(Metric).join(last, (Metric.trial_id == last.c.trial_id) & (Metric.epoch == last.c.epoch))
+    return {metric.trial_id: metric for metric in session.scalars(query)}
+
+
+def pulse(session: Session, run_id: UUID) -> tuple[dict[str, Any], bool]:
+    """What followers of a run compare: states and epochs by seed; and whether it is over.
+
+    One small query, for streams that ask every second.
+
+    Raises:
+        RunNotFound: it is gone.
+    """
+    rows = session.execute(
+        select(Trial.seed, Trial.state, func.max(Metric.epoch))
+        .outerjoin(Metric, Metric.trial_id == Trial.id)
+        .where(Trial.run_id == run_id)
+        .group_by(Trial.id, Trial.seed, Trial.state)
+        .order_by(Trial.seed)
+    ).all()
+    if not rows:
+        raise RunNotFound
+    trials = [{"seed": seed, "state": state.value, "epoch": epoch or 0} for seed, state, epoch in rows]
+    over = all(state not in (TrialState.QUEUED, TrialState.RUNNING) for _, state, _ in rows)
+    return {"trials": trials}, over
+
+
+def _check_target(dataset: Dataset) -> None:
+    if dataset.state is not DatasetState.READY:
+        raise TargetNotReady(dataset.name, dataset.state)
+    if not dataset.train_count:
+        raise TargetWithoutImages(dataset.name)
+
+
+def _check_seeds(seeds: Sequence[int]) -> None:
+    if not 1 <= len(seeds) <= MAX_SEEDS:
+        raise BadSeeds(f"A run takes 1 to {MAX_SEEDS} seeds, not {len(seeds)}.", most=MAX_SEEDS)
+    if len(set(seeds)) < len(seeds):
+        raise BadSeeds("Each seed can be given once; the same seed would train the same model again.")
+    for seed in seeds:
+        if not 0 <= seed <= LARGEST_SEED:
+            raise BadSeeds(f"A seed is a whole number from 0 to {LARGEST_SEED}, not {seed}.")
+
+
+def _add_numbered(session: Session, run: Run) -> None:
+    for attempt in range(NUMBER_TRIES):
+        run.number = (session.scalar(select(func.max(Run.number))) or 0) + 1
+        try:
+            with session.begin_nested():
+                session.add(run)
+                session.flush()  # takes the number; the jobs need the trials' ids
+        except IntegrityError:
+            if attempt == NUMBER_TRIES - 1:
+                raise
+        else:
+            return

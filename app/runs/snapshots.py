@@ -15,12 +15,12 @@ COMPLEMENTARY, TRUE = 0, 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """Labels of a campaign, one row per labelled example, in order of position.
+    """Labels of a campaign in order of position. An example has one true label or complementary ones.
 
     Args:
         example_ids: (N,) int64.
         positions: (N,) int64, of the example in its dataset.
-        kinds: (N,) uint8, COMPLEMENTARY or TRUE; an example has one of them, never both.
+        kinds: (N,) uint8, COMPLEMENTARY or TRUE.
         classes: (N,) int64, the class it is not (complementary) or is (true); position in the campaign.
         weights: (N,) float32, trust in the label.
     """

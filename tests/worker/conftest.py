@@ -1,0 +1,109 @@
+"""Tests of processes need a database that other processes can open, and must leave no process behind."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from app.db import Base, connect
+from app.jobs import Job
+from app.runs.models import Trial
+from app.settings import Settings
+from app.storage import Storage
+from worker.context import Context
+
+# One thread per training: the tests share few cores, and more threads only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def wait_until(condition: Callable[[], bool], *, timeout_s: float = 30.0) -> None:
+    """Wait for another process; fails when it takes too long."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "what was waited for did not happen"
+        time.sleep(0.05)
+
+
+both_databases = pytest.mark.parametrize("own_database_url", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture(params=["sqlite"])
+def own_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database that is committed to, gone after the test; SQLite unless the test asks for others.
+
+    Processes do not care which it is, and starting them takes seconds: `@both_databases` asks for both.
+    """
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'own.db'}"
+        return
+    server = create_engine(request.getfixturevalue("postgres_url"), isolation_level="AUTOCOMMIT")
+    name = f"clarinet_test_{uuid4().hex[:12]}"
+    with server.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    yield server.url.set(database=name).render_as_string(hide_password=False)
+    with server.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    server.dispose()
+
+
+@pytest.fixture
+def jobs_sent() -> list[Job]:
+    """What the context under test has published."""
+    return []
+
+
+@pytest.fixture
+def context(own_database_url: str, tmp_path: Path, jobs_sent: list[Job]) -> Iterator[Context]:
+    """What tasks get, over a database of their own."""
+    settings = Settings(
+        environment="test",
+        data_dir=tmp_path,
+        database_url=own_database_url,
+        device="cpu",
+        trainer_threads=1,
+        _env_file=None,
+    )
+    database = connect(settings.sqlalchemy_url)
+    Base.metadata.create_all(database.engine)
+    yield Context(settings, database, Storage(settings.artefact_dir), jobs_sent.append)
+    database.dispose()
+
+
+def trial_of(context: Context, trial_id: UUID) -> Trial:
+    """The row as it is now."""
+    with context.reading() as session:
+        return session.get_one(Trial, trial_id)
+
+
+def trainers_of(trial_id: UUID) -> list[int]:
+    """Pids of the live training processes of a trial."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_text().split("\0")
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if "worker.trainer" in command and str(trial_id) in command and state != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+SUPERVISE = """
+import sys
+from uuid import UUID
+from app.settings import Settings
+from worker.context import Context
+from worker.supervisor import train_trial
+train_trial(Context.of(Settings()), UUID(sys.argv[1]))
+"""
+"""A worker's child that supervises one trial, without a broker."""
+
+PYTHON = sys.executable

@@ -1,0 +1,261 @@
+"""Supervisor and trainer as real processes, killed, stopped and doubled."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from sqlalchemy import select, update
+
+from app import jobs
+from app.accounts.models import User
+from app.claims import Claim, ClaimLost
+from app.clock import utc_now
+from app.jobs import Job
+from app.registry import service as registry
+from app.registry.models import Model
+from app.runs import service as runs
+from app.runs import trials
+from app.runs.models import Metric, Run, Trial, TrialState
+from tests.factories import make_run
+from tests.worker.conftest import PYTHON, SUPERVISE, both_databases, trainers_of, trial_of, wait_until
+from worker.context import Context
+from worker.processes import environment_of
+from worker.supervisor import train_trial
+from worker.upkeep import Upkeep
+
+Started = list[subprocess.Popen[bytes]]
+LONG = {"epochs": 100_000, "steps_per_epoch": 2}
+"""Never ends by itself, and reports many times a second."""
+
+
+def make_trial(context: Context, config: dict[str, object] | None = None, **details: object) -> Trial:
+    with context.unit_of_work() as session:
+        run = make_run(session, context.storage, config=config, queued_at=utc_now(), **details)  # type: ignore[arg-type]
+    return run.trials[0]
+
+
+def epochs_of(context: Context, trial_id: UUID) -> list[int]:
+    with context.reading() as session:
+        return list(
+            session.scalars(select(Metric.epoch).where(Metric.trial_id == trial_id).order_by(Metric.epoch))
+        )
+
+
+@pytest.fixture
+def started() -> Iterator[Started]:
+    processes: Started = []
+    yield processes
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def supervise(context: Context, trial: Trial, started: Started) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen([PYTHON, "-c", SUPERVISE, str(trial.id)], env=environment_of(context.settings))
+    started.append(process)
+    return process
+
+
+def is_training(context: Context, trial_id: UUID) -> bool:
+    return bool(epochs_of(context, trial_id))
+
+
+class TestTrainTrial:
+    @both_databases
+    def test_a_trial_is_trained_reported_and_published(self, context: Context) -> None:
+        trial = make_trial(context)
+
+        train_trial(context, trial.id)
+
+        ended = trial_of(context, trial.id)
+        assert (ended.state, ended.failure) == (TrialState.SUCCEEDED, None)
+        assert ended.claimed_until is None
+        assert epochs_of(context, trial.id) == [1, 2]
+        assert ended.target_accuracy is not None
+        assert ended.result is not None
+        assert ended.result["scored_on"] == 40
+        assert sum(map(sum, ended.result["confusion"])) == 40
+        with context.reading() as session:
+            model = session.scalars(select(Model).where(Model.trial_id == trial.id)).one()
+        assert context.storage.path(f"{model.key}/{registry.WEIGHTS}").stat().st_size == model.size_bytes
+        assert model.card["classes"] == ["cat", "dog"]
+
+    def test_refused_data_fails_the_trial_in_words(self, context: Context) -> None:
+        trial = make_trial(context, {"held_out_share": 0.5}, train=2)
+
+        train_trial(context, trial.id)
+
+        ended = trial_of(context, trial.id)
+        assert ended.state is TrialState.FAILED
+        assert ended.failure is not None
+        assert ended.failure.endswith(".")
+        assert "Traceback" not in ended.failure
+
+    def test_an_error_nobody_foresaw_fails_with_its_last_lines(self, context: Context) -> None:
+        trial = make_trial(context)
+        with context.reading() as session:
+            digest = session.get_one(Run, trial.run_id).snapshot_digest
+        context.storage.path(f"snapshots/{digest}.npz").write_bytes(b"damaged")
+
+        train_trial(context, trial.id)
+
+        ended = trial_of(context, trial.id)
+        assert ended.state is TrialState.FAILED
+        assert ended.failure is not None
+        assert "does not match its own digest" in ended.failure.splitlines()[0]
+        assert context.storage.path(f"trials/{trial.id}/log.txt").exists()
+
+    def test_a_second_delivery_does_nothing(self, context: Context) -> None:
+        trial = make_trial(context)
+        with context.unit_of_work() as session:
+            assert trials.claim_trial(session, trial.id, by="the first", now=utc_now())
+
+        train_trial(context, trial.id)
+
+        assert trial_of(context, trial.id).claimed_by == "the first"
+        assert not context.storage.path(f"trials/{trial.id}").exists()
+
+    def test_a_trial_that_trains_too_long_fails(self, context: Context) -> None:
+        trial = make_trial(context, LONG)
+        short = context.settings.model_copy(update={"run_timeout_s": 4})
+
+        train_trial(Context(short, context.database, context.storage, context.publish), trial.id)
+
+        ended = trial_of(context, trial.id)
+        assert ended.state is TrialState.FAILED
+        assert "longer than the limit" in (ended.failure or "")
+        assert trainers_of(trial.id) == []
+
+    def test_a_worker_that_shuts_down_hands_the_trial_back_uncounted(
+        self, context: Context, jobs_sent: list[Job]
+    ) -> None:
+        trial = make_trial(context, LONG)
+        stopping = threading.Event()
+        leaving = Context(
+            context.settings, context.database, context.storage, context.publish, stopping.is_set
+        )
+        task = threading.Thread(target=train_trial, args=(leaving, trial.id))
+
+        task.start()
+        wait_until(lambda: is_training(context, trial.id))
+        stopping.set()
+        task.join(30)
+
+        left = trial_of(context, trial.id)
+        assert (left.state, left.attempts, left.claimed_until) == (TrialState.QUEUED, 0, None)
+        assert context.storage.path(f"trials/{trial.id}/checkpoint.safetensors").exists()
+        assert Job(jobs.TRAIN_TRIAL, (str(trial.id),)) in jobs_sent
+
+
+class TestCancel:
+    def test_cancelling_ends_process_and_row(self, context: Context, started: Started) -> None:
+        trial = make_trial(context, LONG)
+        supervisor = supervise(context, trial, started)
+        wait_until(lambda: is_training(context, trial.id))
+
+        with context.unit_of_work() as session:
+            admin = session.get_one(User, session.get_one(Run, trial.run_id).created_by_id)
+            run = runs.get_run(session, trial.run_id, by=admin)
+            runs.cancel_run(session, run, by=admin, now=utc_now())
+        supervisor.wait(20)
+
+        assert trial_of(context, trial.id).state is TrialState.CANCELLED
+        assert trainers_of(trial.id) == []
+
+
+class TestDeath:
+    def test_a_killed_trainer_is_handed_on_and_the_run_ends(self, context: Context, started: Started) -> None:
+        trial = make_trial(context, {"epochs": 40, "steps_per_epoch": 4})
+        supervisor = supervise(context, trial, started)
+        wait_until(lambda: len(epochs_of(context, trial.id)) >= 3)
+
+        os.kill(trainers_of(trial.id)[0], signal.SIGKILL)
+        supervisor.wait(20)
+        handed_on = trial_of(context, trial.id)
+        assert (handed_on.state, handed_on.attempts) == (TrialState.QUEUED, 1)
+        train_trial(context, trial.id)
+
+        ended = trial_of(context, trial.id)
+        assert (ended.state, ended.attempts) == (TrialState.SUCCEEDED, 2)
+        assert epochs_of(context, trial.id) == list(range(1, 41))
+
+    @both_databases
+    def test_a_trainer_dies_with_its_supervisor_and_upkeep_hands_the_trial_on(
+        self, context: Context, started: Started, jobs_sent: list[Job]
+    ) -> None:
+        trial = make_trial(context, {"epochs": 40, "steps_per_epoch": 4})
+        supervisor = supervise(context, trial, started)
+        wait_until(lambda: len(epochs_of(context, trial.id)) >= 3)
+
+        supervisor.kill()
+        supervisor.wait()
+        wait_until(lambda: trainers_of(trial.id) == [], timeout_s=5)
+        Upkeep(context).once()
+        assert jobs_sent == []  # the lease still runs
+        Upkeep(context, clock=lambda: utc_now() + timedelta(seconds=31)).once()
+
+        assert jobs_sent == [Job(jobs.TRAIN_TRIAL, (str(trial.id),))]
+        with context.unit_of_work() as session:  # as if the lease had run out
+            session.execute(update(Trial).values(claimed_until=utc_now() - timedelta(seconds=1)))
+        train_trial(context, trial.id)
+        ended = trial_of(context, trial.id)
+        assert (ended.state, ended.attempts) == (TrialState.SUCCEEDED, 2)
+
+    def test_a_process_that_always_dies_fails_after_three_attempts(self, context: Context) -> None:
+        trial = make_trial(context, LONG)
+
+        for _ in range(3):
+            task = threading.Thread(target=train_trial, args=(context, trial.id))
+            task.start()
+            wait_until(lambda: bool(trainers_of(trial.id)))
+            os.kill(trainers_of(trial.id)[0], signal.SIGKILL)
+            task.join(20)
+
+        ended = trial_of(context, trial.id)
+        assert ended.state is TrialState.FAILED
+        assert "signal 9" in (ended.failure or "")
+
+
+class TestZombie:
+    @both_databases
+    def test_a_trainer_that_wakes_after_a_takeover_writes_nothing_and_ends(
+        self, context: Context, started: Started
+    ) -> None:
+        trial = make_trial(context, LONG)
+        supervisor = supervise(context, trial, started)
+        wait_until(lambda: is_training(context, trial.id))
+        [trainer] = trainers_of(trial.id)
+
+        os.kill(supervisor.pid, signal.SIGSTOP)
+        os.kill(trainer, signal.SIGSTOP)
+        with context.unit_of_work() as session:
+            session.execute(update(Trial).values(claimed_until=utc_now() - timedelta(seconds=1)))
+            taken = trials.claim_trial(session, trial.id, by="the next", now=utc_now())
+        before = epochs_of(context, trial.id)
+        os.kill(trainer, signal.SIGCONT)
+        wait_until(lambda: trainers_of(trial.id) == [])
+        os.kill(supervisor.pid, signal.SIGCONT)
+        supervisor.wait(20)
+
+        assert taken == Claim(Trial, trial.id, 2)
+        assert epochs_of(context, trial.id) == before
+        now = trial_of(context, trial.id)
+        assert (now.state, now.claimed_by) == (TrialState.RUNNING, "the next")
+
+    @both_databases
+    def test_a_late_success_publishes_nothing(self, context: Context) -> None:
+        trial = make_trial(context)
+        with context.unit_of_work() as session:
+            late = trials.claim_trial(session, trial.id, by="late", now=utc_now() - timedelta(minutes=1))
+            trials.claim_trial(session, trial.id, by="next", now=utc_now())
+        assert late is not None
+
+        with pytest.raises(ClaimLost), context.unit_of_work() as session:
+            trials.succeed_trial(session, late, target_accuracy=1.0, result={}, now=utc_now())
+
+        assert trial_of(context, trial.id).state is TrialState.RUNNING
