@@ -29,8 +29,8 @@ FORMS: dict[str, tuple[Literal["light", "dark"], int, int]] = {
     "phone-light": ("light", 390, 844),
     "phone-dark": ("dark", 390, 844),
 }
-PICTURES_DECODED = """Promise.all(
-    [...document.images].filter(image => image.loading !== "lazy").map(image => image.decode().catch(() => 0))
+PICTURES_SHOWN = """() => [...document.images].every(
+    image => image.complete || image.getBoundingClientRect().top > innerHeight
 )"""
 SIGNED_OUT = {"sign-in": "/sign-in"}
 
@@ -98,7 +98,7 @@ def show(page: Page, path: str) -> None:
     page.goto(path)
     if page.locator("[data-annotate]").count():
         page.wait_for_selector("[data-shown], [data-pause]:not([hidden])", state="attached")
-    page.evaluate(PICTURES_DECODED)
+    page.wait_for_function(PICTURES_SHOWN)
     page.wait_for_timeout(500)
 
 
