@@ -138,6 +138,19 @@ class TrainConfig:
         ),
     )
 
+    class_floor: float = field(
+        default=0.0,
+        metadata=_about(
+            "Share of an equal share below which no class should be predicted; 0 lets classes die out.",
+            minimum=0,
+            maximum=1,
+        ),
+    )
+    class_floor_weight: float = field(
+        default=1.0,
+        metadata=_about("Weight of the loss on classes below their floor.", minimum=0, maximum=100),
+    )
+
     trade_off: float = field(
         default=0.01,
         metadata=_about(

@@ -3,6 +3,8 @@
 Every loss here takes `weights` (N,), normalised so that the batch's labels count equally when all are 1.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -99,6 +101,43 @@ def bounded_complementary_loss(
 def true_label_share(true_count: int, complementary_count: int, num_classes: int) -> float:
     """alpha = n_s / (n_s + n_bar / (K - 1)): how much the true labels weigh in the PC setting."""
     return true_count / (true_count + complementary_count / (num_classes - 1))
+
+
+def estimated_class_ceiling(complementary: Tensor, num_classes: int) -> Tensor:
+    """An upper bound of each class's share, from how often it is named as complementary.
+
+    A class with share pi_k is named with probability (1 - pi_k) / (K - 1).
+
+    Args:
+        complementary: (N,) int64 complementary labels, N may be 0.
+        num_classes: K.
+
+    Returns:
+        (K,) estimate plus two standard errors, in [0, 1]; 1 where nothing is known.
+    """
+    count = len(complementary)
+    if count == 0:
+        return torch.ones(num_classes, device=complementary.device)
+    named = torch.bincount(complementary, minlength=num_classes) / count  # (K,)
+    error = (named * (1 - named) / count).sqrt()
+    return (1 - (num_classes - 1) * (named - 2 * error)).clamp(0, 1)
+
+
+def class_floor_loss(logits: Tensor, floor: Tensor) -> Tensor:
+    """What a batch pays for classes that it predicts less often than their floor; 0 when there is none.
+
+    Never predicting a class contradicts no complementary label, so with few labels whole classes die out.
+    The loss is the part of KL(floor || mean prediction) that belongs to such classes.
+
+    Args:
+        logits: (N, K).
+        floor: (K,) least share of each class, in (0, 1/K].
+
+    Returns:
+        () loss in nats, >= 0.
+    """
+    log_share = F.log_softmax(logits, dim=1).logsumexp(0) - math.log(len(logits))  # (K,)
+    return (floor * (floor.log() - log_share).clamp(min=0)).sum()
 
 
 def without_class(logits: Tensor, excluded: Tensor) -> Tensor:

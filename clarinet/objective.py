@@ -13,7 +13,9 @@ from clarinet.domains import Domains
 from clarinet.images import normalised
 from clarinet.losses import (
     bounded_complementary_loss,
+    class_floor_loss,
     corrected_objective,
+    estimated_class_ceiling,
     per_class_complementary_risk,
     true_label_loss,
     true_label_share,
@@ -70,12 +72,19 @@ class Objective:
         self._complementary = self._shuffle(len(domains.complementary_rows), "complementary")
         self._true = self._shuffle(len(domains.true_rows), "true") if len(domains.true_rows) else None
         self._target = self._shuffle(len(domains.target), "target")
+        self._floor = self._class_floor() if config.class_floor > 0 else None
         grey = domains.source_is_grey and domains.target_is_grey
         matched = config.moment_match and config.augmentation > 0 and grey
         centre = moment_match(domains.source, domains.target) if matched else (1.0, 1.0)
         self._distort_source = Distortion.of(config, centre)
         self._distort_target = Distortion.of(config)
         self._blend = config.background_blending and domains.source_is_grey and not domains.target_is_grey
+
+    def _class_floor(self) -> Tensor:
+        """(K,) floor of each class's share: the config's, lowered where the labels say that it is rare."""
+        domains, num_classes = self.domains, self.domains.spec.num_classes
+        ceiling = estimated_class_ceiling(domains.complementary[domains.complementary_rows], num_classes)
+        return (ceiling / 2).clamp(1e-3 / num_classes, self.config.class_floor / num_classes)
 
     def _shuffle(self, count: int, stream: str) -> Shuffle:
         return Shuffle(
@@ -93,6 +102,10 @@ class Objective:
         outputs = [self._classify(part.pixels, SOURCE) for part in parts]
         objective, reported = self._label_losses(parts, [logits for _, logits in outputs])
         progress = step / self.steps
+        if self._floor is not None:
+            loss = class_floor_loss(outputs[0][1], self._floor)
+            objective = objective + self.config.class_floor_weight * loss
+            reported["class_floor"] = loss.detach()
         if self.config.source_self_training_start < 1:
             ramp = self._ramp(progress, self.config.source_self_training_start)
             loss = (

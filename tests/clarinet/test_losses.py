@@ -8,9 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from clarinet.labels import simulate_labels
 from clarinet.losses import (
     bounded_complementary_loss,
+    class_floor_loss,
     corrected_objective,
+    estimated_class_ceiling,
     per_class_complementary_risk,
     true_label_loss,
     true_label_share,
@@ -205,6 +208,52 @@ def test_a_surely_wrong_row_still_has_a_gradient() -> None:
 
     assert logits.grad is not None
     assert float(logits.grad[0, 0]) == pytest.approx(1.0, abs=1e-3)
+
+
+class TestClassFloor:
+    def test_it_costs_what_the_missing_classes_lack(self) -> None:
+        # Mean prediction (3/4, 1/4, 0+): class 2 is missing, class 1 has its floor of 1/4.
+        logits = torch.tensor([[1.0, 1e-9, 1e-9], [0.5, 0.5, 1e-9]], dtype=torch.float64).log()
+        floor = torch.full((3,), 0.25, dtype=torch.float64)
+
+        loss = class_floor_loss(logits, floor)
+
+        assert loss.item() == pytest.approx(0.25 * math.log(0.25 / 1e-9), rel=1e-6)
+
+    def test_it_is_nothing_when_every_class_has_its_floor(self) -> None:
+        logits = torch.zeros(5, 4, requires_grad=True)
+
+        loss = class_floor_loss(logits, torch.full((4,), 0.2))
+        torch.autograd.backward(loss)
+
+        assert loss.item() == 0
+        assert logits.grad is not None
+        assert not bool(logits.grad.any())
+
+    def test_a_saturated_batch_is_finite_and_pulls_towards_the_missing_class(self) -> None:
+        logits = torch.tensor([[80.0, 0.0], [60.0, 0.0]], requires_grad=True)
+
+        torch.autograd.backward(class_floor_loss(logits, torch.full((2,), 0.25)))
+
+        assert logits.grad is not None
+        assert bool(torch.isfinite(logits.grad).all())
+        assert logits.grad[1, 1].item() < 0
+
+    def test_gradient(self) -> None:
+        logits, _, _ = random_case(4, 3)
+        floor = torch.tensor([0.3, 0.3, 0.1], dtype=torch.float64)
+
+        assert torch.autograd.gradcheck(lambda z: class_floor_loss(z, floor), logits.requires_grad_())
+
+    def test_complementary_labels_bound_each_share_from_above(self) -> None:
+        true = torch.tensor([0] * 9_000 + [1] * 990 + [2] * 10)
+        labels = simulate_labels(true, 3, seed=0, setting="cc").complementary
+
+        ceiling = estimated_class_ceiling(labels, 3)
+
+        for share, bound in zip((0.9, 0.099, 0.001), ceiling.tolist(), strict=True):
+            assert share <= bound <= share + 0.06
+        assert estimated_class_ceiling(labels[:0], 3).tolist() == [1, 1, 1]
 
 
 def test_ruling_a_class_out_shares_its_probability_among_the_others() -> None:
