@@ -1,5 +1,121 @@
-"""JSON routes."""
+"""JSON routes of annotation: questions, answers, undo, leases; progress, labels and the audit."""
 
-from fastapi import APIRouter
+from collections.abc import Iterator
+from typing import Literal
+
+from fastapi import APIRouter, Request, status
+from fastapi.responses import StreamingResponse
+
+from app.access import admin_only, signed_in
+from app.annotation import exports, schemas, service
+from app.annotation.deps import AnsweringDep, StartedDep
+from app.campaigns.deps import CampaignDep
+from app.campaigns.models import Campaign
+from app.clock import utc_now
+from app.deps import CurrentUser, SessionDep
 
 router = APIRouter(tags=["annotation"])
+
+
+@router.post("/campaigns/{campaign_id}/questions")
+@signed_in
+def lease_questions(
+    request: Request,
+    campaign: AnsweringDep,
+    body: schemas.LeaseRequest,
+    user: CurrentUser,
+    session: SessionDep,
+) -> schemas.LeasesRead:
+    """Hold up to `count` questions for some minutes. Those held already come first, in the same order."""
+    leased = service.lease_questions(session, campaign, count=body.count, by=user, now=utc_now())
+    standing = service.standing(session, campaign, by=user)
+    return schemas.LeasesRead(
+        questions=[_question(request, question) for question in leased],
+        expires_at=min((question.expires_at for question in leased), default=None),
+        answered_by_me=standing.answered_by_me,
+        waiting=standing.waiting,
+        lease_s=int(service.LEASE.total_seconds()),
+    )
+
+
+def _question(request: Request, question: service.LeasedQuestion) -> schemas.QuestionRead:
+    image_url = request.app.url_path_for(
+        "example_image", dataset_id=str(question.dataset_id), example_id=str(question.example_id)
+    )
+    return schemas.QuestionRead.of(question, image_url)
+
+
+@router.post("/campaigns/{campaign_id}/answers")
+@signed_in
+def submit_answers(
+    campaign: AnsweringDep, body: schemas.AnswersInput, user: CurrentUser, session: SessionDep
+) -> schemas.OutcomesRead:
+    """Store answers, each exactly once, however often it is sent under its key."""
+    given = [item.given() for item in body.answers]
+    outcomes = service.answer_questions(session, campaign, given, by=user, now=utc_now())
+    return schemas.OutcomesRead(results=[schemas.OutcomeRead.model_validate(item) for item in outcomes])
+
+
+@router.post("/campaigns/{campaign_id}/undo")
+@signed_in
+def undo_answer(
+    request: Request, campaign: AnsweringDep, _: schemas.Empty, user: CurrentUser, session: SessionDep
+) -> schemas.UndoRead:
+    """Take back my last answer; its question is mine again. At most the last ten answers can be undone."""
+    question, value = service.undo_answer(session, campaign, by=user, now=utc_now())
+    return schemas.UndoRead(question=_question(request, question), undone_value=value)
+
+
+@router.post("/campaigns/{campaign_id}/leases/renew")
+@signed_in
+def renew_leases(
+    campaign: AnsweringDep, _: schemas.Empty, user: CurrentUser, session: SessionDep
+) -> schemas.RenewalRead:
+    """Hold my questions for another while."""
+    return schemas.RenewalRead(expires_at=service.renew_leases(session, campaign, by=user, now=utc_now()))
+
+
+@router.post("/campaigns/{campaign_id}/leases/release", status_code=status.HTTP_204_NO_CONTENT)
+@signed_in
+def release_leases(campaign: AnsweringDep, _: schemas.Empty, user: CurrentUser, session: SessionDep) -> None:
+    """Give my questions back."""
+    service.release_leases(session, campaign, by=user, now=utc_now())
+
+
+@router.get("/campaigns/{campaign_id}/progress")
+@admin_only
+def read_progress(campaign: CampaignDep, session: SessionDep) -> schemas.ProgressRead:
+    """How far the campaign is, by class and by person."""
+    return schemas.ProgressRead.of(service.progress(session, campaign, now=utc_now()))
+
+
+@router.get("/campaigns/{campaign_id}/audit")
+@signed_in
+def read_audit(campaign: StartedDep, session: SessionDep) -> schemas.AuditRead:
+    """Whether the classes were drawn as promised: recomputed once closing has revealed the seed."""
+    return schemas.AuditRead.of(service.audit(session, campaign, now=utc_now()))
+
+
+@router.get("/campaigns/{campaign_id}/labels", response_class=StreamingResponse)
+@admin_only
+def download_labels(
+    request: Request,
+    campaign: CampaignDep,
+    format: Literal["csv", "jsonl"] = "csv",
+) -> StreamingResponse:
+    """The labels that the answers add up to so far."""
+    return StreamingResponse(
+        _label_lines(request, campaign, format),
+        media_type={"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}[format],
+        headers={
+            "Content-Disposition": f'attachment; filename="labels-{campaign.id}.{format}"',
+            "Cache-Control": "no-store",
+        },
+    )
+
+
+def _label_lines(request: Request, campaign: Campaign, format_: str) -> Iterator[str]:
+    # The route's own session ends before the body is sent; a download gets one for as long as it lasts.
+    with request.app.state.database.read.begin() as session:
+        lines = exports.csv_lines if format_ == "csv" else exports.json_lines
+        yield from lines(service.labels(session, campaign), campaign.class_names)

@@ -21,7 +21,7 @@ MAX_TRIES = 5
 # One statement, so that nothing can come between choosing and taking. A slot is free when it has no row, or a
 # row that has expired; the unique constraints settle every race. Somebody whose own lease on the question ran
 # out gets that very slot again, because one person has one row per question at most. My own live slot (99)
-# rules a question out; the conditions are sums and counts rather than NOT EXISTS, because PostgreSQL would turn
+# rules a question out. The conditions are sums and counts rather than NOT EXISTS: PostgreSQL would turn
 # those into a join with everything I have ever answered.
 _TOP_UP = """
 WITH held AS (

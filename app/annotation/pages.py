@@ -1,5 +1,150 @@
-"""HTML routes."""
+"""HTML routes of annotation: what to answer, the card screen; campaigns with their progress and audit."""
 
-from fastapi import APIRouter
+from dataclasses import dataclass
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from app.access import admin_only, signed_in
+from app.annotation import service
+from app.annotation.deps import StartedDep
+from app.campaigns import service as campaigns
+from app.campaigns.deps import CampaignDep
+from app.campaigns.models import CampaignState
+from app.clock import utc_now
+from app.datasets import service as datasets
+from app.deps import CurrentUser, SessionDep
+from app.pages import render
 
 router = APIRouter(include_in_schema=False)
+
+CAMPAIGNS = 50  # on one page
+MAX_OPEN = 200  # campaigns offered to annotators
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedCampaign:
+    """A campaign that asks for answers."""
+
+    id: UUID
+    name: str
+    instructions: str
+    state: str
+    class_count: int
+    question_count: int
+    answered_by_me: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownClass:
+    """A class beside the questions about it."""
+
+    position: int
+    name: str
+    description: str
+    example_urls: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCampaign:
+    """What the card screen says about a campaign."""
+
+    id: UUID
+    name: str
+    instructions: str
+    classes: list[ShownClass]
+
+
+@router.get("/annotate")
+@signed_in
+def list_annotation(request: Request, user: CurrentUser, session: SessionDep) -> Response:
+    """Campaigns that ask for answers."""
+    offered = []
+    for campaign in campaigns.list_campaigns(session, by=user, limit=MAX_OPEN):
+        if campaign.state is not CampaignState.OPEN:
+            continue
+        standing = service.standing(session, campaign, by=user)
+        offered.append(
+            OfferedCampaign(
+                id=campaign.id,
+                name=campaign.name,
+                instructions=campaign.instructions,
+                state=campaign.state,
+                class_count=campaign.num_classes,
+                question_count=campaign.question_count,
+                answered_by_me=standing.answered_by_me,
+                waiting=standing.waiting,
+            )
+        )
+    return render(request, "annotation/index.html", campaigns=offered)
+
+
+@router.get("/annotate/{campaign_id}")
+@signed_in
+def annotate(request: Request, campaign: CampaignDep) -> Response:
+    """The card screen; the questions come through the API."""
+    classes = [
+        ShownClass(
+            position=item.position,
+            name=item.name,
+            description=item.description,
+            example_urls=[
+                request.app.url_path_for(
+                    "example_image", dataset_id=str(campaign.dataset_id), example_id=str(example_id)
+                )
+                for example_id in item.example_ids
+            ],
+        )
+        for item in campaign.classes
+    ]
+    shown = ShownCampaign(campaign.id, campaign.name, campaign.instructions, classes)
+    return render(request, "annotation/card.html", campaign=shown)
+
+
+@router.get("/campaigns")
+@admin_only
+def list_campaigns(
+    request: Request, user: CurrentUser, session: SessionDep, after: UUID | None = None
+) -> Response:
+    """Campaigns, newest first."""
+    found = campaigns.list_campaigns(session, by=user, after=after, limit=CAMPAIGNS + 1)
+    shown = found[:CAMPAIGNS]
+    return render(
+        request,
+        "campaigns/index.html",
+        campaigns=shown,
+        finished=service.finished_questions(session, [campaign.id for campaign in shown]),
+        next_after=shown[-1].id if len(found) > CAMPAIGNS else None,
+        is_first=after is None,
+    )
+
+
+@router.get("/campaigns/{campaign_id}")
+@admin_only
+def show_campaign(
+    request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """How far a campaign is; asks for its own progress while something moves."""
+    whole = request.headers.get("hx-target") == "main"  # it has just opened: buttons and all are new
+    return render(
+        request,
+        "campaigns/show.html",
+        fragment="campaigns/_contents.html" if whole else "campaigns/_progress.html",
+        campaign=campaign,
+        dataset=datasets.get_dataset(session, campaign.dataset_id, by=user),
+        progress=service.progress(session, campaign, now=utc_now()),
+    )
+
+
+@router.get("/campaigns/{campaign_id}/audit")
+@signed_in
+def show_audit(request: Request, campaign: StartedDep, session: SessionDep) -> Response:
+    """How the classes were drawn, and what anybody can check of it."""
+    return render(
+        request,
+        "campaigns/audit.html",
+        campaign=campaign,
+        audit=service.audit(session, campaign, now=utc_now()),
+    )

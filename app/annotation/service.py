@@ -1,6 +1,7 @@
-"""What routes and other features call: leases, answers, labels, progress and the audit."""
+"""What routes, tasks and other features call: leases, answers, labels, progress and the audit."""
 
 from app.annotation.answering import GivenAnswer, Outcome, Status, answer_questions, undo_answer
+from app.annotation.auditing import Audit, audit, started_campaign
 from app.annotation.labels import (
     ExampleLabel,
     Labels,
@@ -19,25 +20,32 @@ from app.annotation.leasing import (
     renew_leases,
     standing,
 )
+from app.annotation.progress import Progress, finished_questions, progress
 
 __all__ = [
     "LEASE",
+    "Audit",
     "ExampleLabel",
     "GivenAnswer",
     "Labels",
     "LeasedQuestion",
     "Outcome",
+    "Progress",
     "Standing",
     "Status",
     "answer_questions",
     "answered_per_class",
+    "audit",
     "campaign_to_answer",
     "drawn_per_class",
+    "finished_questions",
     "label_arrays",
     "labels",
     "lease_questions",
+    "progress",
     "release_leases",
     "renew_leases",
     "standing",
+    "started_campaign",
     "undo_answer",
 ]

@@ -1,5 +1,87 @@
-"""JSON routes."""
+"""JSON routes of campaigns: draft, open, pause, close."""
 
-from fastapi import APIRouter
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response, status
+
+from app.access import admin_only, signed_in
+from app.campaigns import schemas, service
+from app.campaigns.deps import CampaignDep
+from app.campaigns.models import Campaign
+from app.clock import utc_now
+from app.deps import CurrentUser, SessionDep
 
 router = APIRouter(tags=["campaigns"])
+
+
+@router.post("/campaigns", response_model=schemas.CampaignRead, status_code=status.HTTP_201_CREATED)
+@admin_only
+def create_campaign(
+    request: Request, response: Response, body: schemas.CampaignCreate, user: CurrentUser, session: SessionDep
+) -> Campaign:
+    """Draft a campaign over the train split of a dataset."""
+    campaign = service.create_campaign(session, body.details(), by=user, now=utc_now())
+    response.headers["Location"] = request.app.url_path_for("read_campaign", campaign_id=str(campaign.id))
+    return campaign
+
+
+@router.get("/campaigns")
+@signed_in
+def read_campaigns(
+    user: CurrentUser,
+    session: SessionDep,
+    after: UUID | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> schemas.CampaignPage:
+    """Campaigns, newest first. Annotators see open ones."""
+    found = service.list_campaigns(session, by=user, after=after, limit=limit + 1)
+    return schemas.CampaignPage(
+        items=[schemas.CampaignRead.model_validate(campaign) for campaign in found[:limit]],
+        next=found[limit - 1].id if len(found) > limit else None,
+    )
+
+
+@router.get("/campaigns/{campaign_id}", response_model=schemas.CampaignRead)
+@signed_in
+def read_campaign(campaign: CampaignDep) -> Campaign:
+    """One campaign. The seed of its draws is shown once it is closed."""
+    return campaign
+
+
+@router.patch("/campaigns/{campaign_id}", response_model=schemas.CampaignRead)
+@admin_only
+def edit_campaign(
+    campaign: CampaignDep, body: schemas.CampaignUpdate, user: CurrentUser, session: SessionDep
+) -> Campaign:
+    """Change a draft."""
+    service.edit_campaign(session, campaign, body.details(campaign), by=user)
+    return campaign
+
+
+@router.post(
+    "/campaigns/{campaign_id}/open",
+    response_model=schemas.CampaignRead,
+    status_code=status.HTTP_202_ACCEPTED,
+)
+@admin_only
+def open_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> Campaign:
+    """Draw a draft's questions in the background, then open it; or let a paused campaign go on."""
+    service.open_campaign(session, campaign, by=user, now=utc_now())
+    return campaign
+
+
+@router.post("/campaigns/{campaign_id}/pause", response_model=schemas.CampaignRead)
+@admin_only
+def pause_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> Campaign:
+    """Hand out no more questions; answers to questions that people hold still count."""
+    service.pause_campaign(session, campaign, by=user)
+    return campaign
+
+
+@router.post("/campaigns/{campaign_id}/close", response_model=schemas.CampaignRead)
+@admin_only
+def close_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> Campaign:
+    """End the campaign for good and reveal the seed of its draws."""
+    service.close_campaign(session, campaign, by=user, now=utc_now())
+    return campaign

@@ -59,6 +59,11 @@ class Campaign(Claimable, Base):
         return self.state is CampaignState.DRAFT and self.opening_requested_at is not None
 
     @property
+    def revealed_seed(self) -> str | None:
+        """The seed, once it is no secret any more."""
+        return self.seed if self.state is CampaignState.CLOSED else None
+
+    @property
     def shown_state(self) -> str:
         """The state as people see it: a draft that is being opened is "opening"."""
         return "opening" if self.is_opening else str(self.state)

@@ -1,5 +1,186 @@
-"""HTML routes."""
+"""HTML routes of campaigns: the form, and the buttons that change the state."""
 
-from fastapi import APIRouter
+from uuid import UUID
+
+from fastapi import APIRouter, Request, status
+from fastapi.responses import RedirectResponse, Response
+from sqlalchemy.orm import Session
+
+from app.access import admin_only
+from app.accounts.models import User
+from app.campaigns import service
+from app.campaigns.deps import CampaignDep
+from app.campaigns.errors import CampaignNameTaken, InvalidClasses, SourceNotReady
+from app.campaigns.models import Campaign, CampaignClass
+from app.campaigns.schemas import CampaignForm, ClassInput
+from app.campaigns.service import CampaignDetails, ClassDetails
+from app.clock import utc_now
+from app.datasets import service as datasets
+from app.datasets.models import DatasetState
+from app.deps import CurrentUser, FormDep, SessionDep
+from app.pages import read_form, render, sentence
 
 router = APIRouter(include_in_schema=False)
+
+MAX_DATASETS = 500  # offered in the form
+FIELD_OF = {CampaignNameTaken: "name", SourceNotReady: "dataset_id", InvalidClasses: "classes"}
+
+
+@router.get("/campaigns/new")
+@admin_only
+def new_campaign(
+    request: Request, user: CurrentUser, session: SessionDep, dataset: UUID | None = None
+) -> Response:
+    """The form for a new campaign; `dataset` is the one chosen already."""
+    values = {"confirm_yes": "true", "dataset_id": str(dataset or "")}
+    return _form(request, session, user, values, {}, campaign=None)
+
+
+@router.post("/campaigns/new")
+@admin_only
+def create_campaign_from_form(
+    request: Request, form: FormDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Draft the campaign, or show the form again with what is wrong."""
+    values = {name: str(value) for name, value in form.items()}
+    details, errors = _details(read_form(form, CampaignForm), known=())
+    if details is not None:
+        try:
+            campaign = service.create_campaign(session, details, by=user, now=utc_now())
+        except (CampaignNameTaken, SourceNotReady, InvalidClasses) as error:
+            errors = {FIELD_OF[type(error)]: error.detail}
+        else:
+            return _back_to(request, campaign)
+    return _form(request, session, user, values, errors, campaign=None)
+
+
+@router.get("/campaigns/{campaign_id}/edit")
+@admin_only
+def edit_campaign_form(
+    request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """The form of a draft."""
+    values = {
+        "name": campaign.name,
+        "dataset_id": str(campaign.dataset_id),
+        "classes": "\n".join(map(_line, campaign.classes)),
+        "instructions": campaign.instructions,
+        "confirm_yes": "true" if campaign.confirm_yes else "",
+        "rounds": str(campaign.rounds),
+    }
+    return _form(request, session, user, values, {}, campaign=campaign)
+
+
+@router.post("/campaigns/{campaign_id}/edit")
+@admin_only
+def edit_campaign_from_form(
+    request: Request, form: FormDep, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Change the draft, or show the form again with what is wrong."""
+    values = {name: str(value) for name, value in form.items()}
+    details, errors = _details(read_form(form, CampaignForm), known=tuple(campaign.classes))
+    if details is not None:
+        try:
+            service.edit_campaign(session, campaign, details, by=user)
+        except (CampaignNameTaken, SourceNotReady, InvalidClasses) as error:
+            errors = {FIELD_OF[type(error)]: error.detail}
+        else:
+            return _back_to(request, campaign)
+    return _form(request, session, user, values, errors, campaign=campaign)
+
+
+@router.post("/campaigns/{campaign_id}/open")
+@admin_only
+def open_campaign_from_page(
+    request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Open or resume."""
+    service.open_campaign(session, campaign, by=user, now=utc_now())
+    return _back_to(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/pause")
+@admin_only
+def pause_campaign_from_page(
+    request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Pause."""
+    service.pause_campaign(session, campaign, by=user)
+    return _back_to(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/close")
+@admin_only
+def close_campaign_from_page(
+    request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Close for good."""
+    service.close_campaign(session, campaign, by=user, now=utc_now())
+    return _back_to(request, campaign)
+
+
+def _back_to(request: Request, campaign: Campaign) -> Response:
+    return RedirectResponse(
+        request.app.url_path_for("show_campaign", campaign_id=str(campaign.id)), status.HTTP_303_SEE_OTHER
+    )
+
+
+def _line(item: CampaignClass) -> str:
+    return f"{item.name}: {' '.join(item.description.split())}" if item.description else item.name
+
+
+def _details(
+    read: tuple[CampaignForm | None, dict[str, str]], *, known: tuple[CampaignClass, ...]
+) -> tuple[CampaignDetails | None, dict[str, str]]:
+    """A form as details; pictures of the classes `known` stay with their names."""
+    form, errors = read
+    if form is None:
+        return None, errors
+    pictures = {item.name: tuple(item.example_ids) for item in known}
+    classes = []
+    for line in filter(None, map(str.strip, form.classes.splitlines())):
+        name, _, description = line.partition(": ")
+        try:
+            item = ClassInput(name=name, description=description, example_ids=[])
+        except ValueError as error:
+            return None, {"classes": _first_message(error, name)}
+        classes.append(ClassDetails(item.name, item.description, pictures.get(item.name, ())))
+    details = CampaignDetails(
+        name=form.name,
+        dataset_id=form.dataset_id,
+        classes=tuple(classes),
+        instructions=form.instructions,
+        confirm_yes=form.confirm_yes,
+        rounds=form.rounds,
+    )
+    return details, {}
+
+
+def _first_message(error: ValueError, name: str) -> str:
+    message = str(error).splitlines()[2].split(" [", maxsplit=1)[0].strip()
+    return f"{name[:40]!r}: {sentence(message)}"
+
+
+def _form(
+    request: Request,
+    session: Session,
+    user: User,
+    values: dict[str, str],
+    errors: dict[str, str],
+    *,
+    campaign: Campaign | None,
+) -> Response:
+    ready = [
+        dataset
+        for dataset in datasets.list_datasets(session, by=user, limit=MAX_DATASETS)
+        if dataset.state is DatasetState.READY and dataset.train_count
+    ]
+    return render(
+        request,
+        "campaigns/form.html",
+        status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
+        campaign=campaign,
+        datasets=ready,
+        values=values,
+        errors=errors,
+    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, select, update
+from sqlalchemy import ColumnElement, and_, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
@@ -84,7 +84,11 @@ def create_campaign(session: Session, details: CampaignDetails, *, by: User, now
         created_at=now,
         classes=classes,
     )
-    _add(session, campaign)
+    try:
+        with session.begin_nested():
+            session.add(campaign)
+    except IntegrityError as error:
+        raise CampaignNameTaken(details.name) from error
     return campaign
 
 
@@ -101,24 +105,18 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise NotADraft
     classes = _checked_classes(session, details)
-    campaign.classes = []
-    session.flush()  # the old classes leave before new ones take their keys
-    campaign.classes = classes
-    campaign.dataset_id = details.dataset_id
-    campaign.instructions = details.instructions
-    campaign.confirm_yes = details.confirm_yes
-    campaign.rounds = details.rounds
-    campaign.name = details.name
-    _add(session, campaign)
-
-
-def _add(session: Session, campaign: Campaign) -> None:
-    name = campaign.name
     try:
         with session.begin_nested():
-            session.add(campaign)
+            campaign.classes = []
+            session.flush()  # the old classes leave before new ones take their keys
+            campaign.classes = classes
+            campaign.dataset_id = details.dataset_id
+            campaign.instructions = details.instructions
+            campaign.confirm_yes = details.confirm_yes
+            campaign.rounds = details.rounds
+            campaign.name = details.name
     except IntegrityError as error:
-        raise CampaignNameTaken(name) from error
+        raise CampaignNameTaken(details.name) from error
 
 
 def _checked_classes(session: Session, details: CampaignDetails) -> list[CampaignClass]:
@@ -163,12 +161,22 @@ def _check_examples(session: Session, dataset: Dataset, chosen: Sequence[ClassDe
         raise InvalidClasses(f"Picture {min(unknown)} is not in the campaign's dataset.")
 
 
-def campaigns_of(by: User) -> Select[Campaign]:
-    """The campaigns that this person may know of, newest first: an annotator only open ones."""
+def list_campaigns(
+    session: Session, *, by: User, after: UUID | None = None, limit: int = 50
+) -> Sequence[Campaign]:
+    """The campaigns this person may know of, with their classes, newest first, that follow `after`.
+
+    Raises:
+        CampaignNotFound: `after` is none of them.
+    """
     query = select(Campaign).options(selectinload(Campaign.classes))
     if not by.is_admin:
         query = query.where(Campaign.state == CampaignState.OPEN)
-    return query.order_by(Campaign.created_at.desc(), Campaign.id)
+    if after is not None:
+        last = find_campaign(session, after, by=by)
+        same_time = and_(Campaign.created_at == last.created_at, Campaign.id < last.id)
+        query = query.where(or_(Campaign.created_at < last.created_at, same_time))
+    return session.scalars(query.order_by(Campaign.created_at.desc(), Campaign.id.desc()).limit(limit)).all()
 
 
 def find_campaign(session: Session, campaign_id: UUID, *, by: User) -> Campaign:

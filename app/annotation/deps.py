@@ -1,0 +1,26 @@
+"""Loading the campaign that a route about answers names."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends
+
+from app.annotation import service
+from app.campaigns.models import Campaign
+from app.deps import CurrentUser, SessionDep
+
+
+def get_campaign_to_answer(campaign_id: UUID, user: CurrentUser, session: SessionDep) -> Campaign:
+    """The campaign, for somebody who answers or has answered its questions; without its classes."""
+    return service.campaign_to_answer(session, campaign_id, by=user)
+
+
+AnsweringDep = Annotated[Campaign, Depends(get_campaign_to_answer)]
+
+
+def get_started_campaign(campaign_id: UUID, session: SessionDep) -> Campaign:
+    """The campaign with its classes, for its audit: whoever is signed in may check it once it was opened."""
+    return service.started_campaign(session, campaign_id)
+
+
+StartedDep = Annotated[Campaign, Depends(get_started_campaign)]

@@ -1,0 +1,255 @@
+"""What the JSON API of annotation accepts and returns."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from app.annotation.auditing import Audit
+from app.annotation.models import AnswerValue
+from app.annotation.progress import Counts, Progress
+from app.annotation.service import GivenAnswer, LeasedQuestion, Status
+from app.schemas import Input, Output
+
+MAX_COUNT = 100
+MAX_ANSWERS = 200
+MAX_RESPONSE_MS = 24 * 3600 * 1000
+
+
+class LeaseRequest(Input):
+    """How many questions to hold; those held already count."""
+
+    count: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 20
+
+
+class QuestionRead(Output):
+    """ "Is this a *class_name*?" about one picture."""
+
+    id: int
+    image_url: str
+    candidate_class: int
+    class_name: str
+
+    @classmethod
+    def of(cls, question: LeasedQuestion, image_url: str) -> "QuestionRead":
+        """With the address of its picture."""
+        return cls(
+            id=question.id,
+            image_url=image_url,
+            candidate_class=question.candidate_class,
+            class_name=question.class_name,
+        )
+
+
+class LeasesRead(Output):
+    """The questions this person holds."""
+
+    questions: list[QuestionRead]
+    expires_at: datetime | None  # when the first of them may go to somebody else
+    answered_by_me: int
+    waiting: int  # questions of the campaign that still need an answer
+    lease_s: int
+
+
+class AnswerInput(Input):
+    """An answer. The same key twice is the same answer."""
+
+    question_id: Annotated[int, Field(ge=1, le=2**63 - 1)]
+    value: AnswerValue
+    response_ms: Annotated[int, Field(ge=0, le=MAX_RESPONSE_MS)] | None = None
+    key: UUID
+
+    def given(self) -> GivenAnswer:
+        """For the service."""
+        return GivenAnswer(self.question_id, self.value, self.response_ms, self.key)
+
+
+class AnswersInput(Input):
+    """A batch of answers."""
+
+    answers: Annotated[list[AnswerInput], Field(min_length=1, max_length=MAX_ANSWERS)]
+
+
+class OutcomeRead(Output):
+    """What became of one answer; `detail` says why it was refused."""
+
+    key: UUID
+    status: Status
+    detail: str | None
+
+
+class OutcomesRead(Output):
+    """What became of a batch, in its order."""
+
+    results: list[OutcomeRead]
+
+
+class Empty(Input):
+    """Nothing to say."""
+
+
+class UndoRead(Output):
+    """The question that is this person's again, and what they had said."""
+
+    question: QuestionRead
+    undone_value: AnswerValue
+
+
+class RenewalRead(Output):
+    """Until when the leases hold now; null if there are none."""
+
+    expires_at: datetime | None
+
+
+class AnswerCounts(Output):
+    """Answers that stand."""
+
+    yes: int
+    no: int
+    unsure: int
+
+
+class ClassProgressRead(Output):
+    """Answers about one class. `yes_rate` is over first answers, without confirmations."""
+
+    position: int
+    name: str
+    drawn: int
+    answers: AnswerCounts
+    yes_rate: float | None
+    unsure_rate: float | None
+
+
+class AnnotatorProgressRead(Output):
+    """Answers by one person."""
+
+    user_id: UUID
+    name: str
+    is_simulated: bool
+    answers: AnswerCounts
+    yes_rate: float | None
+    unsure_rate: float | None
+    mean_ms: float | None
+    last_at: datetime
+
+
+class ProgressRead(Output):
+    """How far a campaign is."""
+
+    questions: int
+    finished: int
+    waiting: int
+    answers: AnswerCounts
+    simulated_answers: int
+    expected_yes_rate: float
+    yes_rate: float | None
+    answers_per_minute: float | None
+    seconds_left: float | None
+    classes: list[ClassProgressRead]
+    annotators: list[AnnotatorProgressRead]
+
+    @classmethod
+    def of(cls, progress: Progress) -> "ProgressRead":
+        """For the API."""
+        return cls(
+            questions=progress.questions,
+            finished=progress.finished,
+            waiting=progress.waiting,
+            answers=_answers(progress.counts),
+            simulated_answers=progress.simulated_answers,
+            expected_yes_rate=progress.expected_yes_rate,
+            yes_rate=progress.counts.yes_rate,
+            answers_per_minute=progress.answers_per_minute,
+            seconds_left=progress.seconds_left,
+            classes=[
+                ClassProgressRead(
+                    position=item.position,
+                    name=item.name,
+                    drawn=item.drawn,
+                    answers=_answers(item.counts),
+                    yes_rate=item.counts.yes_rate,
+                    unsure_rate=item.counts.unsure_rate,
+                )
+                for item in progress.classes
+            ],
+            annotators=[
+                AnnotatorProgressRead(
+                    user_id=person.user_id,
+                    name=person.name,
+                    is_simulated=person.is_simulated,
+                    answers=_answers(person.counts),
+                    yes_rate=person.counts.yes_rate,
+                    unsure_rate=person.counts.unsure_rate,
+                    mean_ms=person.mean_ms,
+                    last_at=person.last_at,
+                )
+                for person in progress.annotators
+            ],
+        )
+
+
+def _answers(counts: Counts) -> AnswerCounts:
+    return AnswerCounts(yes=counts.yes, no=counts.no, unsure=counts.unsure)
+
+
+class ChiSquareRead(Output):
+    """A chi-square test."""
+
+    statistic: float
+    degrees: int
+    p_value: float
+
+
+class ClassAuditRead(Output):
+    """One class in the audit."""
+
+    name: str
+    drawn: int
+    yes_rate: float | None
+    unsure_rate: float | None
+
+
+class AuditRead(Output):
+    """What can be checked of a campaign. Recomputed facts are null while the seed is secret."""
+
+    passed: bool
+    alarms: list[str]
+    commitment: str
+    seed: str | None
+    dataset_digest: str
+    dataset_unchanged: bool
+    draws_match: bool | None
+    commitment_matches: bool | None
+    uniformity: ChiSquareRead
+    unsure_by_class: ChiSquareRead
+    expected_yes_rate: float
+    yes_rate: float | None
+    classes: list[ClassAuditRead]
+
+    @classmethod
+    def of(cls, audit: Audit) -> "AuditRead":
+        """For the API. It names nobody: everybody signed in may read it."""
+        return cls(
+            passed=audit.passed,
+            alarms=list(audit.alarms),
+            commitment=audit.commitment,
+            seed=audit.seed,
+            dataset_digest=audit.dataset_digest,
+            dataset_unchanged=audit.dataset_unchanged,
+            draws_match=audit.draws_match,
+            commitment_matches=audit.commitment_matches,
+            uniformity=ChiSquareRead.model_validate(audit.uniformity),
+            unsure_by_class=ChiSquareRead.model_validate(audit.unsure_by_class),
+            expected_yes_rate=audit.progress.expected_yes_rate,
+            yes_rate=audit.progress.counts.yes_rate,
+            classes=[
+                ClassAuditRead(
+                    name=item.name,
+                    drawn=drawn,
+                    yes_rate=item.counts.yes_rate,
+                    unsure_rate=item.counts.unsure_rate,
+                )
+                for item, drawn in zip(audit.progress.classes, audit.drawn_per_class, strict=True)
+            ],
+        )

@@ -1,0 +1,140 @@
+"""What the JSON API and the forms of campaigns accept and return."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.service import MAX_CLASS_EXAMPLES, MAX_CLASSES, CampaignDetails, ClassDetails
+from app.schemas import Input, Output
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("Only letters, digits, signs and spaces, please")
+    return text
+
+
+def _printable_lines(text: str) -> str:
+    text = text.replace("\r\n", "\n")
+    for line in text.split("\n"):
+        _printable(line.replace("\t", " "))
+    return text
+
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(_printable)]
+ClassName = Annotated[str, StringConstraints(min_length=1, max_length=80), AfterValidator(_printable)]
+Text = Annotated[str, StringConstraints(max_length=4000), AfterValidator(_printable_lines)]
+ExampleId = Annotated[int, Field(ge=1, le=2**63 - 1)]
+Rounds = Annotated[int, Field(ge=1, le=MAX_CLASSES)]
+
+
+class ClassInput(Input):
+    """A class to ask about."""
+
+    name: ClassName
+    description: Text = ""
+    example_ids: Annotated[list[ExampleId], Field(max_length=MAX_CLASS_EXAMPLES, default_factory=list)]
+
+    def details(self) -> ClassDetails:
+        """For the service."""
+        return ClassDetails(self.name, self.description, tuple(self.example_ids))
+
+
+class CampaignCreate(Input):
+    """A campaign to draft. Without classes it asks about the dataset's own."""
+
+    name: Name
+    dataset_id: UUID
+    classes: Annotated[list[ClassInput], Field(max_length=MAX_CLASSES, default_factory=list)]
+    instructions: Text = ""
+    confirm_yes: bool = True
+    rounds: Rounds = 1
+
+    def details(self) -> CampaignDetails:
+        """For the service."""
+        return CampaignDetails(
+            name=self.name,
+            dataset_id=self.dataset_id,
+            classes=tuple(item.details() for item in self.classes),
+            instructions=self.instructions,
+            confirm_yes=self.confirm_yes,
+            rounds=self.rounds,
+        )
+
+
+class CampaignUpdate(Input):
+    """What to change of a draft; fields that are left out stay."""
+
+    name: Name | None = None
+    dataset_id: UUID | None = None
+    classes: Annotated[list[ClassInput], Field(max_length=MAX_CLASSES)] | None = None
+    instructions: Text | None = None
+    confirm_yes: bool | None = None
+    rounds: Rounds | None = None
+
+    def details(self, campaign: Campaign) -> CampaignDetails:
+        """The draft's details with the changes in them."""
+        kept = tuple(
+            ClassDetails(item.name, item.description, tuple(item.example_ids)) for item in campaign.classes
+        )
+        return CampaignDetails(
+            name=campaign.name if self.name is None else self.name,
+            dataset_id=campaign.dataset_id if self.dataset_id is None else self.dataset_id,
+            classes=kept if self.classes is None else tuple(item.details() for item in self.classes),
+            instructions=campaign.instructions if self.instructions is None else self.instructions,
+            confirm_yes=campaign.confirm_yes if self.confirm_yes is None else self.confirm_yes,
+            rounds=campaign.rounds if self.rounds is None else self.rounds,
+        )
+
+
+class CampaignForm(Input):
+    """The form of a campaign: one class per line, "name" or "name: description"."""
+
+    name: Name
+    dataset_id: UUID
+    classes: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(_printable_lines)] = ""
+    instructions: Text = ""
+    confirm_yes: bool = False
+    rounds: Rounds = 1
+
+
+class ClassRead(Output):
+    """A class people are asked about; `position` is its label."""
+
+    position: int
+    name: str
+    description: str
+    example_ids: list[int]
+    question_count: int
+
+
+class CampaignRead(Output):
+    """A campaign. The seed is shown once it is closed."""
+
+    id: UUID
+    name: str
+    instructions: str
+    dataset_id: UUID
+    state: CampaignState
+    is_opening: bool
+    opening_failure: str | None
+    confirm_yes: bool
+    rounds: int
+    classes: list[ClassRead]
+    question_count: int
+    commitment: str | None
+    dataset_digest: str | None
+    revealed_seed: str | None
+    created_at: datetime
+    opened_at: datetime | None
+    closed_at: datetime | None
+
+
+class CampaignPage(Output):
+    """Some campaigns, newest first; `next` goes into `after` for the following ones."""
+
+    items: list[CampaignRead]
+    next: UUID | None
