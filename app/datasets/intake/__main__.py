@@ -83,7 +83,7 @@ def _reading(archive: Archive, storage: Storage, upload: dict[str, Any]) -> Read
         if len(data) > MAX_TABLE_BYTES:
             raise Refused(upload["table_name"], f"is larger than {MAX_TABLE_BYTES // MIB} MB")
         return read_table(archive, read_rows(data, upload["table_name"]), upload["table_name"])
-    has_arrays = any(path in archive.members for path in (f"x_train{SUFFIX}", f"x_test{SUFFIX}"))
+    has_arrays = all(path.endswith(SUFFIX) for path in archive.members)
     if upload["kind"] == "npz" or (upload["kind"] == "auto" and has_arrays):
         return read_arrays(archive)
     if len(tables) > 1:

@@ -1,0 +1,465 @@
+"""Imports as the worker does them: the file, the process that reads it, the rows."""
+
+import hashlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from app import claims, jobs
+from app.accounts.models import User
+from app.clock import utc_now
+from app.datasets import service
+from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.datasets.uploads import Kind, Upload
+from app.db import Base, Database, connect
+from app.jobs import Job
+from app.settings import Settings
+from app.storage import Storage
+from tests.app.datasets.files import images, npz_of, picture, zip_of
+from tests.app.datasets.hostile import HOSTILE, NAME, TABLE, Hostile
+from tests.factories import NOW, make_dataset, make_user, number
+from worker import intake
+from worker.context import Context
+from worker.intake import import_dataset
+
+only_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # nothing of this reaches SQL
+
+
+@pytest.fixture
+def context(settings: Settings, database: Database, storage: Storage, published: list[Job]) -> Context:
+    """What a worker works with."""
+    return Context(settings=settings, database=database, storage=storage, publish=published.append)
+
+
+@pytest.fixture
+def upload(session: Session, storage: Storage, admin: User) -> Callable[..., Dataset]:
+    """Uploads of the test's admin."""
+
+    def make(data: bytes, *, table: bytes | None = None, kind: Kind = "auto") -> Dataset:
+        beside = None if table is None else io.BytesIO(table)
+        sent = Upload(io.BytesIO(data), NAME, kind=kind, table=beside, table_name=TABLE)
+        dataset = service.create_dataset(session, storage, sent, name=f"Set {number()}", by=admin, now=NOW)
+        session.commit()
+        return dataset
+
+    return make
+
+
+def files_in(storage: Storage) -> list[str]:
+    """Every file that is stored."""
+    return sorted(str(path.relative_to(storage.root)) for path in storage.root.rglob("*") if path.is_file())
+
+
+def examples_of(session: Session, dataset: Dataset) -> list[Example]:
+    """All of them, in order."""
+    return list(session.scalars(service.examples_of(dataset.id, limit=10**6)))
+
+
+@only_sqlite
+class TestHostileFiles:
+    @pytest.mark.parametrize("case", HOSTILE.values(), ids=HOSTILE.keys())
+    def test_it_is_refused_with_its_sentence_and_nothing_stays(
+        self,
+        case: Hostile,
+        context: Context,
+        session: Session,
+        storage: Storage,
+        upload: Callable[..., Dataset],
+    ) -> None:
+        dataset = upload(case.make(), table=case.table)
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert dataset.failure == case.sentence
+        assert dataset.state is DatasetState.FAILED
+        assert (dataset.upload, dataset.claimed_until, dataset.train_count) == (None, None, 0)
+        assert examples_of(session, dataset) == []
+        assert files_in(storage) == []
+
+
+@only_sqlite
+def test_the_longest_headers_cost_no_memory(upload: Callable[..., Dataset]) -> None:
+    """The files above are small; what they ask for must not be granted while they are made or kept."""
+    assert (
+        max(len(case.make()) for name, case in HOSTILE.items() if not name.endswith("large-member")) < 2**20
+    )
+    assert upload(HOSTILE["array:huge"].make()).upload
+
+
+class TestImport:
+    def test_class_folders(
+        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+    ) -> None:
+        # A wrapping folder, what systems leave in it, and remarks do not count; 10 comes after 9.
+        files = {
+            "pets/README.md": b"hello",
+            "pets/.DS_Store": b"?",
+            "__MACOSX/pets/._x.png": b"?",
+            "pets/test/10/a.png": picture(shade=1),
+            "pets/train/9/b.jpg": picture("JPEG", shade=2),
+            "pets/train/10/c.webp": picture("WEBP", shade=3, lossless=True),
+            "pets/train/9/a.gif": picture("GIF", shade=4),
+        }
+        dataset = upload(zip_of(files))
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert dataset.failure is None
+        assert dataset.state is DatasetState.READY
+        assert dataset.class_names == ["9", "10"]
+        assert (dataset.train_count, dataset.test_count, dataset.channels) == (3, 1, 3)
+        found = [(e.position, e.split.value, e.true_class) for e in examples_of(session, dataset)]
+        assert found == [(0, "train", 1), (1, "train", 0), (2, "train", 0), (3, "test", 1)]
+        assert (dataset.upload, dataset.claimed_until, dataset.progress) == (None, None, 4)
+        assert files_in(storage) == [f"datasets/{dataset.id}/1/shard-00000.bin"]
+
+    def test_a_flat_zip_has_no_classes(
+        self, context: Context, session: Session, upload: Callable[..., Dataset]
+    ) -> None:
+        dataset = upload(
+            zip_of({"holiday/1.png": picture(mode="L"), "holiday/2.png": picture(mode="L", shade=1)})
+        )
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert (dataset.state, dataset.class_names, dataset.channels) == (DatasetState.READY, None, 1)
+        assert [e.true_class for e in examples_of(session, dataset)] == [None, None]
+
+    @pytest.mark.parametrize("beside", [True, False])
+    def test_a_table_names_classes_and_splits(
+        self, context: Context, session: Session, upload: Callable[..., Dataset], *, beside: bool
+    ) -> None:
+        table = "\ufefffilename,split,class\r\nb.png,test,dog\r\na.png,,cat\r\nc.png,train,\r\n".encode()
+        files = {f"images/{name}.png": picture(shade=shade) for shade, name in enumerate("abc")}
+        dataset = upload(
+            zip_of(files if beside else {**files, "images/labels.csv": table}),
+            table=table if beside else None,
+        )
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert dataset.failure is None
+        assert dataset.class_names == ["cat", "dog"]
+        found = [(e.split.value, e.true_class) for e in examples_of(session, dataset)]
+        assert found == [("train", 0), ("train", None), ("test", 1)]
+
+    def test_arrays_come_back_as_they_were(
+        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+    ) -> None:
+        train, test = images(30, 7, 5, 3), images(10, 7, 5, 3, seed=1)
+        labels = np.arange(30) % 3 * 2
+        dataset = upload(npz_of(zipfile.ZIP_LZMA, x_train=train, y_train=labels, x_test=test, idx=labels))
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert dataset.failure is None
+        # 1 and 3 have no image, and keep their places.
+        assert dataset.class_names == ["0", "1", "2", "3", "4"]
+        loaded = service.load_arrays(session, storage, dataset.id, Split.TRAIN)
+        np.testing.assert_array_equal(loaded.arrays, train)
+        np.testing.assert_array_equal(loaded.true_classes, labels)
+        loaded = service.load_arrays(session, storage, dataset.id)
+        np.testing.assert_array_equal(loaded.arrays, np.concatenate([train, test]))
+        assert set(loaded.true_classes[30:]) == {-1}
+        assert loaded.ids == [example.id for example in examples_of(session, dataset)]
+
+    def test_many_images_are_rows_in_order(
+        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+    ) -> None:
+        count = intake.ROWS_AT_ONCE + 7
+        train = images(count, 2, 2)
+        dataset = upload(npz_of(x_train=train))
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        found = examples_of(session, dataset)
+        assert [example.position for example in found] == list(range(count))
+        np.testing.assert_array_equal(service.load_arrays(session, storage, dataset.id).arrays, train)
+
+    def test_the_same_images_in_another_zip_are_the_same_dataset(
+        self, context: Context, session: Session, upload: Callable[..., Dataset]
+    ) -> None:
+        files = {f"{name}/{n}.png": picture(shade=n) for n in range(6) for name in ("cat", "dog")}
+        shuffled = dict(sorted(files.items(), key=lambda item: item[1]))
+        other = {**files, "dog/5.png": picture(shade=77)}
+        digests = []
+        for data in (zip_of(files), zip_of(shuffled, zipfile.ZIP_STORED), zip_of(other)):
+            dataset = upload(data)
+            import_dataset(context, dataset.id)
+            session.refresh(dataset)
+            digests.append(dataset.digest)
+
+        assert digests[0] == digests[1] != digests[2]
+
+    def test_the_digest_is_over_the_digests_of_the_stored_bytes(
+        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+    ) -> None:
+        dataset = upload(npz_of(x_train=images(5, 4, 4)))
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        whole = hashlib.sha256()
+        for example in examples_of(session, dataset):
+            stored = service.example_bytes(session, storage, dataset.id, example.id)
+            assert hashlib.sha256(stored.data).hexdigest() == example.digest == stored.digest
+            whole.update(bytes.fromhex(example.digest))
+        assert dataset.digest == whole.hexdigest()
+
+    def test_an_npz_that_was_announced_must_be_one(
+        self, context: Context, session: Session, upload: Callable[..., Dataset]
+    ) -> None:
+        dataset = upload(zip_of({"cat/1.png": picture()}), kind="npz")
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert dataset.failure == f'"{NAME}" has neither an array x_train nor an array x_test.'
+
+
+SLOW = 24  # large pictures, which take seconds and fit in one shard
+
+
+def slow_upload() -> bytes:
+    """An upload that takes seconds to read: its pictures are large."""
+    large = picture(size=(3000, 3000))
+    return zip_of({f"{n}.png": large for n in range(SLOW)}, zipfile.ZIP_STORED)
+
+
+def readers() -> list[int]:
+    """Our children that read uploads."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
+    return [
+        int(child)
+        for child in children
+        if b"app.datasets.intake" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+
+
+def when_reading(act: Callable[[int], None]) -> threading.Thread:
+    """Do something to the reader once it is at work."""
+
+    def wait() -> None:
+        while not (found := readers()):
+            time.sleep(0.02)
+        time.sleep(1.0)
+        act(found[0])
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+class TestInterruptions:
+    def test_a_killed_reader_is_followed_by_another_attempt(
+        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+    ) -> None:
+        dataset = upload(slow_upload())
+        killer = when_reading(lambda reader: os.kill(reader, signal.SIGKILL))
+
+        import_dataset(context, dataset.id)
+
+        killer.join()
+        session.refresh(dataset)
+        assert (dataset.state, dataset.attempts) == (DatasetState.IMPORTING, 1)
+        assert files_in(storage) == [f"uploads/{dataset.id}/data"]
+        assert service.waiting_imports(session, utc_now()) == [dataset.id]
+        import_dataset(context, dataset.id)
+        session.refresh(dataset)
+        assert (dataset.state, dataset.train_count) == (DatasetState.READY, SLOW)
+        assert files_in(storage) == [f"datasets/{dataset.id}/2/shard-00000.bin"]
+
+    def test_a_stopping_worker_hands_back_without_a_lost_attempt(
+        self, context: Context, session: Session, upload: Callable[..., Dataset]
+    ) -> None:
+        dataset = upload(slow_upload())
+        stopping = threading.Event()
+        stopper = when_reading(lambda _reader: stopping.set())
+
+        import_dataset(replace(context, is_stopping=stopping.is_set), dataset.id)
+
+        stopper.join()
+        session.refresh(dataset)
+        assert (dataset.state, dataset.attempts) == (DatasetState.IMPORTING, 0)
+        assert (dataset.claimed_until, readers()) == (None, [])
+
+    def test_whoever_lost_the_claim_stops_and_leaves_nothing(
+        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+    ) -> None:
+        dataset = upload(slow_upload())
+
+        def another_takes_it() -> bool:
+            # Asked at every beat of the import, so it runs between two of its transactions.
+            session.execute(update(Dataset).values(claim_number=Dataset.claim_number + 1))
+            session.commit()
+            return False
+
+        import_dataset(replace(context, is_stopping=another_takes_it), dataset.id)
+
+        assert readers() == []
+        session.refresh(dataset)
+        assert dataset.state is DatasetState.IMPORTING
+        assert files_in(storage) == [f"uploads/{dataset.id}/data"]
+
+    def test_what_a_dead_worker_left_is_swept_before_the_next_attempt(
+        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+    ) -> None:
+        dataset = upload(npz_of(x_train=images(6, 4, 4)))
+        long_ago = utc_now() - timedelta(minutes=5)
+        assert claims.claim(session, Dataset, dataset.id, by="dead", now=long_ago)
+        half = make_dataset(session, storage, train=3, test=0)
+        session.execute(update(Example).where(Example.dataset_id == half.id).values(dataset_id=dataset.id))
+        session.commit()
+        storage.put(f"datasets/{dataset.id}/1/shard-00000.bin", b"half")
+        storage.delete_tree(f"datasets/{half.id}")
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert (dataset.state, dataset.attempts, dataset.claim_number) == (DatasetState.READY, 2, 2)
+        assert len(examples_of(session, dataset)) == 6
+        assert files_in(storage) == [f"datasets/{dataset.id}/2/shard-00000.bin"]
+
+    def test_a_held_import_is_left_alone(
+        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+    ) -> None:
+        dataset = upload(npz_of(x_train=images(6, 4, 4)))
+        assert claims.claim(session, Dataset, dataset.id, by="somebody else", now=utc_now())
+        session.commit()
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert (dataset.claimed_by, dataset.claim_number) == ("somebody else", 1)
+        assert files_in(storage) == [f"uploads/{dataset.id}/data"]
+
+    def test_a_repeated_message_changes_nothing(
+        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+    ) -> None:
+        dataset = upload(npz_of(x_train=images(6, 4, 4)))
+        import_dataset(context, dataset.id)
+        before = examples_of(session, dataset)
+
+        import_dataset(context, dataset.id)
+
+        assert examples_of(session, dataset) == before
+        assert len(files_in(storage)) == 1
+
+    def test_three_dead_workers_fail_the_import_and_its_files_go(
+        self,
+        context: Context,
+        session: Session,
+        storage: Storage,
+        upload: Callable[..., Dataset],
+        published: list[Job],
+    ) -> None:
+        dataset = upload(npz_of(x_train=images(6, 4, 4)))
+        storage.put(f"datasets/{dataset.id}/3/shard-00000.bin", b"half")
+        session.execute(
+            update(Dataset).values(
+                attempts=claims.MAX_ATTEMPTS,
+                claimed_until=utc_now() - timedelta(minutes=5),
+                claimed_by="dead",
+            )
+        )
+        session.commit()
+        published.clear()
+
+        with context.unit_of_work() as upkeep:
+            assert service.waiting_imports(upkeep, utc_now()) == []
+            assert service.give_up_imports(upkeep, utc_now()) == [dataset.id]
+
+        assert published == [Job(jobs.IMPORT_DATASET, (str(dataset.id),))]
+        import_dataset(context, dataset.id)
+        session.refresh(dataset)
+        assert dataset.state is DatasetState.FAILED
+        assert "3 times" in (dataset.failure or "")
+        assert files_in(storage) == []
+
+    def test_a_dataset_that_is_deleted_meanwhile_stops_its_import(
+        self,
+        context: Context,
+        session: Session,
+        storage: Storage,
+        admin: User,
+        upload: Callable[..., Dataset],
+    ) -> None:
+        dataset = upload(slow_upload())
+        dataset_id = dataset.id
+
+        def delete() -> bool:
+            if found := session.get(Dataset, dataset_id, populate_existing=True):
+                service.delete_dataset(session, storage, found, by=admin)
+                session.commit()
+            return False
+
+        import_dataset(replace(context, is_stopping=delete), dataset_id)
+
+        assert readers() == []
+        assert session.scalar(select(func.count()).select_from(Example)) == 0
+        assert files_in(storage) == []
+
+
+WORKER = """
+import sys
+from uuid import UUID
+from app.settings import Settings
+from worker.context import Context
+from worker.intake import import_dataset
+settings = Settings(data_dir=sys.argv[1], environment="test", _env_file=None)
+import_dataset(Context.of(settings), UUID(sys.argv[2]))
+"""
+
+
+def test_a_killed_worker_takes_its_reader_along_and_another_ends_the_import(tmp_path: Path) -> None:
+    settings = Settings(environment="test", data_dir=tmp_path, _env_file=None)
+    database, storage = connect(settings.sqlalchemy_url), Storage(settings.artefact_dir)
+    Base.metadata.create_all(database.engine)
+    with database.write.begin() as session:
+        admin = make_user(session, role="admin")
+        sent = Upload(io.BytesIO(slow_upload()), NAME)
+        dataset_id = service.create_dataset(session, storage, sent, name="Killed", by=admin, now=NOW).id
+    worker = subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path), str(dataset_id)])
+    children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children")
+    while not (reader := children.read_text(encoding="ascii").split()):
+        time.sleep(0.02)
+    time.sleep(1.0)
+
+    worker.kill()
+    worker.wait()
+
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{reader[0]}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{reader[0]}").exists()
+    with database.write.begin() as session:
+        dataset = session.get_one(Dataset, dataset_id)
+        assert (dataset.state, dataset.attempts) == (DatasetState.IMPORTING, 1)
+        dataset.claimed_until = utc_now() - timedelta(minutes=5)  # as if the lease had run out
+    context = Context(settings=settings, database=database, storage=storage, publish=[].append)
+    import_dataset(context, dataset_id)
+    with database.read() as session:
+        dataset = session.get_one(Dataset, dataset_id)
+        assert (dataset.state, dataset.attempts, dataset.train_count) == (DatasetState.READY, 2, SLOW)
+    assert files_in(storage) == [f"datasets/{dataset_id}/2/shard-00000.bin"]
+    database.dispose()
