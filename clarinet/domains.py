@@ -49,6 +49,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
     Raises:
         DataError: the setting needs labels that are not there, or all of them say the same.
     """
+    complementary, true, trust = data.complementary.cpu(), data.true.cpu(), data.weights.cpu()
     colour = COLOUR_DIMENSIONS in (data.source_images.ndim, data.target_images.ndim)
     spec = ModelSpec(
         channels=3 if colour else 1,
@@ -58,21 +59,21 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         num_classes=data.num_classes,
     )
     held_out = _held_out(data, config)
-    usable = data.weights > 0
-    complementary_rows = ((data.complementary != NO_LABEL) & ~held_out & usable).nonzero().squeeze(1)
-    true_rows = ((data.true != NO_LABEL) & usable).nonzero().squeeze(1)
+    usable = trust > 0
+    complementary_rows = ((complementary != NO_LABEL) & ~held_out & usable).nonzero().squeeze(1)
+    true_rows = ((true != NO_LABEL) & usable).nonzero().squeeze(1)
     if config.setting == "cc":
         true_rows = true_rows[:0]
     _check_labels(data, config, complementary_rows, true_rows)
-    weights = data.weights / data.weights[torch.cat([complementary_rows, true_rows])].mean()
+    weights = trust / trust[torch.cat([complementary_rows, true_rows])].mean()
     return Domains(
         spec=spec,
         source=resized(data.source_images, spec).to(device),
         target=resized(data.target_images, spec).to(device),
         source_is_grey=data.source_images.ndim != COLOUR_DIMENSIONS,
         target_is_grey=data.target_images.ndim != COLOUR_DIMENSIONS,
-        complementary=data.complementary.to(device),
-        true=data.true.to(device),
+        complementary=complementary.to(device),
+        true=true.to(device),
         weights=weights.to(device),
         complementary_rows=complementary_rows,
         true_rows=true_rows,
@@ -86,7 +87,7 @@ def _held_out(data: TrainData, config: TrainConfig) -> Tensor:
     """(N,) bool: the given choice, or a share of the complementary labels drawn from the seed."""
     if data.held_out is not None:
         return data.held_out.cpu()
-    rows = (data.complementary != NO_LABEL).nonzero().squeeze(1)
+    rows = (data.complementary.cpu() != NO_LABEL).nonzero().squeeze(1)
     order = torch.randperm(len(rows), generator=generator(config.seed, "held out"))
     chosen = torch.zeros(len(data.complementary), dtype=torch.bool)
     chosen[rows[order[: round(len(rows) * config.held_out_share)]]] = True

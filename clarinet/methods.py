@@ -14,6 +14,7 @@ _PAPER: dict[str, Any] = {}  # the defaults of TrainConfig are the paper's value
 _PLUS: dict[str, Any] = {
     "epochs": 40,
     "steps_per_epoch": 100,
+    "checkpoint_every": 2,
     "input_normalisation": "instance",
     "batch_norm": True,
     "precision": "bfloat16",
@@ -33,10 +34,14 @@ _PLUS: dict[str, Any] = {
 }
 
 _QUICK: dict[str, Any] = _PLUS | {
-    "epochs": 20,
+    "epochs": 30,
     "steps_per_epoch": 40,
     "batch_size": 64,
+    "learning_rate": 1e-3,
     "averaging": 0.98,
+    "augmentation_start": 0.1,
+    "augmentation_full": 0.3,
+    "class_floor": 0.5,
 }
 
 METHODS: Mapping[str, Presets] = MappingProxyType(
