@@ -1,5 +1,7 @@
 """Alembic's entry: the connection comes from the caller, the metadata from app."""
 
+from typing import Literal
+
 from alembic import context
 from sqlalchemy import Connection
 
@@ -9,10 +11,15 @@ import app.campaigns.models
 import app.datasets.models
 import app.registry.models
 import app.runs.models  # noqa: F401  (each import fills Base.metadata)
-from app.db import Base, connect
+from app.db import Base, UtcDateTime, connect
 from app.settings import Settings
 
 LOCK_TIMEOUT = "5s"
+
+
+def render_item(kind: str, item: object, _context: object) -> str | Literal[False]:
+    """Write our timestamp type as the plain one beneath it: migrations are frozen history."""
+    return "sa.DateTime(timezone=True)" if kind == "type" and isinstance(item, UtcDateTime) else False
 
 
 def run(connection: Connection) -> None:
@@ -22,6 +29,7 @@ def run(connection: Connection) -> None:
         target_metadata=Base.metadata,
         render_as_batch=connection.dialect.name == "sqlite",
         compare_server_default=True,
+        render_item=render_item,
     )
     with context.begin_transaction():
         if connection.dialect.name == "postgresql":
