@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.browser.screenshots import CHROMIUM_FLAGS
+from tests.browser.screenshots import QUIET
 from tests.conftest import SERVICES_REQUIRED
 from tests.live import EMAIL, PASSWORD, Live, installation
 
@@ -24,7 +24,7 @@ def chromium() -> Iterator[Browser]:
             pytest.fail("no Chromium is installed, and CLARINET_REQUIRE_SERVICES asks for one")
         pytest.skip("no Chromium is installed")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
         yield browser
         browser.close()
 
