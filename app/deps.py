@@ -1,7 +1,7 @@
 """FastAPI dependencies as Annotated aliases: the session, who calls, and whether they may."""
 
 import hmac
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -154,9 +154,10 @@ def get_user(request: Request) -> User:
 CurrentUser = Annotated[User, Depends(get_user)]
 
 
-async def get_form(request: Request) -> FormData:
-    """The form of a page; its CSRF token has been checked."""
-    return await request.form()
+async def get_form(request: Request) -> AsyncIterator[FormData]:
+    """The form of a page; its CSRF token has been checked. Its files are closed after the response."""
+    async with request.form() as form:
+        yield form
 
 
 FormDep = Annotated[FormData, Depends(get_form)]

@@ -113,14 +113,14 @@ async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Receiv
     if content_type == "application/json":
         yield Received(_details(await _read_json(request)), None)
     elif content_type in ("multipart/form-data", "application/x-www-form-urlencoded"):
-        form = await request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS)
-        texts = {
-            name: value
-            for name, value in form.items()
-            if isinstance(value, str) and name not in ("csrf_token", "path")
-        }
-        details = _details(texts)
-        yield Received(details, _needed(upload_of_form(form, details.kind)))
+        async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
+            texts = {
+                name: value
+                for name, value in form.items()
+                if isinstance(value, str) and name not in ("csrf_token", "path")
+            }
+            details = _details(texts)
+            yield Received(details, _needed(upload_of_form(form, details.kind)))
     else:
         query = dict(request.query_params)
         filename = query.pop("filename", "")

@@ -456,7 +456,7 @@ def test_a_killed_worker_takes_its_reader_along_and_another_ends_the_import(tmp_
         dataset = session.get_one(Dataset, dataset_id)
         assert (dataset.state, dataset.attempts) == (DatasetState.IMPORTING, 1)
         dataset.claimed_until = utc_now() - timedelta(minutes=5)  # as if the lease had run out
-    context = Context(settings=settings, database=database, storage=storage, publish=[].append)
+    context = Context(settings=settings, database=database, storage=storage, publish=lambda _job: None)
     import_dataset(context, dataset_id)
     with database.read() as session:
         dataset = session.get_one(Dataset, dataset_id)

@@ -6,7 +6,7 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,7 @@ def zip_of(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> by
 
 
 def zip_of_pairs(
-    files: list[tuple[str | zipfile.ZipInfo, bytes]] | list[tuple[str, bytes]],
-    method: int = zipfile.ZIP_DEFLATED,
+    files: Sequence[tuple[str | zipfile.ZipInfo, bytes]], method: int = zipfile.ZIP_DEFLATED
 ) -> bytes:
     """The same, where a name may come twice."""
     out = io.BytesIO()
@@ -87,7 +86,7 @@ def npy_header(text: str, body: bytes = b"", *, version: int = 1, length: int | 
     )
 
 
-def npz_of(method: int = zipfile.ZIP_DEFLATED, **arrays: np.ndarray | bytes) -> bytes:
+def npz_of(method: int = zipfile.ZIP_DEFLATED, /, **arrays: np.ndarray | bytes) -> bytes:
     """An npz; members given as bytes are taken as they are."""
     files = {
         f"{name}.npy": value if isinstance(value, bytes) else npy(value) for name, value in arrays.items()
