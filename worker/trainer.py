@@ -53,12 +53,13 @@ def main(trial_id: UUID, claim_number: int, parent: int) -> Exit:
     except Orphaned:
         return Exit.ORPHANED
     watch_parent(parent)
-    asked_to_stop = StopFlag()
-    signal.signal(signal.SIGTERM, asked_to_stop.set)
 
     # Only now what takes seconds: until here a lost parent would have gone unnoticed.
     from worker.training import train_claimed  # noqa: PLC0415
 
+    # From here on there may be something to save; before, SIGTERM simply ends the process.
+    asked_to_stop = StopFlag()
+    signal.signal(signal.SIGTERM, asked_to_stop.set)
     return train_claimed(trial_id, claim_number, should_stop=asked_to_stop)
 
 

@@ -14,7 +14,6 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.registry.errors import ModelNotFound
 from app.registry.models import Model
-from app.runs.models import Run, Trial
 from app.storage import Storage
 
 WEIGHTS, CARD = "model.safetensors", "model.json"
@@ -74,12 +73,18 @@ def get_model(session: Session, model_id: UUID, *, by: User) -> Model:
     return model
 
 
-def models_of_run(session: Session, run: Run) -> dict[int, Model]:
-    """The models of a run, by seed."""
-    rows = session.execute(
-        select(Trial.seed, Model).join(Model, Model.trial_id == Trial.id).where(Trial.run_id == run.id)
-    )
-    return {seed: model for seed, model in rows}
+def model_of_trial(session: Session, trial_id: UUID, *, by: User) -> Model:
+    """The model that a trial published.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        ModelNotFound: it has published none.
+    """
+    accounts.require_admin(by)
+    model = session.scalar(select(Model).where(Model.trial_id == trial_id))
+    if model is None:
+        raise ModelNotFound
+    return model
 
 
 def archive(storage: Storage, model: Model) -> bytes:

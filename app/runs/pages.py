@@ -1,5 +1,166 @@
 """HTML routes."""
 
-from fastapi import APIRouter
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.datastructures import FormData
+
+from app.access import admin_only
+from app.campaigns import service as campaigns
+from app.clock import utc_now
+from app.datasets import service as datasets
+from app.datasets.models import DatasetState
+from app.deps import CurrentUser, FormDep, SessionDep, StorageDep
+from app.errors import Conflict, Unprocessable
+from app.pages import render
+from app.runs import configs, forms, service
+from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages
+from app.runs.labels import Readiness, collect
+from app.runs.summary import curve
+from app.runs.view import details_of, silent_workers_since
 
 router = APIRouter(include_in_schema=False)
+
+ROWS = 50
+MOST_TARGETS = 200
+UNPROCESSABLE = 422
+
+
+@router.get("/runs")
+@admin_only
+def list_runs(
+    request: Request,
+    session: SessionDep,
+    user: CurrentUser,
+    before: Annotated[int | None, Query(ge=1)] = None,
+) -> Response:
+    """Runs of all campaigns, newest first."""
+    runs, following = service.list_runs(session, by=user, before=before, limit=ROWS)
+    return render(
+        request,
+        "runs/list.html",
+        runs=runs,
+        summaries=service.summaries(session, runs, now=utc_now()),
+        names=service.names_of(session, runs),
+        next_before=following,
+        is_first=before is None,
+    )
+
+
+@router.get("/runs/{run_id}")
+@admin_only
+def show_run(request: Request, run_id: UUID, session: SessionDep, user: CurrentUser) -> Response:
+    """One run, live."""
+    run = service.get_run(session, run_id, by=user)
+    now = utc_now()
+    latest = service.latest_metrics(session, [run])
+    return render(
+        request,
+        "runs/show.html",
+        fragment="runs/_state.html",
+        run=run,
+        names=service.names_of(session, [run]),
+        summary=service.summaries(session, [run], now=now)[run.id],
+        curve_data=curve(run, service.metrics_of(session, run)),
+        latest=latest,
+        details=details_of(run, latest),
+        silence=silent_workers_since(session, run, now=now),
+    )
+
+
+@router.post("/runs/{run_id}/cancel")
+@admin_only
+def cancel_run_from_page(
+    request: Request, run_id: UUID, session: SessionDep, user: CurrentUser
+) -> RedirectResponse:
+    """Ask for the end of a run."""
+    service.cancel_run(session, service.get_run(session, run_id, by=user), by=user, now=utc_now())
+    return RedirectResponse(request.url_for("show_run", run_id=run_id), 303)
+
+
+@router.get("/campaigns/{campaign_id}/runs/new")
+@admin_only
+def new_run(
+    request: Request, campaign_id: UUID, session: SessionDep, user: CurrentUser, recipe: str = ""
+) -> Response:
+    """The form; with another recipe, the same form with that recipe's values."""
+    return _form(request, campaign_id, session, user, typed=FormData({"recipe": recipe}))
+
+
+@router.post("/campaigns/{campaign_id}/runs/new")
+@admin_only
+def start_run_from_form(
+    *,
+    request: Request,
+    campaign_id: UUID,
+    form: FormDep,
+    session: SessionDep,
+    storage: StorageDep,
+    user: CurrentUser,
+) -> Response:
+    """Start the run, or show the form with what is wrong."""
+    asked, errors = forms.read_run_form(form)
+    if asked is not None:
+        try:
+            run = service.start_run(
+                session,
+                campaigns.find_campaign(session, campaign_id, by=user),
+                method=asked.method,
+                setting=asked.setting,
+                preset=asked.preset,
+                seeds=asked.seeds,
+                target_dataset=datasets.get_dataset(session, asked.target_dataset_id, by=user),
+                config=asked.config,
+                by=user,
+                now=utc_now(),
+                storage=storage,
+            )
+        except BadConfig as error:
+            apart = error.field in configs.CHOSEN_APART
+            errors[error.field if apart else forms.PREFIX + error.field] = error.detail
+        except BadSeeds as error:
+            errors["seeds"] = error.detail
+        except (TargetNotReady, TargetWithoutImages) as error:
+            errors["target_dataset_id"] = error.detail
+        except (Conflict, Unprocessable) as error:
+            errors[""] = error.detail
+        else:
+            return RedirectResponse(request.url_for("show_run", run_id=run.id), 303)
+    return _form(request, campaign_id, session, user, typed=form, errors=errors, status=UNPROCESSABLE)
+
+
+def _form(
+    request: Request,
+    campaign_id: UUID,
+    session: SessionDep,
+    user: CurrentUser,
+    *,
+    typed: FormData,
+    errors: dict[str, str] | None = None,
+    status: int = 200,
+) -> Response:
+    campaign = campaigns.find_campaign(session, campaign_id, by=user)
+    recipe = forms.known_recipe(str(typed.get("recipe", "")))
+    found = datasets.list_datasets(session, by=user, limit=MOST_TARGETS)
+    targets = [
+        (str(dataset.id), dataset.name)
+        for dataset in found
+        if dataset.state is DatasetState.READY and dataset.train_count and dataset.id != campaign.dataset_id
+    ]
+    return render(
+        request,
+        "runs/new.html",
+        fragment="runs/_settings.html",
+        status=status,
+        campaign=campaign,
+        readiness=Readiness.of(collect(session, campaign)[1]),
+        recipe=recipe,
+        recipes=forms.recipes(),
+        settings=forms.settings(),
+        targets=targets,
+        inputs=forms.inputs(recipe, typed),
+        typed=typed,
+        errors=errors or {},
+    )

@@ -171,7 +171,7 @@ def names_of(session: Session, runs: Sequence[Run]) -> dict[UUID, str]:
         .where(Campaign.id.in_(campaign_ids))
         .union_all(select(Dataset.id, Dataset.name).where(Dataset.id.in_(dataset_ids)))
     )
-    return dict(rows.tuples().all())
+    return dict(rows.all())
 
 
 def metrics_of(session: Session, run: Run) -> list[Metric]:

@@ -122,7 +122,7 @@ class TestTrainTrial:
 
     def test_a_trial_that_trains_too_long_fails(self, context: Context) -> None:
         trial = make_trial(context, LONG)
-        short = context.settings.model_copy(update={"run_timeout_s": 4})
+        short = context.settings.model_copy(update={"run_timeout_s": 1})
 
         train_trial(Context(short, context.database, context.storage, context.publish), trial.id)
 

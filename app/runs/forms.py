@@ -1,0 +1,162 @@
+"""The form that starts a run: generated from the configuration's schema."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from starlette.datastructures import FormData
+
+from app.runs import configs
+from app.runs.configs import ConfigField, ConfigRefused
+
+SEPARATOR = "/"
+MOST_DIGITS = 10  # of a seed; the service knows the exact bound
+PREFIX = "config."  # so that no hyper-parameter can take the name of another field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What a form asked for."""
+
+    method: str
+    setting: str
+    preset: str
+    seeds: list[int]
+    target_dataset_id: UUID
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInput:
+    """One hyper-parameter with what its input shows."""
+
+    field: ConfigField
+    text: str
+    default: str
+
+    @property
+    def name(self) -> str:
+        """Of the input."""
+        return PREFIX + self.field.name
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """Value and words of each choice; empty where something is typed."""
+        if self.field.kind == "boolean":
+            return [("true", "yes"), ("false", "no")]
+        return [(str(choice), str(choice)) for choice in self.field.choices]
+
+
+def settings() -> list[tuple[str, str]]:
+    """Value and words of each setting."""
+    words = {
+        "cc": "CC: only what images are not",
+        "pc": "PC: also what images are, where somebody said yes",
+    }
+    return [(setting, words.get(setting, setting)) for setting in configs.settings()]
+
+
+def recipes() -> list[tuple[str, str]]:
+    """Value and words of each method with each of its presets."""
+    words = {"clarinet": "CLARINET, as in the paper", "clarinet-plus": "CLARINET plus"}
+    return [
+        (f"{method}{SEPARATOR}{preset}", f"{words.get(method, method)} ({preset})")
+        for method, table in configs.presets().items()
+        for preset in table
+    ]
+
+
+def known_recipe(value: str | None) -> str:
+    """The recipe of that value, or CLARINET plus when there is none."""
+    known = [recipe for recipe, _ in recipes()]
+    usual = next((recipe for recipe in known if recipe.startswith("clarinet-plus")), known[0])
+    return value if value in known else usual
+
+
+def inputs(recipe: str, typed: Mapping[str, Any]) -> list[FieldInput]:
+    """An input for each hyper-parameter: what was typed, else the value of the recipe.
+
+    Args:
+        recipe: a known one.
+        typed: texts by input name.
+    """
+    defaults = {name: text_of(value) for name, value in _defaults(recipe).items()}
+    return [
+        FieldInput(field, str(typed.get(PREFIX + field.name, defaults[field.name])), defaults[field.name])
+        for field in configs.fields()
+    ]
+
+
+def text_of(value: object) -> str:
+    """A value as an input shows it: `true`, `0.05`, `sgd`."""
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
+    """What the form asks for, or messages by field.
+
+    The form was filled with the values of the recipe in `loaded`; only what differs from them replaces values
+    of the recipe that was chosen. So another recipe brings its values, whether the form was reloaded or not.
+    """
+    errors: dict[str, str] = {}
+    recipe = known_recipe(_text(form, "recipe"))
+    method, _, preset = recipe.partition(SEPARATOR)
+    loaded = _defaults(known_recipe(_text(form, "loaded")))
+    overrides: dict[str, Any] = {}
+    for field in configs.fields():
+        typed = _text(form, PREFIX + field.name)
+        if not typed or typed == text_of(loaded[field.name]):
+            continue
+        try:
+            overrides[field.name] = field.parse(typed)
+        except ConfigRefused as refused:
+            errors[PREFIX + field.name] = refused.message
+    seeds = _seeds(_text(form, "seeds"), errors)
+    target = _target(_text(form, "target_dataset_id"), errors)
+    setting = _text(form, "setting") or configs.settings()[0]
+    if errors or target is None:
+        return None, errors
+    return (
+        RunRequest(
+            method=method,
+            setting=setting,
+            preset=preset,
+            seeds=seeds,
+            target_dataset_id=target,
+            config=overrides,
+        ),
+        {},
+    )
+
+
+def _defaults(recipe: str) -> Mapping[str, Any]:
+    method, _, preset = recipe.partition(SEPARATOR)
+    return configs.presets()[method][preset]
+
+
+def _text(form: FormData, name: str) -> str:
+    value = form.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _seeds(text: str, errors: dict[str, str]) -> list[int]:
+    words = text.replace(",", " ").split()
+    if not words or not all(word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS for word in words):
+        errors["seeds"] = "Please give whole numbers, for example 0, 1, 2."
+        return []
+    return [int(word) for word in words]
+
+
+def _target(text: str, errors: dict[str, str]) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        errors["target_dataset_id"] = "Please choose a dataset."
+        return None

@@ -1,0 +1,98 @@
+"""What the run page shows beyond a run's rows: means over seeds, and whether anybody will train it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import fmean
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from app.runs.models import Metric, Run, TrialState
+from app.runs.workers import SEEN, training_workers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """Figures over the seeds that ended well, and the losses of the last epochs.
+
+    Args:
+        classes: names in the campaign's order.
+        per_class: (name, mean accuracy or None where no test image has the class).
+        confusion: summed counts [true][predicted]; None until a seed has ended.
+        scored_on: test images of the target with a known class; None until a seed has ended.
+        losses: (name, mean over the seeds), of each seed's last epoch.
+        failures: (seed, first line, further lines) of trials that failed.
+        counts: (name, complementary labels, true labels) by class.
+    """
+
+    classes: list[str]
+    per_class: list[tuple[str, float | None]]
+    confusion: list[list[int]] | None
+    scored_on: int | None
+    losses: list[tuple[str, float]]
+    failures: list[tuple[int, str, str]]
+    counts: list[tuple[str, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Nobody takes trainings: how long ago somebody was seen, in seconds; None: never."""
+
+    seconds: float | None
+
+
+def details_of(run: Run, latest: Mapping[UUID, Metric]) -> Details:
+    """The figures of a run whose trials are loaded."""
+    facts = run.snapshot_facts
+    classes = list(facts["classes"])
+    results = [trial.result for trial in run.trials if trial.result]
+    scored = [result for result in results if result.get("confusion")]
+    losses: dict[str, list[float]] = {}
+    for trial in run.trials:
+        if trial.id in latest:
+            for name, value in latest[trial.id].losses.items():
+                losses.setdefault(name, []).append(value)
+    return Details(
+        classes=classes,
+        per_class=_per_class(classes, scored),
+        confusion=_summed([result["confusion"] for result in scored]),
+        scored_on=results[0].get("scored_on") if results else None,
+        losses=[(name.replace("_", " "), fmean(values)) for name, values in losses.items()],
+        failures=[
+            (trial.seed, *_first_line(trial.failure)) for trial in run.trials if trial.failure is not None
+        ],
+        counts=list(zip(classes, facts["complementary"], facts["true"], strict=True)),
+    )
+
+
+def silent_workers_since(session: Session, run: Run, *, now: datetime) -> Silence | None:
+    """Set when a trial of the run waits and no worker is there to take it."""
+    if not any(trial.state is TrialState.QUEUED for trial in run.trials):
+        return None
+    workers = training_workers(session)
+    if not workers:
+        return Silence(None)
+    age = now - workers[0].seen_at
+    return Silence(age.total_seconds()) if age > SEEN else None
+
+
+def _per_class(classes: Sequence[str], results: Sequence[dict[str, Any]]) -> list[tuple[str, float | None]]:
+    rows = []
+    for position, name in enumerate(classes):
+        values = [result["per_class_accuracy"][position] for result in results]
+        known = [value for value in values if value is not None]
+        rows.append((name, fmean(known) if known else None))
+    return rows
+
+
+def _summed(matrices: Sequence[list[list[int]]]) -> list[list[int]] | None:
+    if not matrices:
+        return None
+    return [[sum(cells) for cells in zip(*rows, strict=True)] for rows in zip(*matrices, strict=True)]
+
+
+def _first_line(text: str) -> tuple[str, str]:
+    first, _, rest = text.partition("\n")
+    return first, rest.strip()

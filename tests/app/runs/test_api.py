@@ -1,0 +1,165 @@
+"""The JSON API of runs, and its stream of events."""
+
+import json
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy.orm import Session
+
+from app import jobs
+from app.campaigns.models import Campaign
+from app.datasets.models import Dataset
+from app.jobs import Job
+from app.runs import trials
+from app.runs.events import Streams
+from app.runs.models import Run, TrialState
+from app.storage import Storage
+from tests.factories import NOW, make_run
+
+
+def body(target: Dataset, **changes: Any) -> dict[str, Any]:
+    return {"target_dataset_id": str(target.id), "preset": "quick", **changes}
+
+
+class TestStartRun:
+    def test_a_run_is_accepted_stored_and_published(
+        self, client: TestClient, session: Session, campaign: Campaign, target: Dataset, published: list[Job]
+    ) -> None:
+        response = client.post(f"/api/v1/campaigns/{campaign.id}/runs", json=body(target, seeds=[5]))
+
+        assert response.status_code == 202
+        run = response.json()
+        assert response.headers["location"] == f"/api/v1/runs/{run['id']}"
+        assert (run["state"], run["seeds"], run["labels"]["answers"]) == ("queued", [5], 60)
+        assert published == [Job(jobs.TRAIN_TRIAL, (run["trials"][0]["id"],))]
+        assert session.get_one(Run, UUID(run["id"])).preset == "quick"
+
+    def test_a_misspelt_field_is_an_error(
+        self, client: TestClient, campaign: Campaign, target: Dataset
+    ) -> None:
+        response = client.post(f"/api/v1/campaigns/{campaign.id}/runs", json=body(target, sed=1))
+
+        assert response.status_code == 422
+
+    def test_a_refused_hyper_parameter_is_a_problem_that_names_it(
+        self, client: TestClient, campaign: Campaign, target: Dataset, published: list[Job]
+    ) -> None:
+        response = client.post(
+            f"/api/v1/campaigns/{campaign.id}/runs", json=body(target, config={"epochs": 0})
+        )
+
+        assert response.status_code == 422
+        assert response.json()["type"] == "/problems/bad-config"
+        assert response.json()["field"] == "epochs"
+        assert published == []
+
+    def test_an_unknown_target_is_not_found(self, client: TestClient, campaign: Campaign) -> None:
+        response = client.post(
+            f"/api/v1/campaigns/{campaign.id}/runs", json={"target_dataset_id": str(uuid4())}
+        )
+
+        assert response.status_code == 404
+
+    def test_annotators_may_not(
+        self, annotator_client: TestClient, campaign: Campaign, target: Dataset
+    ) -> None:
+        response = annotator_client.post(f"/api/v1/campaigns/{campaign.id}/runs", json=body(target))
+
+        assert response.status_code == 403
+
+
+@pytest.fixture
+def run(session: Session, storage: Storage) -> Run:
+    """A run of two seeds; the first has reported an epoch."""
+    run = make_run(session, storage, seeds=(0, 1), train=2)
+    claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=NOW)
+    assert claim is not None
+    report = trials.Report(
+        epoch=1,
+        epochs=2,
+        step=3,
+        seconds=1.5,
+        losses={"complementary": 0.7},
+        target_accuracy=0.75,
+        source_accuracy_estimate=0.5,
+        source_accuracy_error=0.1,
+    )
+    trials.record_epoch(session, claim, report, now=NOW)
+    session.commit()
+    session.expire_all()
+    return run
+
+
+def test_a_run_is_read_with_trials_and_figures(client: TestClient, run: Run) -> None:
+    read = client.get(f"/api/v1/runs/{run.id}").json()
+
+    assert (read["state"], read["mean_accuracy"], read["std_accuracy"]) == ("running", 0.75, None)
+    assert (read["epoch"], read["epochs"]) == (1, 4)
+    assert [trial["state"] for trial in read["trials"]] == ["running", "queued"]
+    assert read["label_snapshot"] == run.snapshot_digest
+
+
+def test_runs_are_listed_by_campaign(client: TestClient, run: Run) -> None:
+    found = client.get("/api/v1/runs", params={"campaign_id": str(run.campaign_id)}).json()
+    none = client.get("/api/v1/runs", params={"campaign_id": str(uuid4())}).json()
+
+    assert [item["id"] for item in found["items"]] == [str(run.id)]
+    assert none == {"items": [], "next": None}
+
+
+def test_metrics_are_read_by_seed_and_epoch(client: TestClient, run: Run) -> None:
+    [metric] = client.get(f"/api/v1/runs/{run.id}/metrics").json()["items"]
+
+    assert (metric["seed"], metric["epoch"], metric["losses"]) == (0, 1, {"complementary": 0.7})
+
+
+def test_cancelling_twice_is_cancelling_once(client: TestClient, run: Run) -> None:
+    first = client.post(f"/api/v1/runs/{run.id}/cancel")
+    second = client.post(f"/api/v1/runs/{run.id}/cancel")
+
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert [trial["state"] for trial in second.json()["trials"]] == ["running", "cancelled"]
+    assert first.json()["cancel_requested_at"] == second.json()["cancel_requested_at"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("get", ""), ("get", "/metrics"), ("get", "/events"), ("post", "/cancel")]
+)
+class TestEveryRoute:
+    def test_an_unknown_run_is_not_found(self, client: TestClient, method: str, path: str) -> None:
+        response = client.request(method, f"/api/v1/runs/{uuid4()}{path}")
+
+        assert response.status_code == 404
+        assert response.json()["type"] == "/problems/run-not-found"
+
+    def test_annotators_see_nothing(
+        self, annotator_client: TestClient, run: Run, method: str, path: str
+    ) -> None:
+        assert annotator_client.request(method, f"/api/v1/runs/{run.id}{path}").status_code == 403
+
+
+class TestEvents:
+    def test_a_finished_runs_stream_tells_its_state_and_ends(
+        self, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        run = make_run(session, storage, train=2, state="succeeded")
+        session.commit()
+
+        response = client.get(f"/api/v1/runs/{run.id}/events")
+
+        assert response.headers["content-type"].startswith("text/event-stream")
+        events = [block.splitlines() for block in response.text.replace("\r\n", "\n").strip().split("\n\n")]
+        assert [lines[0] for lines in events] == ["event: update", "event: end"]
+        state = {"seed": 0, "state": TrialState.SUCCEEDED.value, "epoch": 0}
+        assert json.loads(events[0][1].removeprefix("data: ")) == {"trials": [state]}
+
+    def test_streams_are_bounded(self, app: FastAPI, client: TestClient, run: Run) -> None:
+        app.state.streams = Streams(most=0)
+
+        response = client.get(f"/api/v1/runs/{run.id}/events")
+
+        assert response.status_code == 429
+        assert response.headers["retry-after"] == "5"

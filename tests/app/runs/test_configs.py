@@ -1,0 +1,87 @@
+"""The configuration's schema, as the web process reads it."""
+
+import json
+
+import pytest
+
+from app.runs import configs
+from app.runs.configs import ConfigRefused
+from clarinet.config import TrainConfig
+from clarinet.methods import METHODS
+from worker.schema import rendered
+
+
+def test_the_file_is_what_the_library_says_today() -> None:
+    assert configs.SCHEMA_PATH.read_text(encoding="utf-8") == rendered(), "run: make schema"
+
+
+@pytest.mark.parametrize(
+    ("method", "preset"), [(method, preset) for method, table in METHODS.items() for preset in table]
+)
+def test_every_preset_makes_a_config_that_the_library_accepts(method: str, preset: str) -> None:
+    values = configs.config_for(method, "pc", preset, {})
+
+    config = TrainConfig.from_dict(json.loads(json.dumps(values)) | {"seed": 3})
+
+    assert (config.method, config.preset, config.setting, config.seed) == (method, preset, "pc", 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epochs", 0),
+        ("epochs", 1.5),
+        ("epochs", True),
+        ("epochs", "7"),
+        ("learning_rate", float("nan")),
+        ("learning_rate", float("inf")),
+        ("learning_rate", -1),
+        ("optimizer", "adam"),
+        ("batch_norm", 1),
+        ("image_size", 30),
+        ("seed", 1),
+        ("method", "clarinet"),
+        ("sed", 1),
+        ("augmentation_full", 0.01),
+    ],
+)
+def test_what_the_library_would_refuse_is_refused_before_the_queue(name: str, value: object) -> None:
+    with pytest.raises(ConfigRefused) as refused:
+        configs.config_for("clarinet-plus", "cc", "default", {name: value})
+
+    assert refused.value.field == name
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "preset"),
+    [("x", "cc", "paper"), ("clarinet", "cc", "x"), ("clarinet", "x", "paper")],
+)
+def test_unknown_names_are_refused(method: str, setting: str, preset: str) -> None:
+    with pytest.raises(ConfigRefused):
+        configs.config_for(method, setting, preset, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("epochs", "12", 12),
+        ("learning_rate", "1e-4", 1e-4),
+        ("batch_norm", "true", True),
+        ("optimizer", "sgd", "sgd"),
+        ("image_size", "32", 32),
+    ],
+)
+def test_a_forms_text_becomes_a_value(name: str, text: str, value: object) -> None:
+    field = next(field for field in configs.fields() if field.name == name)
+
+    assert field.parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("epochs", "many"), ("epochs", "1.5"), ("batch_norm", "maybe"), ("learning_rate", "")]
+)
+def test_a_text_that_is_no_value_is_refused_in_words(name: str, text: str) -> None:
+    field = next(field for field in configs.fields() if field.name == name)
+
+    with pytest.raises(ConfigRefused, match="must be"):
+        field.parse(text)

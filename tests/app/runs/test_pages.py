@@ -1,0 +1,199 @@
+"""Pages of runs, as a browser without JavaScript sees them."""
+
+import re
+from html import unescape
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.campaigns.models import Campaign
+from app.clock import utc_now
+from app.datasets.models import Dataset
+from app.runs import trials
+from app.runs.models import Run
+from app.storage import Storage
+from tests.app.runs.conftest import answered
+from tests.factories import NOW, make_run
+
+HTML = {"accept": "text/html"}
+
+
+def inputs_of(page: str) -> dict[str, str]:
+    """Names and values of the form's inputs and selects, as a browser would send them."""
+    values = {
+        unescape(name): unescape(value)
+        for name, value in re.findall(r'<input[^>]* name="([^"]+)"[^>]* value="([^"]*)"', page)
+    }
+    for name, options in re.findall(r'<select[^>]* name="([^"]+)"[^>]*>(.*?)</select>', page, re.DOTALL):
+        chosen = re.search(r'value="([^"]*)" selected', options) or re.search(r'value="([^"]*)"', options)
+        if chosen:
+            values[name] = chosen[1]
+    values.pop("csrf_token", None)
+    return values
+
+
+def latest_run(session: Session) -> Run:
+    return session.scalars(select(Run).order_by(Run.number.desc())).first()  # type: ignore[return-value]
+
+
+class TestNewRun:
+    def test_the_form_as_it_comes_starts_a_run_with_the_presets_values(
+        self, client: TestClient, session: Session, campaign: Campaign, target: Dataset
+    ) -> None:
+        url = f"/campaigns/{campaign.id}/runs/new"
+        page = client.get(url, params={"recipe": "clarinet-plus/quick"}, headers=HTML)
+        assert page.status_code == 200
+
+        typed = inputs_of(page.text)
+        assert typed["target_dataset_id"] == str(target.id)
+        response = client.post(url, data=typed, headers=HTML)
+
+        run = latest_run(session)
+        assert response.status_code == 303
+        assert response.headers["location"].endswith(f"/runs/{run.id}")
+        assert (run.method, run.preset, run.config["epochs"]) == ("clarinet-plus", "quick", 20)
+
+    def test_another_recipe_brings_its_values_though_the_form_was_not_reloaded(
+        self, client: TestClient, session: Session, campaign: Campaign, target: Dataset
+    ) -> None:
+        url = f"/campaigns/{campaign.id}/runs/new"
+        typed = inputs_of(client.get(url, headers=HTML).text)
+        assert typed["target_dataset_id"] == str(target.id)
+
+        client.post(url, data=typed | {"recipe": "clarinet/paper", "config.epochs": "7"}, headers=HTML)
+
+        run = latest_run(session)
+        assert (run.method, run.config["epochs"], run.config["optimizer"]) == ("clarinet", 7, "sgd")
+
+    def test_what_is_wrong_stands_beside_its_field_and_what_was_typed_stays(
+        self, client: TestClient, campaign: Campaign, target: Dataset
+    ) -> None:
+        url = f"/campaigns/{campaign.id}/runs/new"
+        typed = {"target_dataset_id": str(target.id), "seeds": "1 1", "recipe": "clarinet/paper"}
+
+        response = client.post(url, data=typed | {"config.epochs": "none"}, headers=HTML)
+
+        assert response.status_code == 422
+        assert "Epochs must be a whole number" in response.text
+        assert 'value="none"' in response.text
+        again = client.post(url, data=typed, headers=HTML)
+        assert again.status_code == 422
+        assert "Each seed can be given once" in again.text
+
+    def test_a_campaign_with_too_few_answers_says_how_many_are_missing(
+        self, client: TestClient, session: Session, storage: Storage, annotator: User, target: Dataset
+    ) -> None:
+        campaign = answered(session, storage, answers=5, by=annotator)
+        session.commit()
+        url = f"/campaigns/{campaign.id}/runs/new"
+
+        page = client.get(url, headers=HTML)
+        refused = client.post(url, data=inputs_of(page.text) | {"target_dataset_id": str(target.id)})
+
+        assert "until a run can start" in page.text
+        assert refused.status_code == 422
+        assert "until a run can start" in refused.text
+
+    def test_a_fragment_has_only_the_settings(self, client: TestClient, campaign: Campaign) -> None:
+        url = f"/campaigns/{campaign.id}/runs/new"
+
+        part = client.get(url, params={"recipe": "clarinet/paper"}, headers=HTML | {"HX-Request": "true"})
+
+        assert "<html" not in part.text
+        assert 'name="config.epochs"' in part.text
+
+
+@pytest.fixture
+def run(session: Session, storage: Storage) -> Run:
+    """A run of two seeds: one waits, one trains and has reported."""
+    run = make_run(session, storage, seeds=(0, 1), train=2)
+    claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=utc_now())
+    assert claim is not None
+    report = trials.Report(
+        epoch=1,
+        epochs=2,
+        step=3,
+        seconds=1.5,
+        losses={"complementary": 0.7},
+        target_accuracy=0.75,
+        source_accuracy_estimate=0.5,
+        source_accuracy_error=0.1,
+    )
+    trials.record_epoch(session, claim, report, now=utc_now())
+    session.commit()
+    session.expire_all()
+    return run
+
+
+class TestShowRun:
+    def test_a_running_one_follows_its_events_and_its_fragment_is_in_the_page(
+        self, client: TestClient, run: Run
+    ) -> None:
+        page = client.get(f"/runs/{run.id}", headers=HTML).text
+        part = client.get(f"/runs/{run.id}", headers=HTML | {"HX-Request": "true"}).text
+
+        assert f'data-live="http://testserver/api/v1/runs/{run.id}/events"' in page
+        assert "75.0" in part
+        assert "<html" not in part
+        assert "data-live-done" not in part
+        assert "No training worker was ever seen" in part
+        headings = re.compile(r"<h[12]>.*?</h[12]>", re.DOTALL)
+        assert headings.findall(part) == headings.findall(page)
+
+    def test_cancelling_from_the_page(self, client: TestClient, session: Session, run: Run) -> None:
+        response = client.post(f"/runs/{run.id}/cancel", headers=HTML)
+
+        session.expire_all()
+        assert response.status_code == 303
+        assert session.get_one(Run, run.id).cancel_requested_at is not None
+        assert "Being cancelled" in client.get(f"/runs/{run.id}", headers=HTML).text
+
+    def test_a_failed_one_says_why_in_words_and_does_not_poll(
+        self, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        run = make_run(session, storage, train=2)
+        claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=NOW)
+        assert claim is not None
+        trials.fail_trial(session, claim, reason="The loss <b>grew</b>.\n\nlast lines", now=NOW)
+        session.commit()
+        session.expire_all()
+
+        page = client.get(f"/runs/{run.id}", headers=HTML).text
+
+        assert "Seed 0 failed: The loss &lt;b&gt;grew&lt;/b&gt;." in page
+        assert "last lines" in page
+        assert "data-live=" not in page
+
+    def test_a_finished_one_shows_classes_confusion_and_simulated_share(
+        self, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        run = make_run(session, storage, train=2, seeds=(0, 1))
+        run.snapshot_facts = run.snapshot_facts | {"simulated_share": 0.25}
+        for trial, accuracy in zip(run.trials, (0.9, 0.7), strict=True):
+            claim = trials.claim_trial(session, trial.id, by="worker", now=NOW)
+            assert claim is not None
+            result = {
+                "per_class_accuracy": [1.0, None],
+                "confusion": [[9, 1], [0, 0]],
+                "scored_on": 10,
+            }
+            trials.succeed_trial(session, claim, target_accuracy=accuracy, result=result, now=NOW)
+        session.commit()
+        session.expire_all()
+
+        page = client.get(f"/runs/{run.id}", headers=HTML).text
+
+        assert "25 % of these answers were simulated" in page
+        assert "± 14.1 %, 2 seeds" in page
+        assert ">18</td>" in page  # the two matrices added up
+        assert "Being cancelled" not in page
+
+
+def test_the_list_shows_runs_or_what_a_run_is(client: TestClient, session: Session, run: Run) -> None:
+    assert f"/runs/{run.id}" in client.get("/runs", headers=HTML).text
+    session.delete(run)
+    session.commit()
+    assert "No run yet" in client.get("/runs", headers=HTML).text
