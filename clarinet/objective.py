@@ -141,14 +141,17 @@ class Objective:
             )
         return out
 
-    def _teach(self, pixels: Tensor, domain: Domain) -> Tensor:
+    def teach(self, pixels: Tensor, domain: Domain) -> Tensor:
         """Logits (B, K) of the averaged network, in eval mode and without gradient."""
-        config = self.config
+        config, teacher = self.config, self.networks.averaged
+        was_training = teacher.training  # true where the classifier, for want of averaging, teaches itself
+        teacher.eval()
         with (
             torch.no_grad(),
             torch.autocast(pixels.device.type, dtype=torch.bfloat16, enabled=config.precision == "bfloat16"),
         ):
-            logits: Tensor = self.networks.averaged(normalised(pixels, config.input_normalisation), domain)[1]
+            logits: Tensor = teacher(normalised(pixels, config.input_normalisation), domain)[1]
+        teacher.train(was_training)
         return logits
 
     def _source_batch(self, step: int, *, true: bool) -> SourceBatch:
@@ -197,13 +200,13 @@ class Objective:
 
     def _source_self_training(self, part: SourceBatch, logits: Tensor) -> Tensor:
         """Cross-entropy towards the teacher's class, the complementary label ruled out, where it is sure."""
-        probabilities = without_class(self._teach(part.pixels, SOURCE), part.complementary)  # (B, K)
+        probabilities = without_class(self.teach(part.pixels, SOURCE), part.complementary)  # (B, K)
         return self._pseudo_label_loss(logits, probabilities)
 
     def _target_self_training(self, step: int) -> Tensor:
         """The teacher sees the clean target image, the student a distorted one."""
         pixels = self._target_pixels(step)
-        probabilities = self._teach(pixels, TARGET).softmax(1)  # (B, K)
+        probabilities = self.teach(pixels, TARGET).softmax(1)  # (B, K)
         draws = generator(self.config.seed, f"augment/target/{step}")
         chosen = torch.rand(len(pixels), generator=draws) < self.config.augmentation
         _, logits = self._classify(self._distort_target(pixels, chosen, draws), TARGET)

@@ -52,7 +52,8 @@ def train(
         config: hyper-parameters and seed.
         data: both domains, on any device.
         device: where to train.
-        on_epoch: called after each epoch; what it raises ends the training.
+        on_epoch: called after each epoch; what it raises ends the training. After a kill the epochs since the
+            last checkpoint are reported once more.
         checkpoint: file that training writes every `config.checkpoint_every` epochs and resumes from if it
             exists.
         should_stop: asked before each step; when true, a checkpoint is written and Interrupted raised.
@@ -72,7 +73,7 @@ def train(
         larger = max(len(domains.complementary_rows), len(domains.target))
         epoch_steps = config.steps_per_epoch or math.ceil(larger / config.batch_size)
         steps = config.epochs * epoch_steps
-        networks = _build(config, domains, device)
+        networks = build_networks(config, domains, device)
         optimizer = _optimizer(config, networks)
         state = RunState(networks=networks, optimizer=optimizer)
         digest = fingerprint(data) if checkpoint else ""
@@ -98,7 +99,7 @@ def train(
         return _result(config, state, domains)
 
 
-def _build(config: TrainConfig, domains: Domains, device: torch.device) -> Networks:
+def build_networks(config: TrainConfig, domains: Domains, device: torch.device) -> Networks:
     """Networks in training mode (the averaged one in eval mode), initialised from the seed."""
     torch.manual_seed(derived_seed(config.seed, "initialisation"))
     classifier = Classifier(domains.spec).to(device).to(memory_format=torch.channels_last)

@@ -12,12 +12,14 @@ import torch
 
 from clarinet import checkpoints
 from clarinet.data import TrainData
+from clarinet.domains import prepare
 from clarinet.errors import CheckpointError, CheckpointMismatch, Diverged, Interrupted
 from clarinet.evaluation import predict
 from clarinet.methods import config_for
-from clarinet.networks import Classifier
+from clarinet.networks import SOURCE, Classifier
+from clarinet.objective import Objective
 from clarinet.seeding import Shuffle
-from clarinet.training import EpochReport, TrainResult, rate_share, train
+from clarinet.training import EpochReport, TrainResult, build_networks, rate_share, train
 from tests.clarinet.factories import make_config, make_data
 
 
@@ -87,6 +89,20 @@ class TestLearning:
         assert result.target_accuracy is not None
         assert result.target_accuracy > 0.9
         assert "adversarial" in result.reports[-1].losses
+
+
+@pytest.mark.parametrize("averaging", [0.0, 0.9])
+def test_the_teacher_never_drops_out_and_the_student_keeps_training(averaging: float) -> None:
+    config, device = make_config(averaging=averaging), torch.device("cpu")
+    domains = prepare(make_data(), config, device)
+    networks = build_networks(config, domains, device)
+    objective = Objective(config, domains, networks, steps=12, epoch_steps=4)
+    pixels = domains.source[:8].float() / 255
+
+    first, second = objective.teach(pixels, SOURCE), objective.teach(pixels, SOURCE)
+
+    assert torch.equal(first, second)
+    assert networks.classifier.training
 
 
 class TestReports:
