@@ -85,5 +85,7 @@ def create_simulated_annotator(
     body: schemas.SimulatedAnnotatorCreate, user: CurrentUser, session: SessionDep
 ) -> schemas.SimulatedAnnotatorCreated:
     """An account for a program that answers in a person's place. Pages say so wherever its answers count."""
-    simulated, secret = service.simulated_annotator(session, body.name, by=user, now=utc_now())
-    return schemas.SimulatedAnnotatorCreated(user=schemas.UserRead.model_validate(simulated), token=secret)
+    simulated, token, secret = service.simulated_annotator(session, body.name, by=user, now=utc_now())
+    return schemas.SimulatedAnnotatorCreated(
+        user=schemas.UserRead.model_validate(simulated), token_id=token.id, token=secret
+    )

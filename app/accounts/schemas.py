@@ -143,4 +143,5 @@ class SimulatedAnnotatorCreated(Output):
     """The account and its token, which is shown this once."""
 
     user: UserRead
+    token_id: UUID
     token: str

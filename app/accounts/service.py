@@ -77,8 +77,10 @@ def _hash_if_strong(password: str) -> str:
     return hash_password(password)
 
 
-def simulated_annotator(session: Session, name: str, *, by: User, now: datetime) -> tuple[User, str]:
-    """A program's account that answers in a person's place, and a new token for it.
+def simulated_annotator(
+    session: Session, name: str, *, by: User, now: datetime
+) -> tuple[User, ApiToken, str]:
+    """A program's account that answers in a person's place, a new token of it, and the token's secret.
 
     The same name gives the same account, so that a repeated simulation adds nobody. The account has no
     password and is marked, and pages say so wherever its answers count.
@@ -93,8 +95,8 @@ def simulated_annotator(session: Session, name: str, *, by: User, now: datetime)
         user = create_user(
             session, email=email, name=name, role=Role.ANNOTATOR, password=None, now=now, is_simulated=True
         )
-    _, secret = create_token(session, user, "simulation", now=now)
-    return user, secret
+    token, secret = create_token(session, user, "simulation", now=now)
+    return user, token, secret
 
 
 def check_credentials(session: Session, email: str, password: str) -> User:
@@ -120,6 +122,18 @@ def change_password(session: Session, user: User, *, password: str, keep: str) -
     session.execute(
         delete(LoginSession).where(LoginSession.user_id == user.id, LoginSession.id_hash != digest(keep))
     )
+
+
+def user_by_email(session: Session, email: str) -> User:
+    """The person with this address; for commands of those who hold the database anyway.
+
+    Raises:
+        UserNotFound: no such person.
+    """
+    user = session.scalar(select(User).where(User.email == email.strip().lower()))
+    if user is None:
+        raise UserNotFound
+    return user
 
 
 def start_session(session: Session, user: User, *, now: datetime) -> str:

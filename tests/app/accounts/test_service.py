@@ -195,8 +195,8 @@ def test_invitations_expire_and_can_be_withdrawn(session: Session) -> None:
 def test_a_simulated_annotator_comes_back_under_its_name(session: Session) -> None:
     admin = make_user(session, role="admin")
 
-    first, token = service.simulated_annotator(session, "Robot 1", by=admin, now=NOW)
-    again, other_token = service.simulated_annotator(session, "Robot 1", by=admin, now=NOW)
+    first, _, token = service.simulated_annotator(session, "Robot 1", by=admin, now=NOW)
+    again, _, other_token = service.simulated_annotator(session, "Robot 1", by=admin, now=NOW)
 
     assert first.id == again.id
     assert first.is_simulated

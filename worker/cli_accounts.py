@@ -1,0 +1,105 @@
+"""`clarinet user` and `clarinet token`: accounts, straight in the database of this installation."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from app.settings import Settings
+
+users = typer.Typer(no_args_is_help=True, help="People with an account.")
+tokens = typer.Typer(no_args_is_help=True, help="Bearer tokens of programs.")
+AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
+
+
+@contextmanager
+def changes(settings: "Settings") -> "Iterator[Session]":
+    """One transaction in a database whose schema is current.
+
+    Raises:
+        AppError: it is not.
+    """
+    from app.db import connect, unit_of_work
+    from app.errors import AppError
+    from app.jobs import publisher
+    from app.migrate import is_at_head
+
+    database = connect(settings.sqlalchemy_url)
+    try:
+        with unit_of_work(database.write, publisher(settings)) as session:
+            if not is_at_head(session.connection()):
+                raise AppError("The database's schema is not current. Run first: clarinet db upgrade")
+            yield session
+    finally:
+        database.dispose()
+
+
+@users.command("add")
+def add_user(
+    email: Annotated[str, typer.Argument(help="Address to sign in with; nothing is sent to it.")],
+    name: Annotated[str, typer.Option(help="What others see.")] = "",
+    admin: Annotated[bool, typer.Option("--admin", help="May do everything; else only answers.")] = False,
+    password_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+    ] = False,
+    link: Annotated[
+        bool, typer.Option("--link", help="Print a one-time link; the person chooses a password there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make an account. Asks for a password; without a terminal to ask on, prints a one-time link."""
+    from pydantic import TypeAdapter
+
+    from app.accounts import schemas, service
+    from app.accounts.models import Role
+    from app.clock import utc_now
+    from app.settings import Settings
+
+    email = TypeAdapter(schemas.Email).validate_python(email.strip())
+    name = TypeAdapter(schemas.Name).validate_python(name.strip() or email.partition("@")[0])
+    settings = Settings()
+    role = Role.ADMIN if admin else Role.ANNOTATOR
+    password: str | None = None
+    if password_stdin:
+        password = sys.stdin.readline().rstrip("\r\n")
+    elif not link and sys.stdin.isatty():
+        password = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    with changes(settings) as session:
+        if password is None:
+            _, secret = service.invite(session, role=role, note=name, by=None, now=utc_now())
+            found = {"url": f"{settings.public_url.rstrip('/')}/invitations/{secret}"}
+            words = f"Open this link within seven days to choose a password:\n{found['url']}"
+        else:
+            user = service.create_user(
+                session, email=email, name=name, role=role, password=password, now=utc_now()
+            )
+            found = {"id": str(user.id), "email": user.email}
+            words = f"{name} can sign in as {email}."
+    typer.echo(json.dumps(found) if as_json else words)
+
+
+@tokens.command("add")
+def add_token(
+    email: Annotated[str, typer.Argument(help="Whose token: the program may do what this person may.")],
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    as_json: AsJson = False,
+) -> None:
+    """Make a bearer token and print it, this once."""
+    from pydantic import TypeAdapter
+
+    from app.accounts import schemas, service
+    from app.clock import utc_now
+    from app.settings import Settings
+
+    name = TypeAdapter(schemas.Name).validate_python(name.strip())
+    with changes(Settings()) as session:
+        user = service.user_by_email(session, email)
+        token, secret = service.create_token(session, user, name, now=utc_now())
+        found = {"id": str(token.id), "name": name, "token": secret}
+    typer.echo(json.dumps(found) if as_json else secret)

@@ -1,0 +1,119 @@
+"""The commands that stay: web process, workers, upkeep, and all of them together."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from app.accounts import service as accounts
+from app.accounts.models import Role
+from app.clock import utc_now
+from app.db import Database, connect, unit_of_work
+from app.errors import AppError
+from app.migrate import upgrade
+from app.settings import Settings
+
+GRACEFUL_S = 5  # uvicorn would wait for open event streams for ever
+
+
+def settings_for(*, host: str, port: int, data_dir: Path | None) -> Settings:
+    """The environment's settings with what the command line says."""
+    settings = Settings()
+    changed: dict[str, object] = {}
+    if data_dir is not None:
+        changed["data_dir"] = data_dir.resolve()
+    if "public_url" not in settings.model_fields_set:
+        changed["public_url"] = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"
+    return settings.model_copy(update=changed)
+
+
+def bring_up_to_date(settings: Settings) -> None:
+    """Bring the database's schema up to date."""
+    database = connect(settings.sqlalchemy_url)
+    upgrade(database.engine)
+    database.dispose()
+
+
+def first_admin_link(database: Database, settings: Settings) -> str | None:
+    """A one-time link for the first admin; None where somebody can administer already."""
+    with unit_of_work(database.write, lambda _: None) as session:
+        if accounts.has_admin(session):
+            return None
+        _, secret = accounts.invite(session, role=Role.ADMIN, note="", by=None, now=utc_now())
+    return f"{settings.public_url.rstrip('/')}/invitations/{secret}"
+
+
+def _tie_to(parent: int | None) -> None:
+    from worker.processes import die_with_parent
+
+    if parent is not None:
+        die_with_parent(parent)
+
+
+def run_serve(*, host: str, port: int, migrate: bool, parent: int | None) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    import uvicorn
+
+    from app.main import create_app
+
+    _tie_to(parent)
+    settings = settings_for(host=host, port=port, data_dir=None)
+    if migrate:
+        bring_up_to_date(settings)
+    application = create_app(settings)
+    if link := first_admin_link(application.state.database, settings):
+        typer.echo(
+            f"Nobody can administer this installation yet. Open this link to become its admin:\n{link}"
+        )
+    uvicorn.run(
+        application,
+        host=host,
+        port=port,
+        timeout_graceful_shutdown=GRACEFUL_S,
+        access_log=False,  # the application logs its requests itself, without secrets
+        log_level="warning",
+        server_header=False,
+        proxy_headers=True,
+        forwarded_allow_ips=settings.trusted_proxies,
+    )
+
+
+def run_jobs(queues: Sequence[str], *, concurrency: int, parent: int | None) -> None:
+    """Take jobs until SIGTERM or Ctrl-C."""
+    from worker.celery_app import QUEUES, run_worker
+
+    _tie_to(parent)
+    names = [name.strip() for name in queues]
+    unknown = [name for name in names if name not in QUEUES]
+    if unknown:
+        raise AppError(f"There is no queue called {unknown[0]!r}; there are {', '.join(QUEUES)}.")
+    run_worker(Settings(), queues=names, concurrency=concurrency)
+
+
+def run_upkeep_process(*, parent: int | None) -> None:
+    """Look after waiting and lost work until SIGTERM or Ctrl-C."""
+    from app.logs import configure_logs
+    from worker.context import Context
+    from worker.up import asked_to_end
+    from worker.upkeep import run_upkeep
+
+    _tie_to(parent)
+    settings = Settings()
+    configure_logs(settings)
+    with asked_to_end() as ended:
+        run_upkeep(Context.of(settings), ended)
+
+
+def run_up(*, host: str, port: int, data_dir: Path | None) -> None:
+    """Run everything until SIGTERM or Ctrl-C."""
+    from app.logs import configure_logs
+    from worker.up import asked_to_end, children, keep_up, require_free_port
+
+    settings = settings_for(host=host, port=port, data_dir=data_dir)
+    configure_logs(settings)
+    require_free_port(host, port)
+    with asked_to_end() as ended:
+        bring_up_to_date(settings)
+        typer.echo(f"Clarinet starts at {settings.public_url} (process {os.getpid()}). Ctrl-C ends it.")
+        keep_up(children(settings, host=host, port=port), ended)

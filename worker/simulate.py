@@ -1,0 +1,230 @@
+"""Annotators who are programs: they answer through the REST API, with a chosen share of errors and pace."""
+
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from worker.client import ApiRefused, Client, ServerAway
+from worker.perception import Unanswerable, perceived
+
+EXAMPLE = re.compile(r"/examples/(\d+)/image")
+IDLE_S = 0.2  # until an annotator to whom nothing was given asks again
+LOOK_S = 0.2
+CONFLICT = 409
+MAX_LEASED_S = 20.0  # lease no more than is answered in this time, or the others wait for it
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the simulated annotators answer.
+
+    `error` and `confusion`: as in `perception.perceived`. `pace`: answers per second of each annotator; None:
+    as fast as the server takes them. They stop when no more than `leave` questions wait, or after `limit`
+    answers.
+    """
+
+    annotators: int = 4
+    error: float = 0.0
+    confusion: Sequence[Sequence[float]] | None = None
+    pace: float | None = None
+    batch: int = 100
+    seed: int = 0
+    leave: int = 0
+    limit: int | None = None
+
+
+@dataclass
+class Tally:
+    """What the annotators have done so far; several threads change it under its lock."""
+
+    annotators: int
+    yes: int = 0
+    no: int = 0
+    wrong: int = 0  # not what somebody without errors would have said
+    refused: int = 0
+    waiting: int = 0  # questions without an answer, when last heard of
+    seconds: float = 0.0
+    granted: int = 0  # answers allowed so far, of the plan's limit
+    idle: set[int] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def answers(self) -> int:
+        """How many answers were stored."""
+        return self.yes + self.no
+
+    def summary(self) -> dict[str, Any]:
+        """The figures for a program to read."""
+        figures = {name: getattr(self, name) for name in ("annotators", "yes", "no", "wrong", "refused")}
+        return figures | {
+            "answers": self.answers,
+            "waiting": self.waiting,
+            "seconds": round(self.seconds, 2),
+            "answers_per_s": round(self.answers / self.seconds, 1) if self.seconds else 0.0,
+        }
+
+
+def simulate(
+    client: Client,
+    campaign: Mapping[str, Any],
+    plan: Plan,
+    *,
+    stop: threading.Event,
+    truth: Mapping[int, int | None],
+    on_progress: Callable[[Tally], None],
+) -> Tally:
+    """Answer until nothing is left for the annotators, or `stop` is set.
+
+    Args:
+        client: of an admin, who makes the annotators' accounts.
+        campaign: as the API shows it; must be open.
+        plan: how to answer.
+        stop: ends the work after the answers that are under way.
+        truth: from `read_truth`.
+        on_progress: called a few times a second from the calling thread.
+
+    Raises:
+        AppError: an annotator was refused for another reason than the campaign being closed or paused.
+    """
+    tally = Tally(plan.annotators)
+    crew = [client.post("/simulated-annotators", {"name": name}) for name in _names(plan.annotators)]
+    started = time.monotonic()
+    with ThreadPoolExecutor(plan.annotators) as pool:
+        work = [
+            pool.submit(_Annotator(client.base_url, made, campaign, plan, truth, tally, stop, number).work)
+            for number, made in enumerate(crew)
+        ]
+        try:
+            while not all(one.done() for one in work):
+                if any(one.done() and one.exception() for one in work):
+                    break
+                tally.seconds = time.monotonic() - started
+                on_progress(tally)
+                time.sleep(LOOK_S if plan.pace else LOOK_S / 10)
+        finally:
+            if not all(one.done() for one in work):
+                stop.set()
+    for one in work:
+        one.result()
+    tally.seconds = time.monotonic() - started
+    on_progress(tally)
+    return tally
+
+
+def _names(count: int) -> list[str]:
+    return [f"Simulated annotator {number}" for number in range(1, count + 1)]
+
+
+@dataclass
+class _Annotator:
+    """One account at work, in a thread and with a connection of its own."""
+
+    base_url: str
+    made: Mapping[str, Any]
+    campaign: Mapping[str, Any]
+    plan: Plan
+    truth: Mapping[int, int | None]
+    tally: Tally
+    stop: threading.Event
+    number: int
+
+    def work(self) -> None:
+        """Lease and answer until there is nothing left to do."""
+        path = f"/campaigns/{self.campaign['id']}"
+        self.jitter = random.Random(f"{self.plan.seed}/{self.number}")
+        with Client(self.base_url, self.made["token"]) as client:
+            try:
+                while not self.stop.is_set():
+                    leased = client.post(f"{path}/questions", {"count": self._wanted()}, repeatable=True)
+                    questions = self._allowed(leased)
+                    if questions is None:
+                        break
+                    if questions:
+                        self._answer(client, path, questions)
+                    else:
+                        self.stop.wait(IDLE_S)
+            except ApiRefused as refused:
+                if refused.status != CONFLICT:  # closed or paused in the meantime
+                    raise
+            with suppress(ApiRefused, ServerAway):  # what is left expires by itself
+                client.post(f"{path}/leases/release", {})
+                client.delete(f"/tokens/{self.made['token_id']}")
+
+    def _wanted(self) -> int:
+        """How many questions to lease: few where answering takes long or few are left."""
+        count = self.plan.batch
+        if self.plan.pace:
+            count = min(count, int(MAX_LEASED_S * self.plan.pace))
+        if self.plan.leave and self.tally.waiting:
+            count = min(count, (self.tally.waiting - self.plan.leave) // self.plan.annotators)
+        return max(1, min(100, count))
+
+    def _allowed(self, leased: Mapping[str, Any]) -> list[Any] | None:
+        """The questions to answer of those leased; None: it is time to stop."""
+        questions: list[Any] = leased["questions"]
+        with self.tally.lock:
+            self.tally.waiting = leased["waiting"]
+            if self.plan.leave and leased["waiting"] <= self.plan.leave:
+                return None
+            if self.plan.limit is not None:
+                questions = questions[: self.plan.limit - self.tally.granted]
+                self.tally.granted += len(questions)
+                if not questions and self.tally.granted >= self.plan.limit:
+                    return None
+            # A yes of one annotator becomes a question to the others, so all must be idle at the same time.
+            (self.tally.idle.discard if questions else self.tally.idle.add)(self.number)
+            return None if len(self.tally.idle) == self.plan.annotators else questions
+
+    def _answer(self, client: Client, path: str, questions: Sequence[Mapping[str, Any]]) -> None:
+        given = [self._decide(question) for question in questions]
+        if self.plan.pace is None:
+            self._send(client, path, given)
+            return
+        for answer, is_wrong in given:
+            pause_s = self.jitter.uniform(0.6, 1.4) / self.plan.pace
+            if self.stop.wait(pause_s):
+                return
+            self._send(client, path, [(answer | {"response_ms": round(pause_s * 1000)}, is_wrong)])
+
+    def _decide(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The answer to a question, and whether it is wrong."""
+        found = EXAMPLE.search(question["image_url"])
+        example_id = int(found[1]) if found else -1
+        if example_id not in self.truth:
+            raise Unanswerable(f"The image {question['image_url']} is not of the campaign's dataset.")
+        truth, asked = self.truth[example_id], question["candidate_class"]
+        seen = truth
+        if truth is not None:
+            num_classes = len(self.campaign["classes"])
+            seen = perceived(
+                truth,
+                num_classes,
+                error=self.plan.error,
+                confusion=self.plan.confusion,
+                chance_of=f"{self.plan.seed}/{self.number}/{example_id}",
+            )
+        value = "yes" if seen == asked else "no"
+        answer = {"question_id": question["id"], "value": value, "response_ms": None, "key": str(uuid4())}
+        return answer, (seen == asked) != (truth == asked)
+
+    def _send(self, client: Client, path: str, given: Sequence[tuple[dict[str, Any], bool]]) -> None:
+        """Send answers until the server has them: their keys make a repetition harmless."""
+        answers = [answer for answer, _ in given]
+        results = client.post(f"{path}/answers", {"answers": answers}, repeatable=True)["results"]
+        stored = [
+            (answer["value"], is_wrong)
+            for (answer, is_wrong), result in zip(given, results, strict=True)
+            if result["status"] != "refused"
+        ]
+        with self.tally.lock:
+            self.tally.yes += sum(value == "yes" for value, _ in stored)
+            self.tally.no += sum(value == "no" for value, _ in stored)
+            self.tally.wrong += sum(is_wrong for _, is_wrong in stored)
+            self.tally.refused += len(given) - len(stored)
