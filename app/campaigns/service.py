@@ -260,8 +260,9 @@ def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datet
 
 
 def _lock(session: Session, campaign: Campaign) -> None:
-    """Hold the row against other changes of state, and see its newest state."""
-    session.refresh(campaign, with_for_update=True)
+    """Hold the row against other changes of state, and see its newest state; classes stay loaded."""
+    session.flush()  # a refresh would undo what is not written yet
+    session.refresh(campaign, ["state", "opening_requested_at", "attempts"], with_for_update=True)
 
 
 def waiting_openings(session: Session, now: datetime) -> list[UUID]:

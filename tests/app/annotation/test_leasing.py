@@ -1,23 +1,216 @@
-"""Leases and answers."""
+"""Who holds which question, until when."""
 
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service
-from tests.factories import NOW, answer, make_campaign, questions_of
+from app.annotation.errors import CampaignNotOpen
+from app.annotation.models import Lease
+from app.annotation.service import LEASE
+from app.campaigns.errors import CampaignNotFound
+from app.campaigns.models import CampaignState
+from tests.factories import NOW, answer, make_campaign, make_user, questions_of
+
+LATER = NOW + LEASE + timedelta(seconds=1)
 
 
-def test_held_questions_come_again_first_and_in_the_same_order(session: Session, annotator: User) -> None:
-    campaign = make_campaign(session, examples=40)
+class TestLease:
+    def test_questions_come_in_asking_order(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=40)
+        queue = questions_of(session, campaign)
 
-    first = service.lease_questions(session, campaign, count=3, by=annotator, now=NOW)
-    again = service.lease_questions(session, campaign, count=5, by=annotator, now=NOW)
+        leased = service.lease_questions(session, campaign, count=7, by=annotator, now=NOW)
 
-    assert [q.id for q in first] == [q.id for q in questions_of(session, campaign)[:3]]
-    assert again[:3] == first
-    assert len({q.id for q in again}) == 5
+        assert [q.id for q in leased] == [q.id for q in queue[:7]]
+        assert [q.class_name for q in leased] == [campaign.class_names[q.candidate_class] for q in queue[:7]]
+        assert {q.expires_at for q in leased} == {NOW + LEASE}
 
-def test_x(session: Session) -> None:
-    campaign = make_campaign(session)
-    for q in questions_of(session, campaign):
-        answer(session, campaign, q.id, "yes")
+    def test_held_questions_come_first_and_in_the_same_order(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=40)
+
+        first = service.lease_questions(session, campaign, count=3, by=annotator, now=NOW)
+        more = service.lease_questions(session, campaign, count=5, by=annotator, now=NOW)
+        fewer = service.lease_questions(session, campaign, count=2, by=annotator, now=NOW)
+
+        assert more[:3] == first
+        assert len({q.id for q in more}) == 5
+        assert fewer == first[:2]
+
+    def test_two_people_never_hold_the_same_question(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=10)
+
+        held = [
+            q.id
+            for _ in range(3)
+            for q in service.lease_questions(session, campaign, count=4, by=make_user(session), now=NOW)
+        ]
+
+        assert len(held) == len(set(held)) == 10
+
+    def test_a_lease_that_ran_out_goes_to_somebody_else(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=2)
+        mine = service.lease_questions(session, campaign, count=2, by=annotator, now=NOW)
+        other = make_user(session)
+
+        assert service.lease_questions(session, campaign, count=2, by=other, now=NOW) == []
+        theirs = service.lease_questions(session, campaign, count=2, by=other, now=LATER)
+
+        assert {q.id for q in theirs} == {q.id for q in mine}
+        assert service.lease_questions(session, campaign, count=2, by=annotator, now=LATER) == []
+        assert session.scalar(select(func.count()).select_from(Lease)) == 2
+
+    def test_my_own_lease_that_ran_out_is_mine_again(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=2)
+        mine = service.lease_questions(session, campaign, count=2, by=annotator, now=NOW)
+
+        again = service.lease_questions(session, campaign, count=2, by=annotator, now=LATER)
+
+        assert [q.id for q in again] == [q.id for q in mine]
+
+    def test_answered_questions_do_not_come_again(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=4)
+        queue = questions_of(session, campaign)
+        answer(session, campaign, queue[0].id, "no", by=annotator)
+        answer(session, campaign, queue[1].id, "yes")
+
+        left = service.lease_questions(session, campaign, count=9, by=annotator, now=NOW)
+
+        assert [q.id for q in left] == [q.id for q in queue[2:]]
+
+    @pytest.mark.parametrize("state", ["draft", "paused", "closed"])
+    def test_only_open_campaigns_hand_out_questions(self, session: Session, admin: User, state: str) -> None:
+        campaign = make_campaign(session, state=state)
+
+        with pytest.raises(CampaignNotOpen):
+            service.lease_questions(session, campaign, count=1, by=admin, now=NOW)
+
+    def test_campaigns_do_not_mix(self, session: Session, annotator: User) -> None:
+        one, other = make_campaign(session, examples=3), make_campaign(session, examples=3)
+        held = service.lease_questions(session, one, count=3, by=annotator, now=NOW)
+
+        more = service.lease_questions(session, other, count=3, by=annotator, now=NOW)
+
+        assert len(more) == 3
+        assert not {q.id for q in held} & {q.id for q in more}
+
+
+class TestConfirmation:
+    def test_a_yes_is_asked_of_a_second_person_after_everything_else(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=5, confirm_yes=True)
+        queue = questions_of(session, campaign)
+        first = answer(session, campaign, queue[0].id, "yes")
+        second = make_user(session)
+
+        mine = service.lease_questions(session, campaign, count=9, by=first, now=NOW)
+        service.release_leases(session, campaign, by=first, now=NOW)
+        theirs = service.lease_questions(session, campaign, count=9, by=second, now=NOW)
+
+        assert queue[0].id not in [q.id for q in mine]
+        assert [q.id for q in theirs] == [q.id for q in [*queue[1:], queue[0]]]
+
+    def test_a_no_is_not_asked_again(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=1, confirm_yes=True)
+        answer(session, campaign, questions_of(session, campaign)[0].id, "no")
+
+        assert service.lease_questions(session, campaign, count=1, by=make_user(session), now=NOW) == []
+
+    def test_a_third_person_decides_and_then_it_is_over(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=1, confirm_yes=True)
+        question_id = questions_of(session, campaign)[0].id
+
+        for value in ("yes", "no", "no"):
+            person = make_user(session)
+            leased = service.lease_questions(session, campaign, count=1, by=person, now=NOW)
+            assert [q.id for q in leased] == [question_id]
+            answer(session, campaign, question_id, value, by=person)
+
+        assert service.lease_questions(session, campaign, count=1, by=make_user(session), now=NOW) == []
+
+
+class TestCannotTell:
+    def test_goes_to_others_at_the_end_and_never_to_the_same_person(
+        self, session: Session, annotator: User
+    ) -> None:
+        campaign = make_campaign(session, examples=3)
+        queue = questions_of(session, campaign)
+        answer(session, campaign, queue[0].id, "unsure", by=annotator)
+
+        mine = service.lease_questions(session, campaign, count=9, by=annotator, now=NOW)
+        service.release_leases(session, campaign, by=annotator, now=NOW)
+        theirs = service.lease_questions(session, campaign, count=9, by=make_user(session), now=NOW)
+
+        assert [q.id for q in mine] == [q.id for q in queue[1:]]
+        assert [q.id for q in theirs] == [q.id for q in [*queue[1:], queue[0]]]
+
+    def test_of_three_people_ends_the_question(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=1)
+        question_id = questions_of(session, campaign)[0].id
+        for _ in range(3):
+            person = make_user(session)
+            assert service.lease_questions(session, campaign, count=1, by=person, now=NOW)
+            answer(session, campaign, question_id, "unsure", by=person)
+
+        assert service.lease_questions(session, campaign, count=1, by=make_user(session), now=NOW) == []
+        assert service.standing(session, campaign, by=make_user(session)).waiting == 0
+
+
+class TestRenewAndRelease:
+    def test_renewed_leases_hold_longer(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=2)
+        service.lease_questions(session, campaign, count=2, by=annotator, now=NOW)
+
+        until = service.renew_leases(session, campaign, by=annotator, now=NOW + LEASE / 2)
+
+        assert until == NOW + LEASE / 2 + LEASE
+        assert service.lease_questions(session, campaign, count=2, by=make_user(session), now=LATER) == []
+
+    def test_nothing_held_is_nothing_renewed(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=2)
+        service.lease_questions(session, campaign, count=1, by=make_user(session), now=NOW)
+
+        assert service.renew_leases(session, campaign, by=annotator, now=NOW) is None
+
+    def test_released_questions_are_free_at_once(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=2)
+        mine = service.lease_questions(session, campaign, count=2, by=annotator, now=NOW)
+
+        service.release_leases(session, campaign, by=annotator, now=NOW)
+
+        theirs = service.lease_questions(session, campaign, count=2, by=make_user(session), now=NOW)
+        assert [q.id for q in theirs] == [q.id for q in mine]
+
+    def test_answered_slots_are_neither_renewed_nor_released(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=1)
+        answer(session, campaign, questions_of(session, campaign)[0].id, "no", by=annotator)
+
+        service.release_leases(session, campaign, by=annotator, now=NOW)
+
+        assert service.renew_leases(session, campaign, by=annotator, now=NOW) is None
+        assert service.lease_questions(session, campaign, count=2, by=make_user(session), now=NOW) == []
+
+
+class TestWhoMayAnswer:
+    @pytest.mark.parametrize("state", ["draft", "paused", "closed"])
+    def test_strangers_do_not_find_a_campaign_that_is_not_open(
+        self, session: Session, annotator: User, state: str
+    ) -> None:
+        campaign = make_campaign(session, state=state)
+
+        with pytest.raises(CampaignNotFound):
+            service.campaign_to_answer(session, campaign.id, by=annotator)
+
+    @pytest.mark.parametrize("state", ["paused", "closed"])
+    def test_whoever_took_part_does(self, session: Session, state: str) -> None:
+        campaign = make_campaign(session)
+        answered = answer(session, campaign, questions_of(session, campaign)[0].id)
+        holding = make_user(session)
+        service.lease_questions(session, campaign, count=1, by=holding, now=NOW)
+        campaign.state = CampaignState(state)
+        session.flush()
+
+        for person in (answered, holding):
+            assert service.campaign_to_answer(session, campaign.id, by=person) is campaign

@@ -1,0 +1,367 @@
+"""Answers: exactly once each, and only by who holds the question."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation import service
+from app.annotation.errors import CampaignNotOpen, KeyReused, NothingToUndo, UndoTooLate
+from app.annotation.models import Answer, AnswerValue, Lease, Question
+from app.annotation.service import LEASE, GivenAnswer, Status
+from app.campaigns.models import Campaign, CampaignState
+from tests.factories import NOW, answer, make_campaign, make_user, questions_of
+
+LATER = NOW + LEASE + timedelta(seconds=1)
+STORED, REPEATED, REFUSED = Status.STORED, Status.REPEATED, Status.REFUSED
+
+
+def given(question_id: int, value: str = "no") -> GivenAnswer:
+    """An answer under a new key."""
+    return GivenAnswer(question_id, AnswerValue(value), 800, uuid4())
+
+
+def lease(session: Session, campaign: Campaign, by: User, count: int = 5) -> list[int]:
+    """Ids of newly held questions."""
+    return [q.id for q in service.lease_questions(session, campaign, count=count, by=by, now=NOW)]
+
+
+def statuses(
+    session: Session, campaign: Campaign, answers: list[GivenAnswer], by: User, now: object = NOW
+) -> list[Status]:
+    """What becomes of answers."""
+    outcomes = service.answer_questions(session, campaign, answers, by=by, now=now)  # type: ignore[arg-type]
+    assert [outcome.key for outcome in outcomes] == [item.key for item in answers]
+    for outcome in outcomes:
+        assert (outcome.detail is not None) == (outcome.status is REFUSED)
+    return [outcome.status for outcome in outcomes]
+
+
+def stored(session: Session) -> int:
+    """How many answers there are."""
+    return session.scalar(select(func.count()).select_from(Answer)) or 0
+
+
+class TestExactlyOnce:
+    def test_the_same_batch_twice_is_the_same_answers(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session)
+        batch = [
+            given(id_, value)
+            for id_, value in zip(
+                lease(session, campaign, annotator, 3), ["yes", "no", "unsure"], strict=True
+            )
+        ]
+
+        assert statuses(session, campaign, batch, annotator) == [STORED] * 3
+        assert statuses(session, campaign, batch, annotator) == [REPEATED] * 3
+        assert stored(session) == 3
+
+    def test_a_key_twice_in_one_batch_counts_once(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session)
+        item = given(lease(session, campaign, annotator)[0])
+
+        assert statuses(session, campaign, [item, item], annotator) == [STORED, REPEATED]
+        assert stored(session) == 1
+
+    @pytest.mark.parametrize("change", ["value", "question"])
+    def test_a_key_with_another_answer_stores_nothing_of_the_batch(
+        self, session: Session, annotator: User, change: str
+    ) -> None:
+        campaign = make_campaign(session)
+        ids = lease(session, campaign, annotator)
+        first = given(ids[0])
+        statuses(session, campaign, [first], annotator)
+        other = (
+            GivenAnswer(ids[0], AnswerValue.YES, 800, first.key)
+            if change == "value"
+            else GivenAnswer(ids[1], AnswerValue.NO, 800, first.key)
+        )
+
+        with pytest.raises(KeyReused):
+            service.answer_questions(session, campaign, [given(ids[2]), other], by=annotator, now=NOW)
+
+        assert stored(session) == 1
+
+    def test_a_key_with_two_answers_in_one_batch_is_refused_too(
+        self, session: Session, annotator: User
+    ) -> None:
+        campaign = make_campaign(session)
+        ids = lease(session, campaign, annotator)
+        one = given(ids[0])
+
+        with pytest.raises(KeyReused):
+            service.answer_questions(
+                session,
+                campaign,
+                [one, GivenAnswer(ids[1], AnswerValue.NO, 1, one.key)],
+                by=annotator,
+                now=NOW,
+            )
+
+        assert stored(session) == 0
+
+    def test_keys_of_two_people_do_not_meet(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session)
+        other = make_user(session)
+        mine, theirs = lease(session, campaign, annotator, 1)[0], lease(session, campaign, other, 1)[0]
+        key = uuid4()
+
+        assert statuses(session, campaign, [GivenAnswer(mine, AnswerValue.NO, 1, key)], annotator) == [STORED]
+        assert statuses(session, campaign, [GivenAnswer(theirs, AnswerValue.YES, 1, key)], other) == [STORED]
+
+    def test_a_second_answer_to_a_question_is_refused(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session)
+        id_ = lease(session, campaign, annotator)[0]
+
+        assert statuses(session, campaign, [given(id_), given(id_, "yes")], annotator) == [STORED, REFUSED]
+        assert statuses(session, campaign, [given(id_, "yes")], annotator) == [REFUSED]
+
+
+class TestLeaseIsCheckedAgain:
+    def test_without_a_lease_nothing_is_taken(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session)
+        other = make_campaign(session)
+        foreign = lease(session, other, annotator, 1)[0]
+        ids = [questions_of(session, campaign)[0].id, foreign, 10**12]
+
+        assert statuses(session, campaign, [given(id_) for id_ in ids], annotator) == [REFUSED] * 3
+        assert stored(session) == 0
+
+    def test_a_late_answer_counts_while_nobody_took_the_slot(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session)
+        ids = lease(session, campaign, annotator, 2)
+        service.release_leases(session, campaign, by=annotator, now=NOW)
+
+        assert statuses(session, campaign, [given(ids[0])], annotator, NOW) == [STORED]
+        assert statuses(session, campaign, [given(ids[1])], annotator, LATER) == [STORED]
+
+    def test_but_not_once_somebody_has_it(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=2)
+        ids = lease(session, campaign, annotator, 2)
+        other = make_user(session)
+        taken = service.lease_questions(session, campaign, count=1, by=other, now=LATER)[0].id
+
+        outcomes = dict(
+            zip(ids, statuses(session, campaign, [given(id_) for id_ in ids], annotator, LATER), strict=True)
+        )
+
+        assert outcomes.pop(taken) is REFUSED
+        assert list(outcomes.values()) == [STORED]
+        assert statuses(session, campaign, [given(taken)], other, LATER) == [STORED]
+
+    def test_a_paused_campaign_takes_what_is_held(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session)
+        id_ = lease(session, campaign, annotator, 1)[0]
+        campaign.state = CampaignState.PAUSED
+
+        assert statuses(session, campaign, [given(id_)], annotator) == [STORED]
+
+    def test_a_closed_one_takes_nothing_but_knows_what_it_has(
+        self, session: Session, annotator: User
+    ) -> None:
+        campaign = make_campaign(session)
+        ids = lease(session, campaign, annotator, 2)
+        before = given(ids[0])
+        statuses(session, campaign, [before], annotator)
+        campaign.state = CampaignState.CLOSED
+
+        assert statuses(session, campaign, [before, given(ids[1])], annotator) == [REPEATED, REFUSED]
+        assert stored(session) == 1
+
+
+class TestSlots:
+    def test_a_yes_and_a_no_end_after_the_third(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=1, confirm_yes=True)
+        question = questions_of(session, campaign)[0]
+
+        seen = []
+        for value in ("yes", "no", "yes"):
+            answer(session, campaign, question.id, value)
+            session.refresh(question)
+            seen.append((question.slots, question.is_waiting))
+
+        assert seen == [(2, True), (3, True), (3, False)]
+
+    def test_two_yes_are_enough(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=1, confirm_yes=True)
+        question = questions_of(session, campaign)[0]
+
+        answer(session, campaign, question.id, "yes")
+        answer(session, campaign, question.id, "yes")
+
+        session.refresh(question)
+        assert (question.slots, question.is_waiting) == (2, False)
+
+    @pytest.mark.parametrize("value", ["yes", "no"])
+    def test_without_confirmation_one_answer_ends_it(self, session: Session, value: str) -> None:
+        campaign = make_campaign(session, examples=1)
+        question = questions_of(session, campaign)[0]
+
+        answer(session, campaign, question.id, value)
+
+        session.refresh(question)
+        assert (question.slots, question.is_waiting) == (1, False)
+
+    def test_unsure_frees_the_slot(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=1)
+        question = questions_of(session, campaign)[0]
+
+        answer(session, campaign, question.id, "unsure")
+
+        session.refresh(question)
+        assert (question.slots, question.is_waiting) == (1, True)
+        assert session.scalar(select(func.count()).select_from(Lease)) == 0
+
+
+class TestUndo:
+    def test_the_last_answer_is_superseded_and_its_question_mine_again(
+        self, session: Session, annotator: User
+    ) -> None:
+        campaign = make_campaign(session)
+        ids = lease(session, campaign, annotator, 3)
+        statuses(session, campaign, [given(ids[0], "yes"), given(ids[1], "no")], annotator)
+
+        question, value = service.undo_answer(session, campaign, by=annotator, now=NOW)
+
+        assert (question.id, value) == (ids[1], AnswerValue.NO)
+        again = service.lease_questions(session, campaign, count=3, by=annotator, now=NOW)
+        assert [q.id for q in again][:2] == [ids[1], ids[2]]
+        assert statuses(session, campaign, [given(ids[1], "yes")], annotator) == [STORED]
+        live = session.execute(
+            select(Answer.question_id, Answer.value).where(Answer.superseded_at.is_(None)).order_by(Answer.id)
+        ).all()
+        assert [tuple(row) for row in live] == [(ids[0], AnswerValue.YES), (ids[1], AnswerValue.YES)]
+        assert stored(session) == 3
+
+    def test_ten_back_and_no_further(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=12)
+        ids = lease(session, campaign, annotator, 12)
+        for id_ in ids:
+            statuses(session, campaign, [given(id_)], annotator)
+
+        undone = [service.undo_answer(session, campaign, by=annotator, now=NOW)[0].id for _ in range(10)]
+
+        assert undone == ids[:1:-1]
+        with pytest.raises(NothingToUndo):
+            service.undo_answer(session, campaign, by=annotator, now=NOW)
+
+    def test_only_my_own_answers_of_this_campaign(self, session: Session, annotator: User) -> None:
+        campaign, other = make_campaign(session), make_campaign(session)
+        answer(session, campaign, questions_of(session, campaign)[0].id)
+        answer(session, other, questions_of(session, other)[0].id, by=annotator)
+
+        with pytest.raises(NothingToUndo):
+            service.undo_answer(session, campaign, by=annotator, now=NOW)
+
+    def test_an_undone_answer_sent_again_stays_undone(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session)
+        item = given(lease(session, campaign, annotator, 1)[0])
+        statuses(session, campaign, [item], annotator)
+        service.undo_answer(session, campaign, by=annotator, now=NOW)
+
+        assert statuses(session, campaign, [item], annotator) == [REPEATED]
+        assert service.standing(session, campaign, by=annotator).answered_by_me == 0
+
+    def test_a_confirmed_yes_taken_back_waits_for_me_alone(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=1, confirm_yes=True)
+        question = questions_of(session, campaign)[0]
+        first = answer(session, campaign, question.id, "yes")
+        answer(session, campaign, question.id, "yes")
+
+        service.undo_answer(session, campaign, by=first, now=NOW)
+
+        session.refresh(question)
+        assert (question.slots, question.is_waiting) == (2, True)
+        assert lease(session, campaign, make_user(session)) == []
+        assert statuses(session, campaign, [given(question.id, "no")], first) == [STORED]
+        session.refresh(question)
+        assert (question.slots, question.is_waiting) == (3, True)
+
+    def test_while_somebody_confirms_both_may_still_answer(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=1, confirm_yes=True)
+        question = questions_of(session, campaign)[0]
+        first = answer(session, campaign, question.id, "yes")
+        second = make_user(session)
+        lease(session, campaign, second)
+
+        service.undo_answer(session, campaign, by=first, now=NOW)
+
+        assert lease(session, campaign, make_user(session)) == []
+        assert statuses(session, campaign, [given(question.id)], first) == [STORED]
+        assert statuses(session, campaign, [given(question.id)], second) == [STORED]
+        session.refresh(question)
+        assert (question.slots, question.is_waiting) == (2, False)
+
+    def test_cannot_tell_can_be_undone_while_nobody_has_the_question(
+        self, session: Session, annotator: User
+    ) -> None:
+        campaign = make_campaign(session, examples=1)
+        question = questions_of(session, campaign)[0]
+        answer(session, campaign, question.id, "unsure", by=annotator)
+
+        again, value = service.undo_answer(session, campaign, by=annotator, now=NOW)
+
+        assert (again.id, value) == (question.id, AnswerValue.UNSURE)
+        assert statuses(session, campaign, [given(question.id)], annotator) == [STORED]
+
+    def test_over_a_lease_that_ran_out_as_well(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=1)
+        question = questions_of(session, campaign)[0]
+        answer(session, campaign, question.id, "unsure", by=annotator)
+        other = make_user(session)
+        lease(session, campaign, other)
+
+        service.undo_answer(session, campaign, by=annotator, now=LATER)
+
+        assert statuses(session, campaign, [given(question.id)], other, LATER) == [REFUSED]
+        assert statuses(session, campaign, [given(question.id)], annotator, LATER) == [STORED]
+
+    @pytest.mark.parametrize("answered", [True, False])
+    def test_but_not_once_somebody_has_it(self, session: Session, annotator: User, answered: bool) -> None:
+        campaign = make_campaign(session, examples=1)
+        question = questions_of(session, campaign)[0]
+        answer(session, campaign, question.id, "unsure", by=annotator)
+        other = make_user(session)
+        lease(session, campaign, other)
+        if answered:
+            statuses(session, campaign, [given(question.id)], other)
+
+        with pytest.raises(UndoTooLate):
+            service.undo_answer(session, campaign, by=annotator, now=NOW)
+
+    def test_the_last_of_three_cannot_tell_opens_the_question_again(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=1)
+        question = questions_of(session, campaign)[0]
+        people = [answer(session, campaign, question.id, "unsure") for _ in range(3)]
+
+        service.undo_answer(session, campaign, by=people[2], now=NOW)
+
+        session.refresh(question)
+        assert question.is_waiting
+        assert statuses(session, campaign, [given(question.id)], people[2]) == [STORED]
+
+    @pytest.mark.parametrize("state", ["draft", "closed"])
+    def test_not_in_a_closed_campaign(self, session: Session, admin: User, state: str) -> None:
+        campaign = make_campaign(session, state=state)
+
+        with pytest.raises(CampaignNotOpen):
+            service.undo_answer(session, campaign, by=admin, now=NOW)
+
+
+def test_finished_questions_leave_the_queue_and_unfinished_ones_stay(session: Session) -> None:
+    campaign = make_campaign(session, examples=4, confirm_yes=True)
+    queue = questions_of(session, campaign)
+    answer(session, campaign, queue[0].id, "yes")
+    answer(session, campaign, queue[1].id, "no")
+    answer(session, campaign, queue[2].id, "unsure")
+
+    waiting = session.scalars(
+        select(Question.id)
+        .where(Question.campaign_id == campaign.id, Question.is_waiting)
+        .order_by(Question.rank)
+    ).all()
+
+    assert list(waiting) == [queue[3].id, queue[0].id, queue[2].id]
