@@ -128,6 +128,7 @@ async def check_csrf(request: Request, _: Annotated[None, Depends(authenticate)]
         value = (await request.form()).get("csrf_token")
         given = value if isinstance(value, str) else None
     if given is None or not hmac.compare_digest(given.encode(), request.state.csrf_token.encode()):
+        await request.close()  # the files of a form that nobody will read
         raise BadCsrfToken
 
 
