@@ -95,7 +95,7 @@ def _import(context: Context, work: Work) -> None:
     position = 0
     for records in read_records(context.storage, work.prefix, chunk=ROWS_AT_ONCE):
         with context.unit_of_work() as session:
-            claims.renew(session, work.claim, now=utc_now(), progress=position)
+            claims.renew(session, work.claim, now=utc_now())
             datasets.insert_examples(session, work.claim.id, records, first_position=position)
         position += len(records)
     context.storage.path(index_key(work.prefix)).unlink()
