@@ -340,6 +340,7 @@ function give(value) {
   if (!current) idle();
   keep(answer);
   press(value);
+  if (failures > 0) return; // the retry that waits takes everything along
   clearTimeout(sendTimer);
   sendTimer = setTimeout(sendSoon, SEND_AFTER_MS);
   refill();
