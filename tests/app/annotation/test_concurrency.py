@@ -1,0 +1,182 @@
+"""Many people at once, on real connections: nothing is held or answered twice."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import create_engine, func, select, text
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation import service
+from app.annotation.models import Answer, AnswerValue, Lease, Question
+from app.campaigns import service as campaigns
+from app.clock import utc_now
+from app.db import Base, Database, connect
+from app.errors import Conflict
+from tests.app.annotation.test_progress import assert_sums
+from tests.factories import make_campaign, make_user
+
+PEOPLE = 8
+TIMEOUT_S = 120
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def committed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database of its own, whose transactions really commit."""
+    if request.param == "sqlite":
+        database = connect(f"sqlite:///{tmp_path / 'race.db'}")
+        Base.metadata.create_all(database.engine)
+        yield database
+        database.dispose()
+        return
+    url = request.getfixturevalue("postgres_url")
+    server = create_engine(url, isolation_level="AUTOCOMMIT")
+    name = f"clarinet_race_{uuid4().hex[:12]}"
+    with server.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    database = connect(server.url.set(database=name).render_as_string(hide_password=False))
+    Base.metadata.create_all(database.engine)
+    yield database
+    database.dispose()
+    with server.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    server.dispose()
+
+
+def arranged(database: Database, *, examples: int, confirm_yes: bool) -> tuple[UUID, list[User]]:
+    """An open campaign and some people."""
+    with database.write.begin() as session:
+        campaign = make_campaign(session, examples=examples, confirm_yes=confirm_yes)
+        return campaign.id, [make_user(session) for _ in range(PEOPLE)]
+
+
+def at_once(actions: list[Callable[[], None]]) -> None:
+    """Run all actions in threads that start together; a failure in one is a failure of the test."""
+    barrier = threading.Barrier(len(actions))
+
+    def run(action: Callable[[], None]) -> None:
+        barrier.wait()
+        action()
+
+    with ThreadPoolExecutor(len(actions)) as pool:
+        for future in [pool.submit(run, action) for action in actions]:
+            future.result(TIMEOUT_S)
+
+
+def assert_no_doubles(session: Session) -> None:
+    """No slot has two answers, no question more answers than slots, nobody answered a question twice."""
+    live = select(Answer).where(Answer.superseded_at.is_(None), Answer.value != AnswerValue.UNSURE).subquery()
+    over = session.execute(
+        select(Question.id, Question.slots, func.count())
+        .join(live, live.c.question_id == Question.id)
+        .group_by(Question.id, Question.slots)
+        .having(func.count() > Question.slots)
+    ).all()
+    assert over == []
+    answered_slots = session.scalar(select(func.count()).select_from(Lease).where(Lease.expires_at.is_(None)))
+    assert answered_slots == session.scalar(select(func.count()).select_from(live))
+
+
+def test_people_who_ask_at_once_get_different_questions(committed: Database) -> None:
+    campaign_id, people = arranged(committed, examples=200, confirm_yes=False)
+    held: dict[UUID, list[int]] = {person.id: [] for person in people}
+
+    def ask(person: User) -> None:
+        for count in (1, 5, 20):
+            with committed.write.begin() as session:
+                campaign = service.campaign_to_answer(session, campaign_id, by=person)
+                leased = service.lease_questions(session, campaign, count=count, by=person, now=utc_now())
+            held[person.id] = [question.id for question in leased]
+
+    at_once([lambda person=person: ask(person) for person in people])  # type: ignore[misc]
+
+    everything = [id_ for ids in held.values() for id_ in ids]
+    assert len(everything) == len(set(everything))
+    assert [len(ids) for ids in held.values()] == [20] * PEOPLE
+
+
+def test_two_tabs_of_one_person_get_the_same_questions(committed: Database) -> None:
+    campaign_id, (person, *_) = arranged(committed, examples=200, confirm_yes=False)
+    seen: list[list[int]] = []
+
+    def ask() -> None:
+        with committed.write.begin() as session:
+            campaign = service.campaign_to_answer(session, campaign_id, by=person)
+            leased = service.lease_questions(session, campaign, count=10, by=person, now=utc_now())
+        seen.append([question.id for question in leased])
+
+    at_once([ask] * 6)
+
+    assert len(seen) == 6
+    assert all(ids == seen[0] for ids in seen)
+
+
+def test_one_batch_sent_six_times_at_once_is_stored_once(committed: Database) -> None:
+    campaign_id, (person, *_) = arranged(committed, examples=50, confirm_yes=False)
+    with committed.write.begin() as session:
+        campaign = service.campaign_to_answer(session, campaign_id, by=person)
+        leased = service.lease_questions(session, campaign, count=20, by=person, now=utc_now())
+    batch = [service.GivenAnswer(question.id, AnswerValue.NO, 5, uuid4()) for question in leased]
+    outcomes: list[service.Outcome] = []
+
+    def send() -> None:
+        with committed.write.begin() as session:
+            campaign = service.campaign_to_answer(session, campaign_id, by=person)
+            outcomes.extend(service.answer_questions(session, campaign, batch, by=person, now=utc_now()))
+
+    at_once([send] * 6)
+
+    statuses = [outcome.status for outcome in outcomes]
+    assert statuses.count(service.Status.STORED) == 20
+    assert statuses.count(service.Status.REPEATED) == 100
+    with committed.read.begin() as session:
+        assert session.scalar(select(func.count()).select_from(Answer)) == 20
+
+
+def test_a_busy_campaign_ends_without_doubles(committed: Database) -> None:
+    """Eight people lease, answer, undo, give back and repeat themselves until nothing is left to ask."""
+    campaign_id, people = arranged(committed, examples=150, confirm_yes=True)
+
+    def work(person: User, seed: int) -> None:
+        chance = random.Random(seed)
+        idle = 0
+        while idle < 3:
+            with committed.write.begin() as session:
+                campaign = service.campaign_to_answer(session, campaign_id, by=person)
+                leased = service.lease_questions(
+                    session, campaign, count=chance.choice([1, 3, 20]), by=person, now=utc_now()
+                )
+            idle = 0 if leased else idle + 1
+            if chance.random() < 0.1:
+                with committed.write.begin() as session:
+                    service.release_leases(session, campaign, by=person, now=utc_now())
+            values = chance.choices(["yes", "no", "unsure"], [3, 6, 1], k=len(leased))
+            batch = [
+                service.GivenAnswer(question.id, AnswerValue(value), 5, uuid4())
+                for question, value in zip(leased, values, strict=True)
+            ]
+            for _ in range(chance.choice([1, 1, 2])):
+                with committed.write.begin() as session:
+                    service.answer_questions(session, campaign, batch, by=person, now=utc_now())
+            if chance.random() < 0.2:
+                try:
+                    with committed.write.begin() as session:
+                        service.undo_answer(session, campaign, by=person, now=utc_now())
+                except Conflict:
+                    continue
+
+    at_once([lambda person=person, i=i: work(person, i) for i, person in enumerate(people)])  # type: ignore[misc]
+
+    with committed.read.begin() as session:
+        assert_no_doubles(session)
+        campaign = campaigns.any_campaign(session, campaign_id)
+        assert_sums(session, campaign)
+        assert service.audit(session, campaign, now=utc_now(), has_seed=True).draws_match
+        left = session.scalar(select(func.count()).select_from(Question).where(Question.is_waiting))
+        # What is left was skipped or answered by everybody who is still here, or held in an undo.
+        assert (left or 0) < 15
