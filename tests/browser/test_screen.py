@@ -1,0 +1,122 @@
+"""The annotation screen's promises: nothing moves, the next picture is there at once, no answer is lost."""
+
+import statistics
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.test_loop import digits, new_annotator, shown
+from tests.live import Live
+
+pytestmark = pytest.mark.browser
+
+COUNT_SHIFTS = """
+    window.shifted = 0;
+    new PerformanceObserver(list => {
+        for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+"""
+# From a key to the second frame after it, in which the next picture has been painted.
+TIME_ANSWERS = """async count => {
+    const main = document.querySelector("[data-annotate]"), times = [];
+    for (let i = 0; i < count; i++) {
+        const before = main.dataset.shown, start = performance.now();
+        main.dispatchEvent(new KeyboardEvent("keydown", { key: "n", bubbles: true }));
+        while (main.dataset.shown === before) await new Promise(requestAnimationFrame);
+        times.push(performance.now() - start);
+        await new Promise(resolve => setTimeout(resolve, 200));
+    }
+    return times;
+}"""
+
+
+@pytest.fixture(scope="module")
+def campaign(live: Live) -> Any:
+    """An open campaign over 300 digits."""
+    x, y = digits(0, 300, inverted=False)
+    return live.open_campaign(
+        "Steady hands", live.dataset("Digits for steady hands", {"x_train": x, "y_train": y})
+    )
+
+
+def screen(context: BrowserContext, live: Live, campaign: Any) -> Page:
+    """The screen with its first question, for a new annotator."""
+    page = context.new_page()
+    page.add_init_script(COUNT_SHIFTS)
+    new_annotator(page, live)
+    page.goto(f"{live.url}/annotate/{campaign['id']}")
+    page.wait_for_selector("[data-shown]")
+    return page
+
+
+def answers(live: Live, campaign: Any) -> int:
+    """How many answers stand."""
+    return sum(live.api("GET", f"/campaigns/{campaign['id']}/progress")["answers"].values())
+
+
+def test_the_next_picture_is_painted_at_once_and_nothing_moves(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = screen(desk, live, campaign)
+
+    times = page.evaluate(TIME_ANSWERS, 12)
+
+    assert statistics.median(times) <= 50, times
+    assert page.evaluate("window.shifted") < 0.001
+    assert page.evaluate("document.documentElement.scrollHeight") <= 768, "no scrolling at 1366 x 768"
+
+
+def test_answers_given_without_a_network_arrive_once(desk: BrowserContext, live: Live, campaign: Any) -> None:
+    page = screen(desk, live, campaign)
+    before = answers(live, campaign)
+
+    desk.set_offline(True)
+    for key in "nynun":
+        seen = shown(page)
+        page.keyboard.press(key)
+        page.wait_for_function(
+            "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
+        )
+    expect(page.locator("[data-remark]")).to_contain_text("5 answers wait for the network")
+    desk.set_offline(False)
+
+    expect(page.locator("[data-remark]")).to_contain_text("Everything is sent", timeout=30_000)
+    assert answers(live, campaign) == before + 5
+    assert page.evaluate("Object.keys(localStorage).length") == 0
+
+
+def test_answers_left_by_a_closed_page_are_sent_by_the_next(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = screen(desk, live, campaign)
+    before = answers(live, campaign)
+    desk.route("**/answers", lambda route: route.abort())
+    seen = shown(page)
+    page.keyboard.press("n")
+    page.wait_for_function(
+        "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
+    )
+    page.close()
+    desk.unroute("**/answers")
+
+    following = desk.new_page()
+    following.goto(f"{live.url}/annotate/{campaign['id']}")
+
+    assert shown(following)[0] != seen[0], "what was answered is not asked again"
+    live.wait(
+        f"/campaigns/{campaign['id']}/progress", until=lambda p: sum(p["answers"].values()) == before + 1
+    )
+
+
+def test_a_paused_campaign_says_so_and_goes_on_by_itself(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = screen(desk, live, campaign)
+    live.api("POST", f"/campaigns/{campaign['id']}/pause")
+
+    page.reload()
+
+    expect(page.locator("[data-pause=stopped]")).to_contain_text("paused")
+    live.api("POST", f"/campaigns/{campaign['id']}/open")
+    page.wait_for_selector("[data-picture]:not([hidden])", timeout=30_000)
