@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from uuid import UUID
 
@@ -33,7 +33,7 @@ LONG = {"epochs": 100_000, "steps_per_epoch": 2}
 """Never ends by itself, and reports many times a second."""
 
 
-def make_trial(context: Context, config: dict[str, object] | None = None, **details: object) -> Trial:
+def make_trial(context: Context, config: Mapping[str, object] | None = None, **details: object) -> Trial:
     with context.unit_of_work() as session:
         run = make_run(session, context.storage, config=config, queued_at=utc_now(), **details)  # type: ignore[arg-type]
     return run.trials[0]

@@ -1,24 +1,38 @@
 """A campaign that people have answered."""
 
+from uuid import uuid4
+
 import pytest
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation import service as annotation
+from app.annotation.models import AnswerValue
 from app.campaigns.models import Campaign
 from app.datasets.models import Dataset, Example
 from app.storage import Storage
-from tests.factories import answer, make_campaign, make_dataset, questions_of
+from tests.factories import NOW, make_campaign, make_dataset
 
 
 def answered(
     session: Session, storage: Storage, *, examples: int = 60, answers: int | None = None, by: User
 ) -> Campaign:
-    """An open campaign over real tiny images of cats and dogs, with faultless answers."""
+    """An open campaign over real tiny images of cats and dogs, with up to 100 faultless answers."""
     source = make_dataset(session, storage, train=examples)
     campaign = make_campaign(session, dataset=source)
-    for question in questions_of(session, campaign)[:answers]:
-        truth = session.get_one(Example, question.example_id).true_class
-        answer(session, campaign, question.id, "yes" if truth == question.candidate_class else "no", by=by)
+    truth = dict(session.execute(select(Example.id, Example.true_class)).all())
+    leased = annotation.lease_questions(session, campaign, count=answers or examples, by=by, now=NOW)
+    given = [
+        annotation.GivenAnswer(
+            question.id,
+            AnswerValue.YES if truth[question.example_id] == question.candidate_class else AnswerValue.NO,
+            900,
+            uuid4(),
+        )
+        for question in leased
+    ]
+    annotation.answer_questions(session, campaign, given, by=by, now=NOW)
     return campaign
 
 

@@ -1,0 +1,105 @@
+"""Published models: list, card, download."""
+
+import hashlib
+import io
+import json
+import zipfile
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy.orm import Session
+
+from app.registry import service
+from app.registry.models import Model
+from app.storage import Storage
+from tests.factories import NOW, make_run
+
+HTML = {"accept": "text/html"}
+WEIGHTS = b"eight by" * 100
+
+
+@pytest.fixture
+def model(session: Session, storage: Storage) -> Model:
+    """A model of a run's first seed, as a trainer publishes it."""
+    run = make_run(session, storage, train=2, state="succeeded")
+    trial = run.trials[0]
+    key = service.key_of(trial.id, 1)
+    digest = storage.put(f"{key}/{service.WEIGHTS}", WEIGHTS)
+    card = {
+        "run": run.number,
+        "run_id": str(run.id),
+        "seed": 0,
+        "method": run.method,
+        "setting": run.setting,
+        "preset": run.preset,
+        "classes": ["cat", "<dog>"],
+        "config": run.config,
+        "labels": run.snapshot_facts,
+        "label_snapshot": run.snapshot_digest,
+        "target_accuracy": 0.875,
+        "per_class_accuracy": [1.0, None],
+        "confusion": [[7, 1], [0, 0]],
+        "scored_on": 8,
+        "epochs": 2,
+        "seconds": 1.5,
+        "versions": {"torch": "2.15"},
+    }
+    model = service.publish_model(
+        session, trial_id=trial.id, key=key, digest=digest, size_bytes=len(WEIGHTS), card=card, now=NOW
+    )
+    session.commit()
+    return model
+
+
+def test_a_downloaded_zip_holds_the_weights_and_the_card(client: TestClient, model: Model) -> None:
+    response = client.get(f"/api/v1/models/{model.id}/download")
+
+    with zipfile.ZipFile(io.BytesIO(response.content)) as file:
+        weights = file.read("model.safetensors")
+        card = json.loads(file.read("model.json"))
+    assert hashlib.sha256(weights).hexdigest() == model.digest
+    assert card == model.card
+    assert "attachment" in response.headers["content-disposition"]
+
+
+def test_models_are_listed_newest_first_in_pages(
+    client: TestClient, session: Session, storage: Storage, model: Model
+) -> None:
+    run = make_run(session, storage, train=2, seeds=(0, 1))
+    for trial in run.trials:
+        service.publish_model(
+            session, trial_id=trial.id, key="k", digest="d", size_bytes=1, card=model.card, now=NOW
+        )
+    session.commit()
+
+    first = client.get("/api/v1/models", params={"limit": 2}).json()
+    second = client.get("/api/v1/models", params={"limit": 2, "after": first["next"]}).json()
+
+    ids = [item["id"] for item in first["items"] + second["items"]]
+    assert len(ids) == len(set(ids)) == 3
+    assert second["next"] is None
+
+
+def test_the_card_is_a_page_and_the_trial_leads_to_it(client: TestClient, model: Model) -> None:
+    page = client.get(f"/models/{model.id}", headers=HTML)
+    listed = client.get("/models", headers=HTML)
+    led = client.get(f"/trials/{model.trial_id}/model", headers=HTML)
+
+    assert page.status_code == listed.status_code == 200
+    assert "87.5" in page.text
+    assert "cat, &lt;dog&gt;" in page.text
+    assert f"/models/{model.id}" in listed.text
+    assert led.headers["location"].endswith(f"/models/{model.id}")
+
+
+def test_without_models_the_list_says_what_one_is(client: TestClient) -> None:
+    assert "No model yet" in client.get("/models", headers=HTML).text
+
+
+@pytest.mark.parametrize("path", ["", "/download"])
+def test_an_unknown_model_is_not_found_and_annotators_see_none(
+    client: TestClient, annotator_client: TestClient, model: Model, path: str
+) -> None:
+    assert client.get(f"/api/v1/models/{uuid4()}{path}").status_code == 404
+    assert annotator_client.get(f"/api/v1/models/{model.id}{path}").status_code == 403

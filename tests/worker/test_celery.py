@@ -1,0 +1,142 @@
+"""The queue: settings, names, and one run through each broker with a real worker process."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from redis.exceptions import RedisError
+
+from app import jobs
+from app.clock import utc_now
+from app.jobs import publisher
+from app.runs.models import TrialState
+from app.runs.workers import live_workers
+from app.settings import Settings
+from tests.conftest import SERVICES_REQUIRED
+from tests.factories import make_run
+from tests.worker.conftest import PYTHON, trainers_of, trial_of, wait_until
+from worker.celery_app import TASKS, create_celery
+from worker.context import Context
+from worker.processes import environment_of
+
+REDIS = os.environ.get("CLARINET_TEST_REDIS", "redis://127.0.0.1:6379/7")
+
+WORK = """
+from app.settings import Settings
+from worker.celery_app import run_worker
+run_worker(Settings(), queues=["gpu"])
+"""
+
+
+@pytest.fixture(params=["filesystem", "redis"])
+def broker_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each supported broker, empty."""
+    if request.param == "filesystem":
+        yield "filesystem://"
+        return
+    redis = Redis.from_url(REDIS)
+    try:
+        redis.flushdb()
+    except RedisError:
+        if SERVICES_REQUIRED:
+            raise
+        pytest.skip("no Redis answers (CLARINET_TEST_REDIS)")
+    yield REDIS
+    redis.flushdb()
+    redis.close()
+
+
+@pytest.fixture
+def queued(context: Context, broker_url: str) -> Context:
+    """A context that publishes to the broker."""
+    settings = context.settings.model_copy(update={"broker_url": broker_url})
+    return Context(settings, context.database, context.storage, publisher(settings))
+
+
+@pytest.fixture
+def workers() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Worker processes that end with the test."""
+    started: list[subprocess.Popen[bytes]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def start_worker(context: Context, workers: list[subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen([PYTHON, "-c", WORK], env=environment_of(context.settings))
+    workers.append(process)
+    return process
+
+
+def test_every_job_has_a_task_and_a_queue(tmp_path: Path) -> None:
+    celery = create_celery(Settings(environment="test", data_dir=tmp_path, _env_file=None))
+
+    registered = {name for name in celery.tasks if not name.startswith("celery.")}
+    assert registered == set(TASKS) == set(jobs.QUEUE_OF)
+
+
+def test_messages_are_acknowledged_early_and_only_redis_reserves_none(tmp_path: Path) -> None:
+    folder = create_celery(Settings(environment="test", data_dir=tmp_path, _env_file=None)).conf
+    redis = create_celery(
+        Settings(environment="test", data_dir=tmp_path, broker_url=REDIS, _env_file=None)
+    ).conf
+
+    assert not folder.task_acks_late
+    assert not folder.worker_disable_prefetch
+    assert redis.worker_disable_prefetch
+    assert redis.task_time_limit is None
+    assert redis.accept_content == ["json"]
+
+
+@pytest.mark.parametrize("module", ["app.main", "worker.celery_app", "worker.supervisor", "worker.upkeep"])
+def test_it_starts_without_torch(module: str) -> None:
+    code = f"import sys; sys.modules['torch'] = None; import {module}"
+
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_run_goes_through_the_queue_and_a_stopped_worker_hands_its_trial_back(
+    queued: Context, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    worker = start_worker(queued, workers)
+    with queued.unit_of_work() as session:
+        run = make_run(session, queued.storage, queued_at=utc_now())
+        long = make_run(session, queued.storage, config={"epochs": 100_000}, queued_at=utc_now())
+        for trial in (*run.trials, *long.trials):
+            jobs.enqueue(session, jobs.TRAIN_TRIAL, trial.id)
+    short_id, long_id = run.trials[0].id, long.trials[0].id
+
+    wait_until(lambda: trial_of(queued, short_id).state is TrialState.SUCCEEDED, timeout_s=60)
+    with queued.reading() as session:
+        [seen] = live_workers(session, now=utc_now())
+    assert seen.queues == "gpu"
+    wait_until(lambda: trial_of(queued, long_id).target_accuracy is not None, timeout_s=60)
+    worker.send_signal(signal.SIGTERM)
+    worker.wait(40)
+
+    left = trial_of(queued, long_id)
+    assert (left.state, left.attempts) == (TrialState.QUEUED, 0)
+    assert trainers_of(long_id) == []
+
+
+@pytest.mark.parametrize("broker_url", ["filesystem"], indirect=True)
+def test_a_killed_worker_leaves_no_training_behind(
+    queued: Context, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    worker = start_worker(queued, workers)
+    with queued.unit_of_work() as session:
+        run = make_run(session, queued.storage, config={"epochs": 100_000}, queued_at=utc_now())
+        jobs.enqueue(session, jobs.TRAIN_TRIAL, run.trials[0].id)
+    wait_until(lambda: bool(trainers_of(run.trials[0].id)), timeout_s=60)
+
+    worker.kill()
+    worker.wait()
+
+    wait_until(lambda: trainers_of(run.trials[0].id) == [], timeout_s=5)
+    assert trial_of(queued, run.trials[0].id).state is TrialState.RUNNING  # upkeep will see to it

@@ -1,0 +1,84 @@
+"""Upkeep: what waits is nudged, once in a while."""
+
+import threading
+from datetime import timedelta
+
+from sqlalchemy import select
+
+from app import jobs
+from app.clock import utc_now
+from app.datasets.models import DatasetState
+from app.jobs import Job
+from app.runs.models import Worker
+from app.runs.workers import record_worker
+from tests.factories import make_campaign, make_dataset, make_run
+from tests.worker.conftest import both_databases, wait_until
+from worker.context import Context
+from worker.heartbeat import Heartbeat
+from worker.upkeep import Upkeep, run_upkeep
+
+
+@both_databases
+def test_waiting_imports_openings_and_trials_are_nudged_and_not_flooded(
+    context: Context, jobs_sent: list[Job]
+) -> None:
+    long_ago = utc_now() - timedelta(hours=1)
+    with context.unit_of_work() as session:
+        dataset = make_dataset(session, context.storage, train=2)
+        dataset.state = DatasetState.IMPORTING
+        campaign = make_campaign(session, state="draft")
+        campaign.opening_requested_at = long_ago
+        run = make_run(session, context.storage, train=2, queued_at=long_ago)
+    expected = [
+        Job(jobs.IMPORT_DATASET, (str(dataset.id),)),
+        Job(jobs.OPEN_CAMPAIGN, (str(campaign.id),)),
+        Job(jobs.TRAIN_TRIAL, (str(run.trials[0].id),)),
+    ]
+
+    upkeep = Upkeep(context)
+    upkeep.once()
+    upkeep.once()
+
+    assert jobs_sent == expected
+
+
+def test_silent_workers_are_forgotten_and_live_ones_kept(context: Context) -> None:
+    now = utc_now()
+    with context.unit_of_work() as session:
+        record_worker(session, "gone", queues="gpu", device="CPU", now=now - timedelta(days=1))
+        record_worker(session, "here", queues="gpu", device="CPU", now=now)
+
+    Upkeep(context).once()
+
+    with context.reading() as session:
+        assert session.scalars(select(Worker.name)).all() == ["here"]
+
+
+def test_it_works_until_it_is_told_to_end(context: Context, jobs_sent: list[Job]) -> None:
+    with context.unit_of_work() as session:
+        make_run(session, context.storage, train=2, queued_at=utc_now() - timedelta(hours=1))
+    ended = threading.Event()
+    thread = threading.Thread(target=run_upkeep, args=(context, ended))
+
+    thread.start()
+    wait_until(lambda: bool(jobs_sent))
+    ended.set()
+    thread.join(5)
+
+    assert not thread.is_alive()
+
+
+def test_a_heartbeat_writes_what_the_worker_is(context: Context) -> None:
+    heartbeat = Heartbeat(context, "gpu-1@host", ["gpu"])
+
+    def row() -> Worker | None:
+        with context.reading() as session:
+            return session.get(Worker, "gpu-1@host")
+
+    heartbeat.start()
+    wait_until(lambda: row() is not None)
+    heartbeat.stop()
+
+    seen = row()
+    assert seen is not None
+    assert (seen.queues, seen.device[:3]) == ("gpu", "CPU")
