@@ -49,9 +49,9 @@ class Tally:
     no: int = 0
     wrong: int = 0  # not what somebody without errors would have said
     refused: int = 0
-    waiting: int = 0  # questions without an answer, when last heard of
+    waiting: int = 0  # questions that still need an answer, at most
+    held: int = 0  # of these, leased by the annotators and not answered yet
     seconds: float = 0.0
-    granted: int = 0  # answers allowed so far, of the plan's limit
     idle: set[int] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -93,7 +93,8 @@ def simulate(
     Raises:
         AppError: an annotator was refused for another reason than the campaign being closed or paused.
     """
-    tally = Tally(plan.annotators)
+    waiting = client.get(f"/campaigns/{campaign['id']}/progress")["waiting"]
+    tally = Tally(plan.annotators, waiting=waiting)
     crew = [client.post("/simulated-annotators", {"name": name}) for name in _names(plan.annotators)]
     started = time.monotonic()
     with ThreadPoolExecutor(plan.annotators) as pool:
@@ -141,15 +142,8 @@ class _Annotator:
         self.jitter = random.Random(f"{self.plan.seed}/{self.number}")
         with Client(self.base_url, self.made["token"]) as client:
             try:
-                while not self.stop.is_set():
-                    leased = client.post(f"{path}/questions", {"count": self._wanted()}, repeatable=True)
-                    questions = self._allowed(leased)
-                    if questions is None:
-                        break
-                    if questions:
-                        self._answer(client, path, questions)
-                    else:
-                        self.stop.wait(IDLE_S)
+                while not self.stop.is_set() and self._take_turn(client, path):
+                    pass
             except ApiRefused as refused:
                 if refused.status != CONFLICT:  # closed or paused in the meantime
                     raise
@@ -157,30 +151,46 @@ class _Annotator:
                 client.post(f"{path}/leases/release", {})
                 client.delete(f"/tokens/{self.made['token_id']}")
 
-    def _wanted(self) -> int:
-        """How many questions to lease: few where answering takes long or few are left."""
-        count = self.plan.batch
-        if self.plan.pace:
-            count = min(count, int(MAX_LEASED_S * self.plan.pace))
-        if self.plan.leave and self.tally.waiting:
-            count = min(count, (self.tally.waiting - self.plan.leave) // self.plan.annotators)
-        return max(1, min(100, count))
-
-    def _allowed(self, leased: Mapping[str, Any]) -> list[Any] | None:
-        """The questions to answer of those leased; None: it is time to stop."""
-        questions: list[Any] = leased["questions"]
+    def _take_turn(self, client: Client, path: str) -> bool:
+        """Lease some questions and answer them; False when it is time to stop."""
+        wanted = self._reserve()
+        try:
+            questions: list[Any] = []
+            if wanted:
+                leased = client.post(f"{path}/questions", {"count": wanted}, repeatable=True)
+                questions = leased["questions"][:wanted]
+                with self.tally.lock:
+                    self.tally.waiting = min(self.tally.waiting, leased["waiting"])
+            if questions:
+                self._answer(client, path, questions)
+        finally:
+            with self.tally.lock:
+                self.tally.held -= wanted
         with self.tally.lock:
-            self.tally.waiting = leased["waiting"]
-            if self.plan.leave and leased["waiting"] <= self.plan.leave:
-                return None
-            if self.plan.limit is not None:
-                questions = questions[: self.plan.limit - self.tally.granted]
-                self.tally.granted += len(questions)
-                if not questions and self.tally.granted >= self.plan.limit:
-                    return None
             # A yes of one annotator becomes a question to the others, so all must be idle at the same time.
             (self.tally.idle.discard if questions else self.tally.idle.add)(self.number)
-            return None if len(self.tally.idle) == self.plan.annotators else questions
+            if len(self.tally.idle) == self.plan.annotators:
+                return False
+        if not questions:
+            self.stop.wait(IDLE_S)
+        return True
+
+    def _reserve(self) -> int:
+        """How many questions to lease; 0 while the others hold all that may be answered.
+
+        Few where answering takes long, and few where few are left.
+        """
+        count = self.plan.batch
+        if self.plan.pace:
+            count = min(count, max(1, int(MAX_LEASED_S * self.plan.pace)))
+        with self.tally.lock:
+            room = self.tally.waiting - self.plan.leave - self.tally.held
+            if self.plan.limit is not None:
+                room = min(room, self.plan.limit - self.tally.answers - self.tally.held)
+            if self.plan.leave or self.plan.limit:
+                count = min(count, max(room // self.plan.annotators, int(room > 0)))
+            self.tally.held += count
+        return count
 
     def _answer(self, client: Client, path: str, questions: Sequence[Mapping[str, Any]]) -> None:
         given = [self._decide(question) for question in questions]
@@ -228,3 +238,4 @@ class _Annotator:
             self.tally.no += sum(value == "no" for value, _ in stored)
             self.tally.wrong += sum(is_wrong for _, is_wrong in stored)
             self.tally.refused += len(given) - len(stored)
+            self.tally.waiting -= sum(value == "no" for value, _ in stored)

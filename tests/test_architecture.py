@@ -1,0 +1,77 @@
+"""What the import contracts cannot see: dynamic imports, names shared as text, marks on routes."""
+
+import subprocess
+import sys
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from app import jobs
+from app.access import access_of
+from app.settings import Settings
+from worker.celery_app import TASKS, create_celery
+
+BLOCK = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names!r}:
+            raise ModuleNotFoundError(f"{{name}} is not installed")
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+def start_without(names: tuple[str, ...], code: str) -> None:
+    """Run code in a fresh interpreter as if some packages were not installed."""
+    blocked = BLOCK.format(names=names)
+    done = subprocess.run([sys.executable, "-c", blocked + code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+TORCH = ("torch", "torchvision")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "import app.main",
+        "from app.main import create_app; from app.settings import Settings; "
+        "create_app(Settings(environment='test', data_dir='{data_dir}', _env_file=None))",
+        "import worker.celery_app, worker.supervisor, worker.upkeep, worker.intake, worker.drawing",
+        "import worker.cli, worker.demo, worker.simulate, worker.up",
+    ],
+)
+def test_these_start_without_torch(start: str, settings: Settings) -> None:
+    start_without(TORCH, start.format(data_dir=settings.data_dir))
+
+
+def test_the_command_line_starts_without_the_web_packages() -> None:
+    """`clarinet train` is for people who installed the library alone."""
+    web = ("fastapi", "starlette", "sqlalchemy", "celery", "uvicorn", "httpx2", "pydantic_settings")
+
+    start_without(web, "import worker.cli, clarinet.cli")
+
+
+def test_every_job_has_a_task_and_a_queue(settings: Settings) -> None:
+    names = {value for name, value in vars(jobs).items() if name.isupper() and isinstance(value, str)}
+
+    assert names
+    assert names == set(jobs.QUEUE_OF) == set(TASKS)
+    assert names <= set(create_celery(settings).tasks)
+
+
+def test_every_task_can_be_imported() -> None:
+    for module, function in TASKS.values():
+        start_without(TORCH, f"from {module} import {function}; assert callable({function})")
+
+
+def test_every_route_says_who_may_call_it(app: FastAPI) -> None:
+    ours = [
+        route
+        for route in iter_route_contexts(app.routes)
+        if route.path not in {"/static", "/api/v1/openapi.json"}
+    ]
+
+    assert len(ours) > 30
+    assert [route.path for route in ours if access_of(route.endpoint) is None] == []

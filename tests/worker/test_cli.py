@@ -1,0 +1,325 @@
+"""The `clarinet` command, as people and scripts call it, with real processes behind it."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from tests.live import CLARINET, EMAIL, Live, free_port, installation
+from worker.cli import app as cli
+
+
+def commands() -> list[list[str]]:
+    """Every command and group of commands."""
+    found: list[list[str]] = [[]]
+    waiting: list[tuple[list[str], Any]] = [([], get_command(cli))]
+    while waiting:
+        path, group = waiting.pop()
+        for name, command in group.commands.items():
+            found.append([*path, name])
+            if hasattr(command, "commands"):
+                waiting.append(([*path, name], command))
+    return found
+
+
+@pytest.mark.parametrize("path", commands(), ids=lambda path: " ".join(path) or "clarinet")
+def test_every_command_explains_itself(path: list[str]) -> None:
+    shown = CliRunner().invoke(cli, [*path, "--help"], catch_exceptions=False)
+
+    assert shown.exit_code == 0 or path == ["train"]  # train hands --help on to the library
+    if path != ["train"]:
+        assert "Usage:" in shown.output
+
+
+def test_help_needs_no_torch_and_is_quick() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from worker.cli import app\n"
+        "for words in (['--help'], ['simulate', '--help'], ['train', '--help']):\n"
+        "    try: app(words)\n"
+        "    except SystemExit as end: assert end.code == 0, words\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "--error" in done.stdout
+    assert "--setting" in done.stdout
+
+
+def clarinet(data_dir: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command over a data directory."""
+    environment = os.environ | {"CLARINET_DATA_DIR": str(data_dir)}
+    return subprocess.run(
+        [CLARINET, *words], input=given, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_accounts_need_a_current_schema(tmp_path: Path) -> None:
+    done = clarinet(tmp_path, "user", "add", EMAIL, "--link")
+
+    assert done.returncode == 1
+    assert done.stderr == "clarinet: The database's schema is not current. Run first: clarinet db upgrade\n"
+
+
+def test_accounts_from_the_terminal(tmp_path: Path) -> None:
+    assert clarinet(tmp_path, "db", "upgrade").returncode == 0
+
+    made = clarinet(
+        tmp_path, "user", "add", EMAIL, "--admin", "--password-stdin", given="long enough, this\n"
+    )
+    again = clarinet(tmp_path, "user", "add", EMAIL, "--password-stdin", given="long enough\n")
+    short = clarinet(tmp_path, "user", "add", "b@example.org", "--password-stdin", given="short\n")
+    odd = clarinet(tmp_path, "user", "add", "not an address", "--link")
+    link = clarinet(tmp_path, "user", "add", "c@example.org", "--json")  # no terminal to ask for a password
+
+    assert made.returncode == 0, made.stderr
+    assert again.stderr == f"clarinet: There is already an account for {EMAIL}.\n"
+    assert short.stderr == "clarinet: A password needs at least 10 characters.\n"
+    assert odd.stderr == "clarinet: This does not look like an e-mail address\n"
+    assert {again.returncode, short.returncode, odd.returncode} == {1}
+    assert "/invitations/" in json.loads(link.stdout)["url"]
+    token = clarinet(tmp_path, "token", "add", EMAIL, "script")
+    nobody = clarinet(tmp_path, "token", "add", "nobody@example.org", "script")
+    assert re.fullmatch(r"clt_\S{40,}\n", token.stdout)
+    assert nobody.stderr == "clarinet: There is no such person.\n"
+    assert "Traceback" not in nobody.stderr
+
+
+def test_production_refuses_to_start_without_a_secret(tmp_path: Path) -> None:
+    environment = os.environ | {"CLARINET_DATA_DIR": str(tmp_path), "CLARINET_ENVIRONMENT": "production"}
+
+    done = subprocess.run([CLARINET, "serve"], env=environment, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "CLARINET_SESSION_SECRET" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def descendants(pid: int) -> set[int]:
+    """Every process that a process has started, and theirs."""
+    children: dict[int, set[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            children.setdefault(parent, set()).add(int(entry.name))
+    found: set[int] = set()
+    waiting = {pid}
+    while waiting:
+        waiting = {child for parent in waiting for child in children.get(parent, set())} - found
+        found |= waiting
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits to be reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
+    """Wait for other processes."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "what was waited for did not happen"
+        time.sleep(0.1)
+
+
+@contextmanager
+def going_up(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]]:
+    """`clarinet up` over an empty folder: the process, its address, and its messages."""
+    port, log = free_port(), folder / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [CLARINET, "up", "--port", str(port), "--data-dir", str(folder / "data")],
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        wait_until(lambda: is_ready(f"http://127.0.0.1:{port}") or process.poll() is not None)
+        assert process.poll() is None, log.read_text()
+        yield process, f"http://127.0.0.1:{port}", log
+    finally:
+        process.kill()
+        process.wait()
+
+
+def is_ready(url: str) -> bool:
+    """Whether the server answers and could serve."""
+    try:
+        return httpx2.get(f"{url}/readyz", timeout=5).is_success
+    except httpx2.TransportError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_up_ends_everything_it_started_and_nothing_else(tmp_path: Path, number: signal.Signals) -> None:
+    bystander = subprocess.Popen(["sleep", "300"])
+    try:
+        with going_up(tmp_path) as (process, url, _):
+            started = descendants(process.pid)
+            assert httpx2.get(f"{url}/healthz").json() == {"status": "ok"}
+            assert len(started) >= 4  # web, two workers, upkeep
+
+            process.send_signal(number)
+
+            assert process.wait(50) == 0
+            assert [pid for pid in started if is_alive(pid)] == []
+            assert not is_ready(url)
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
+    with going_up(tmp_path) as (process, _, _):
+        started = descendants(process.pid)
+
+        process.kill()
+
+        wait_until(lambda: not any(is_alive(pid) for pid in started))
+
+
+def test_a_killed_web_process_comes_back(tmp_path: Path) -> None:
+    with going_up(tmp_path) as (process, url, _):
+        web = [pid for pid in descendants(process.pid) if "serve" in command_of(pid)]
+        assert len(web) == 1
+
+        os.kill(web[0], signal.SIGKILL)
+
+        wait_until(lambda: not is_alive(web[0]))
+        wait_until(lambda: is_ready(url))
+        assert process.poll() is None
+
+
+def command_of(pid: int) -> list[str]:
+    """The words a process was started with."""
+    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+
+
+def test_the_first_start_prints_a_link_that_makes_an_admin(tmp_path: Path) -> None:
+    with going_up(tmp_path) as (_, url, log):
+        links = re.findall(r"http://\S+/invitations/\S+", log.read_text())
+
+        assert len(links) == 1
+        assert links[0].startswith(url)
+        page = httpx2.get(links[0], headers={"Accept": "text/html"})
+        assert page.status_code == 200
+        assert "admin of this installation" in page.text
+        form = {"name": "Ada", "email": EMAIL, "password": "a long enough password"}
+        with httpx2.Client(base_url=url) as browser:
+            assert browser.post(links[0], data=form).status_code == 303
+            assert browser.get("/api/v1/me").json()["role"] == "admin"
+    assert log.read_text().count(links[0].rpartition("/")[2]) == 1  # only where it was printed
+
+
+def test_a_port_in_use_is_said_in_a_sentence(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        done = clarinet(tmp_path, "up", "--port", str(port))
+
+    assert done.returncode == 1
+    assert f"Port {port} is in use" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """An installation in processes of its own."""
+    folder = tmp_path_factory.mktemp("cli")
+    with installation(folder / "data", folder / "log") as live:
+        live.environment |= {"CLARINET_URL": live.url, "CLARINET_TOKEN": live.token}
+        yield live
+
+
+def digits_file(path: Path, start: int, stop: int) -> Path:
+    """An npz of handwritten digits, with a test split."""
+    images, classes = load_digits(return_X_y=True)
+    pixels = (images.reshape(-1, 8, 8) * 15.9).astype(np.uint8)
+    pixels = pixels.repeat(4, axis=1).repeat(4, axis=2)
+    labels = classes.astype(np.uint8)
+    middle = (start + stop) // 2
+    np.savez(
+        path,
+        x_train=pixels[start:middle],
+        y_train=labels[start:middle],
+        x_test=pixels[middle:stop],
+        y_test=labels[middle:stop],
+    )
+    return path
+
+
+def test_the_whole_loop_from_a_script(live: Live, tmp_path: Path) -> None:
+    source = digits_file(tmp_path / "source.npz", 0, 500)
+    target = digits_file(tmp_path / "target.npz", 500, 700)
+
+    imported = json.loads(live.clarinet("dataset", "add", str(source), "--name", "Paper", "--json"))
+    assert (imported["state"], imported["train_count"], imported["test_count"]) == ("ready", 250, 250)
+    live.clarinet("dataset", "add", str(target))
+    assert "target" in live.clarinet("dataset", "list")
+    made = live.clarinet("campaign", "create", "From a script", "--dataset", "Paper", "--open", "--json")
+    assert json.loads(made)["state"] == "open"
+    assert "open     From a script" in live.clarinet("campaign", "list")
+    assert "is paused" in live.clarinet("campaign", "pause", "From a script")
+    assert "is open" in live.clarinet("campaign", "open", "From a script")
+    live.clarinet("simulate", "From a script", "--annotators", "2")
+
+    words = ["run", "start", "From a script", "--target", "target", "--preset", "quick", "--seeds", "3,4"]
+    tiny = ["--set", "epochs=1", "--set", "steps_per_epoch=2", "--wait", "--json"]
+    run = json.loads(live.clarinet(*words, *tiny))
+
+    assert run["state"] == "succeeded"
+    assert run["seeds"] == [3, 4]
+    assert 0 <= run["mean_accuracy"] <= 1
+    assert "% on the target" in live.clarinet("run", "show", str(run["number"]))
+    assert "is closed" in live.clarinet("campaign", "close", "From a script")
+    assert "Nothing is wrong." in live.clarinet("audit", "From a script")
+
+
+def refused(live: Live, *words: str, **environment: str) -> str:
+    """What a refused command says."""
+    done = subprocess.run(
+        [CLARINET, *words], env=live.environment | environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_refusals_are_sentences(live: Live, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(b"PK\x03\x04 this is no zip")
+
+    assert "broken.npz" in refused(live, "dataset", "add", str(broken), "--name", "Broken")
+    assert refused(live, "simulate", "Nothing") == "clarinet: There is no campaign called 'Nothing'.\n"
+    assert "Give a token" in refused(live, "campaign", "list", CLARINET_TOKEN="")
+    assert "Sign in, or send a bearer token" in refused(live, "campaign", "list", CLARINET_TOKEN="wrong")
+    away = f"http://127.0.0.1:{free_port()}"
+    assert refused(live, "dataset", "add", str(broken), CLARINET_URL=away) == (
+        f"clarinet: No Clarinet server answers at {away}.\n"
+    )
