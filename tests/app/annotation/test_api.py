@@ -1,0 +1,224 @@
+"""JSON routes of annotation."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation.models import Answer
+from app.campaigns.models import Campaign, CampaignState
+from tests.factories import answer, make_campaign, questions_of
+
+
+@pytest.fixture
+def campaign(session: Session) -> Campaign:
+    """An open campaign of thirty pictures."""
+    campaign = make_campaign(session, examples=30, confirm_yes=True)
+    session.commit()
+    return campaign
+
+
+def url(campaign: Campaign, rest: str) -> str:
+    """An address below the campaign."""
+    return f"/api/v1/campaigns/{campaign.id}/{rest}"
+
+
+def given(question_id: int, value: str = "no", response_ms: int | None = 700) -> dict[str, Any]:
+    """An answer under a new key."""
+    return {"question_id": question_id, "value": value, "response_ms": response_ms, "key": str(uuid4())}
+
+
+class TestQuestions:
+    def test_say_what_to_ask_and_how_far_one_is(
+        self, annotator_client: TestClient, session: Session, campaign: Campaign
+    ) -> None:
+        body = annotator_client.post(url(campaign, "questions"), json={"count": 2}).json()
+
+        first = questions_of(session, campaign)[0]
+        assert body["questions"][0] == {
+            "id": first.id,
+            "image_url": f"/api/v1/datasets/{campaign.dataset_id}/examples/{first.example_id}/image",
+            "candidate_class": first.candidate_class,
+            "class_name": campaign.class_names[first.candidate_class],
+        }
+        assert len(body["questions"]) == 2
+        assert (body["answered_by_me"], body["waiting"], body["lease_s"]) == (0, 30, 600)
+        assert body["expires_at"]
+
+    def test_a_second_tab_gets_the_same(self, annotator_client: TestClient, campaign: Campaign) -> None:
+        first = annotator_client.post(url(campaign, "questions"), json={"count": 3}).json()
+        second = annotator_client.post(url(campaign, "questions"), json={"count": 3}).json()
+
+        assert first["questions"] == second["questions"]
+
+    @pytest.mark.parametrize("body", [{"count": 0}, {"count": 101}, {"number": 3}, {"count": "many"}, []])
+    def test_wrong_counts_are_malformed(
+        self, annotator_client: TestClient, campaign: Campaign, body: object
+    ) -> None:
+        assert annotator_client.post(url(campaign, "questions"), json=body).status_code == 422
+
+    def test_a_paused_campaign_says_so_to_who_takes_part(
+        self, annotator_client: TestClient, session: Session, campaign: Campaign
+    ) -> None:
+        annotator_client.post(url(campaign, "questions"), json={"count": 1})
+        campaign.state = CampaignState.PAUSED
+        session.commit()
+
+        response = annotator_client.post(url(campaign, "questions"), json={"count": 1})
+
+        assert (response.status_code, response.json()["type"]) == (409, "/problems/campaign-not-open")
+
+
+class TestAnswers:
+    def test_are_stored_repeated_or_refused(
+        self, annotator_client: TestClient, campaign: Campaign, session: Session
+    ) -> None:
+        leased = annotator_client.post(url(campaign, "questions"), json={"count": 2}).json()["questions"]
+        batch = [given(leased[0]["id"], "yes"), given(leased[1]["id"], response_ms=None), given(10**9)]
+
+        first = annotator_client.post(url(campaign, "answers"), json={"answers": batch}).json()["results"]
+        again = annotator_client.post(url(campaign, "answers"), json={"answers": batch}).json()["results"]
+
+        assert [result["key"] for result in first] == [item["key"] for item in batch]
+        assert [result["status"] for result in first] == ["stored", "stored", "refused"]
+        assert [result["status"] for result in again] == ["repeated", "repeated", "refused"]
+        assert [result["detail"] is None for result in first] == [True, True, False]
+        assert session.scalar(select(func.count()).select_from(Answer)) == 2
+        body = annotator_client.post(url(campaign, "questions"), json={"count": 1}).json()
+        assert (body["answered_by_me"], body["waiting"]) == (2, 29)  # the yes waits for its confirmation
+
+    def test_a_key_with_another_value_is_409_and_stores_nothing(
+        self, annotator_client: TestClient, campaign: Campaign, session: Session
+    ) -> None:
+        leased = annotator_client.post(url(campaign, "questions"), json={"count": 2}).json()["questions"]
+        one = given(leased[0]["id"])
+        annotator_client.post(url(campaign, "answers"), json={"answers": [one]})
+
+        response = annotator_client.post(
+            url(campaign, "answers"), json={"answers": [given(leased[1]["id"]), one | {"value": "yes"}]}
+        )
+
+        assert (response.status_code, response.json()["type"]) == (409, "/problems/key-reused")
+        assert session.scalar(select(func.count()).select_from(Answer)) == 1
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"value": "maybe"},
+            {"response_ms": -1},
+            {"response_ms": 10**12},
+            {"question_id": 2**63},
+            {"key": "mine"},
+            {"at": 1},
+        ],
+    )
+    def test_wrong_answers_are_malformed(
+        self, annotator_client: TestClient, campaign: Campaign, change: dict[str, Any]
+    ) -> None:
+        body = {"answers": [given(1) | change]}
+
+        assert annotator_client.post(url(campaign, "answers"), json=body).status_code == 422
+
+    @pytest.mark.parametrize("count", [0, 201])
+    def test_batches_are_bounded(self, annotator_client: TestClient, campaign: Campaign, count: int) -> None:
+        body = {"answers": [given(1) for _ in range(count)]}
+
+        assert annotator_client.post(url(campaign, "answers"), json=body).status_code == 422
+
+
+def test_undo_gives_the_question_back(annotator_client: TestClient, campaign: Campaign) -> None:
+    (question,) = annotator_client.post(url(campaign, "questions"), json={"count": 1}).json()["questions"]
+    annotator_client.post(url(campaign, "answers"), json={"answers": [given(question["id"], "yes")]})
+
+    undone = annotator_client.post(url(campaign, "undo"), json={})
+    nothing = annotator_client.post(url(campaign, "undo"), json={})
+
+    assert undone.json() == {"question": question, "undone_value": "yes"}
+    assert (nothing.status_code, nothing.json()["type"]) == (409, "/problems/nothing-to-undo")
+    body = annotator_client.post(url(campaign, "questions"), json={"count": 1}).json()
+    assert (body["questions"], body["answered_by_me"]) == ([question], 0)
+
+
+def test_leases_are_renewed_and_released(
+    annotator_client: TestClient, client: TestClient, campaign: Campaign
+) -> None:
+    assert annotator_client.post(url(campaign, "leases/renew"), json={}).json() == {"expires_at": None}
+    mine = annotator_client.post(url(campaign, "questions"), json={"count": 2}).json()
+    renewed = annotator_client.post(url(campaign, "leases/renew"), json={}).json()
+    assert renewed["expires_at"] >= mine["expires_at"]
+
+    released = annotator_client.post(url(campaign, "leases/release"), json={})
+
+    assert (released.status_code, released.content) == (204, b"")
+    theirs = client.post(url(campaign, "questions"), json={"count": 2}).json()
+    assert theirs["questions"] == mine["questions"]
+
+
+class TestProgressLabelsAudit:
+    def test_progress_counts_what_stands(
+        self, client: TestClient, session: Session, campaign: Campaign, annotator: User
+    ) -> None:
+        rows = questions_of(session, campaign)
+        answer(session, campaign, rows[0].id, "yes", by=annotator)
+        answer(session, campaign, rows[1].id, "no", by=annotator)
+        session.commit()
+
+        body = client.get(url(campaign, "progress")).json()
+
+        assert body["answers"] == {"yes": 1, "no": 1, "unsure": 0}
+        assert (body["questions"], body["finished"], body["waiting"]) == (30, 1, 29)
+        assert body["annotators"][0]["name"] == annotator.name
+        assert body["annotators"][0]["is_simulated"] is False
+        assert sum(item["drawn"] for item in body["classes"]) == 30
+
+    def test_labels_come_as_csv_and_as_json_lines(
+        self, client: TestClient, session: Session, campaign: Campaign
+    ) -> None:
+        question = questions_of(session, campaign)[0]
+        answer(session, campaign, question.id, "no")
+        session.commit()
+
+        table = client.get(url(campaign, "labels"))
+        lines = client.get(url(campaign, "labels"), params={"format": "jsonl"})
+
+        assert table.headers["content-type"].startswith("text/csv")
+        assert "attachment" in table.headers["content-disposition"]
+        assert f"\r\n{question.example_id}," in table.text
+        assert json.loads(lines.text)["classes"] == [question.candidate_class]
+        assert client.get(url(campaign, "labels"), params={"format": "xlsx"}).status_code == 422
+
+    def test_the_audit_keeps_the_seed_until_closing(
+        self, annotator_client: TestClient, session: Session, campaign: Campaign
+    ) -> None:
+        before = annotator_client.get(url(campaign, "audit")).json()
+        campaign.state = CampaignState.CLOSED
+        session.commit()
+        after = annotator_client.get(url(campaign, "audit")).json()
+
+        assert (before["seed"], before["draws_match"]) == (None, None)
+        assert (after["seed"], after["draws_match"], after["passed"]) == ("00" * 32, True, True)
+        assert after["commitment"] == before["commitment"]
+        assert "annotators" not in after
+
+    @pytest.mark.parametrize("what", ["progress", "labels"])
+    def test_annotators_see_no_totals(
+        self, annotator_client: TestClient, campaign: Campaign, what: str
+    ) -> None:
+        assert annotator_client.get(url(campaign, what)).status_code == 403
+
+
+@pytest.mark.parametrize("rest", ["questions", "answers", "undo", "leases/renew", "leases/release"])
+def test_strangers_cannot_touch_a_campaign_that_is_not_open(
+    annotator_client: TestClient, anonymous: TestClient, session: Session, rest: str
+) -> None:
+    campaign = make_campaign(session, state="paused")
+    session.commit()
+    body = {"answers": [given(questions_of(session, campaign)[0].id)]} if rest == "answers" else {}
+
+    assert annotator_client.post(url(campaign, rest), json=body).status_code == 404
+    assert anonymous.post(url(campaign, rest), json=body).status_code == 401
