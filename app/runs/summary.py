@@ -45,10 +45,12 @@ def summarise(run: Run, latest: dict[Any, Metric], *, now: datetime) -> Summary:
         latest: the last metric of each trial, by trial id.
         now: to count the time since a metric was reported.
     """
-    accuracies = [trial.target_accuracy for trial in run.trials if trial.target_accuracy is not None]
+    # A seed that failed or was cancelled has figures of an unfinished training; they would spoil the mean.
+    counted = [trial for trial in run.trials if trial.state not in (TrialState.FAILED, TrialState.CANCELLED)]
+    accuracies = [trial.target_accuracy for trial in counted if trial.target_accuracy is not None]
     last = [latest[trial.id] for trial in run.trials if trial.id in latest]
     estimates = [
-        trial.source_accuracy_estimate for trial in run.trials if trial.source_accuracy_estimate is not None
+        trial.source_accuracy_estimate for trial in counted if trial.source_accuracy_estimate is not None
     ]
     errors = [metric.source_accuracy_error for metric in last if metric.source_accuracy_error is not None]
     epochs = int(run.config.get("epochs", 0))

@@ -11,7 +11,12 @@ from tests.factories import NOW
 
 
 def make(states: str, accuracies: list[float | None]) -> Run:
-    kinds = {"q": TrialState.QUEUED, "r": TrialState.RUNNING, "s": TrialState.SUCCEEDED}
+    kinds = {
+        "q": TrialState.QUEUED,
+        "r": TrialState.RUNNING,
+        "s": TrialState.SUCCEEDED,
+        "f": TrialState.FAILED,
+    }
     return Run(
         config={"epochs": 10},
         trials=[
@@ -39,6 +44,12 @@ def test_mean_and_sample_deviation_are_over_the_seeds_that_have_a_value() -> Non
     assert summary.mean == pytest.approx(0.8)
     assert summary.spread == pytest.approx(0.02**0.5)
     assert (summary.seeds, summary.is_final) == (2, False)
+
+
+def test_a_failed_seed_does_not_count() -> None:
+    summary = summarise(make("sf", [0.9, 0.1]), {}, now=NOW)
+
+    assert (summary.mean, summary.seeds, summary.is_final) == (0.9, 1, False)
 
 
 def test_one_seed_has_no_spread() -> None:
