@@ -210,6 +210,10 @@ PICTURES = {
         DAMAGED,
     ),
     "webp-canvas": one(webp_of_header(16383, 16383), DAMAGED),
+    "webp-large": one(
+        picture("WEBP", mode="L", size=(5000, 5000), method=0),
+        "has 5000 x 5000 pixels; at most 24 million are taken.",
+    ),
     "gif-animated": one(animation("GIF"), "is an animation; a question needs one still picture."),
     "png-animated": one(animation("PNG"), "is an animation; a question needs one still picture."),
     "webp-animated": one(animation("WEBP"), "is an animation; a question needs one still picture."),

@@ -89,6 +89,14 @@ def test_sixteen_bits_become_eight() -> None:
     np.testing.assert_array_equal(np.asarray(opened(stored)), [[0, 0, 1, 128, 255]])
 
 
+def test_sixteen_bits_become_the_nearest_of_eight() -> None:
+    deep = np.arange(2**16, dtype=np.uint16).reshape(256, 256)
+
+    stored = picture_of_file(saved(Image.fromarray(deep), "PNG"), "a")
+
+    assert np.abs(np.asarray(opened(stored)) - deep / 257).max() < 0.503
+
+
 def test_print_colours_become_rgb() -> None:
     data = saved(Image.new("CMYK", (8, 8), (255, 0, 0, 0)), "JPEG", quality=95)
 
