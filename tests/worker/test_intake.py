@@ -92,15 +92,6 @@ class TestHostileFiles:
         assert files_in(storage) == []
 
 
-@only_sqlite
-def test_the_longest_headers_cost_no_memory(upload: Callable[..., Dataset]) -> None:
-    """The files above are small; what they ask for must not be granted while they are made or kept."""
-    assert (
-        max(len(case.make()) for name, case in HOSTILE.items() if not name.endswith("large-member")) < 2**20
-    )
-    assert upload(HOSTILE["array:huge"].make()).upload
-
-
 class TestImport:
     def test_class_folders(
         self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
