@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import RowMapping, delete, insert, literal, or_, select, update
+from sqlalchemy import RowMapping, delete, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation import statements
 from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT, answers_needed
 from app.annotation.errors import CampaignNotOpen, KeyReused, NothingToUndo, UndoTooLate
 from app.annotation.leasing import LEASE, LeasedQuestion, held_questions, serialise
@@ -117,10 +118,8 @@ def answer_questions(
 def _answers_with_keys(
     session: Session, given: Sequence[GivenAnswer], *, by: User
 ) -> dict[UUID, GivenAnswer]:
-    query = select(Answer.question_id, Answer.value, Answer.response_ms, Answer.key).where(
-        Answer.user_id == by.id, Answer.key.in_([item.key for item in given])
-    )
-    return {row.key: GivenAnswer(*row) for row in session.execute(query)}
+    rows = session.execute(statements.KNOWN_KEYS, {"me": by.id, "keys": [item.key for item in given]})
+    return {row.key: GivenAnswer(*row) for row in rows}
 
 
 def _store(
@@ -148,29 +147,14 @@ def _store(
 
 
 def _load(session: Session, campaign: Campaign, question_ids: Sequence[int]) -> dict[int, _Asked]:
-    """Questions with their leases and live answers. In id order, so that two requests cannot deadlock."""
-    ids = sorted(set(question_ids))
-    questions = session.execute(
-        select(Question.id, Question.candidate_class, Question.slots, Question.is_waiting)
-        .where(Question.id.in_(ids), Question.campaign_id == campaign.id)
-        .order_by(Question.id)
-        .with_for_update(key_share=True)
-    ).mappings()
+    """Questions, locked, with their leases and live answers."""
+    ids = {"ids": sorted(set(question_ids))}
+    questions = session.execute(statements.LOCK_QUESTIONS, ids | {"campaign": campaign.id}).mappings()
     asked = {row["id"]: _Asked(row) for row in questions}
-    leases = session.execute(
-        select(Lease.id, Lease.question_id, Lease.slot, Lease.user_id, Lease.expires_at).where(
-            Lease.question_id.in_(ids)
-        )
-    ).mappings()
-    for lease in leases:
+    for lease in session.execute(statements.LEASES, ids).mappings():
         if lease["question_id"] in asked:
             asked[lease["question_id"]].leases.append(lease)
-    answers = session.execute(
-        select(Answer.question_id, Answer.user_id, Answer.value).where(
-            Answer.question_id.in_(ids), Answer.superseded_at.is_(None)
-        )
-    ).mappings()
-    for answer in answers:
+    for answer in session.execute(statements.LIVE_ANSWERS, ids).mappings():
         if answer["question_id"] in asked:
             asked[answer["question_id"]].answers.append(answer)
     return asked
@@ -196,7 +180,7 @@ def _write(
     now: datetime,
 ) -> None:
     session.execute(
-        insert(Answer),
+        statements.ADD_ANSWERS,
         [
             {
                 "question_id": item.question_id,
@@ -239,9 +223,9 @@ def _write(
             )
         )
     if answered:
-        _execute(session, update(Lease).where(Lease.id.in_(answered)).values(expires_at=None))
+        session.execute(statements.HOLD_SLOTS, {"ids": answered, "until": None})
     if freed:
-        _execute(session, delete(Lease).where(Lease.id.in_(freed)))
+        session.execute(statements.FREE_SLOTS, {"ids": freed})
     for (slots, is_waiting, to_the_end), ids in standings.items():
         _set_standing(
             session,
@@ -254,16 +238,9 @@ def _write(
 
 
 def _set_standing(session: Session, ids: Sequence[int], *, slots: int, is_waiting: bool, move: int) -> None:
-    _execute(
-        session,
-        update(Question)
-        .where(Question.id.in_(ids))
-        .values(slots=slots, is_waiting=is_waiting, rank=Question.rank + literal(move)),
+    session.execute(
+        statements.SET_STANDING, {"ids": ids, "new_slots": slots, "waits": is_waiting, "move": move}
     )
-
-
-def _execute(session: Session, statement: object) -> None:
-    session.execute(statement, execution_options={"synchronize_session": False})  # type: ignore[call-overload]
 
 
 def undo_answer(
@@ -291,7 +268,10 @@ def undo_answer(
         raise NothingToUndo(limit=UNDO_LIMIT)
     question = _load(session, campaign, [last.question_id])[last.question_id]
     slot = _take_back_slot(session, question, last.value, by=by, now=now)
-    _execute(session, update(Answer).where(Answer.id == last.id).values(superseded_at=now))
+    session.execute(
+        update(Answer).where(Answer.id == last.id).values(superseded_at=now),
+        execution_options={"synchronize_session": False},
+    )
     yes = question.count(AnswerValue.YES, without=by)
     no = question.count(AnswerValue.NO, without=by)
     needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes)
@@ -316,7 +296,7 @@ def _take_back_slot(
     until = now + LEASE
     own = question.lease_of(by)
     if own is not None:
-        _execute(session, update(Lease).where(Lease.id == own["id"]).values(expires_at=until))
+        session.execute(statements.HOLD_SLOTS, {"ids": [own["id"]], "until": until})
         return int(own["slot"])
     # "Can't tell" gave the slot away: take one that nobody holds, if the question is still to be asked.
     live = [lease for lease in question.leases if lease["expires_at"] is None or lease["expires_at"] > now]
@@ -326,11 +306,11 @@ def _take_back_slot(
     if not (question.row["is_waiting"] or stopped) or len(live) >= question.row["slots"]:
         raise UndoTooLate
     slot = min(set(range(MAX_SLOTS)) - {lease["slot"] for lease in live})
-    _execute(
-        session,
+    session.execute(
         delete(Lease).where(
             Lease.question_id == question.row["id"], or_(Lease.slot == slot, Lease.user_id == by.id)
         ),
+        execution_options={"synchronize_session": False},
     )
     session.execute(
         insert(Lease).values(question_id=question.row["id"], slot=slot, user_id=by.id, expires_at=until)

@@ -4,19 +4,22 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Uuid, bindparam, case, exists, func, select, text, update
+from sqlalchemy import CursorResult, Uuid, bindparam, exists, func, select, text, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation import statements
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.models import Lease, Question, Tally
 from app.campaigns.errors import CampaignNotFound
-from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.campaigns.models import Campaign, CampaignState
 from app.db import UtcDateTime
 
 LEASE = timedelta(minutes=10)
 MAX_LEASED = 100  # questions one person can hold in one campaign
 MAX_TRIES = 5
+
+_LOCK = select(func.pg_advisory_xact_lock(bindparam("key")))
 
 # One statement, so that nothing can come between choosing and taking. A slot is free when it has no row, or a
 # row that has expired; the unique constraints settle every race. Somebody whose own lease on the question ran
@@ -105,7 +108,7 @@ def serialise(session: Session, user: User, campaign_id: UUID) -> None:
     """
     if session.get_bind().dialect.name == "postgresql":
         key = (user.id.int ^ campaign_id.int) % 2**63
-        session.execute(select(func.pg_advisory_xact_lock(key)))
+        session.execute(_LOCK, {"key": key})
 
 
 def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
@@ -159,21 +162,7 @@ def held_questions(
     session: Session, campaign: Campaign, *, by: User, now: datetime, question_id: int | None = None
 ) -> list[LeasedQuestion]:
     """What this person holds, in the order in which it was leased; or only one question of it."""
-    query = (
-        select(
-            Question.id, Question.example_id, Question.candidate_class, CampaignClass.name, Lease.expires_at
-        )
-        .join(Lease, Lease.question_id == Question.id)
-        .join(
-            CampaignClass,
-            (CampaignClass.campaign_id == Question.campaign_id)
-            & (CampaignClass.position == Question.candidate_class),
-        )
-        .where(Question.campaign_id == campaign.id, Lease.user_id == by.id, Lease.expires_at > now)
-        .order_by(Lease.id)
-    )
-    if question_id is not None:
-        query = query.where(Question.id == question_id)
+    rows = session.execute(statements.HELD, {"campaign": campaign.id, "me": by.id, "now": now})
     return [
         LeasedQuestion(
             id=id_,
@@ -181,9 +170,10 @@ def held_questions(
             example_id=example_id,
             candidate_class=candidate_class,
             class_name=name,
-            expires_at=expires_at or now,
+            expires_at=expires_at,
         )
-        for id_, example_id, candidate_class, name, expires_at in session.execute(query)
+        for id_, example_id, candidate_class, name, expires_at in rows
+        if question_id in (None, id_)
     ]
 
 
@@ -217,10 +207,5 @@ def _set_expiry(
 
 def standing(session: Session, campaign: Campaign, *, by: User) -> Standing:
     """How many answers of mine count, and how many questions still wait: sums of few rows."""
-    mine = case((Tally.user_id == by.id, Tally.yes + Tally.no + Tally.unsure), else_=0)
-    finished, answered = session.execute(
-        select(func.coalesce(func.sum(Tally.finished), 0), func.coalesce(func.sum(mine), 0)).where(
-            Tally.campaign_id == campaign.id
-        )
-    ).one()
+    finished, answered = session.execute(statements.STANDING, {"campaign": campaign.id, "me": by.id}).one()
     return Standing(answered_by_me=int(answered), waiting=campaign.question_count - int(finished))

@@ -5,16 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.models import AnswerValue, Tally
+from app.annotation import statements
+from app.annotation.models import AnswerValue
 from app.campaigns.models import Campaign
-
-COUNTS = ("yes", "no", "unsure", "first_yes", "first_no", "finished", "timed", "active_ms")
-KEYS = ("campaign_id", "user_id", "candidate_class")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,7 @@ def add_to_tallies(
     sign: int = 1,
 ) -> None:
     """Add what this person's answers change; `sign` -1 takes an undone answer out again."""
-    sums: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTS, 0))
+    sums: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(statements.COUNTS, 0))
     for change in changes:
         row = sums[change.candidate_class]
         row[change.value] += sign
@@ -50,11 +46,4 @@ def add_to_tallies(
         row["finished"] += sign * change.finished
     fixed = {"campaign_id": campaign.id, "user_id": by.id, "last_at": now}
     rows = [fixed | {"candidate_class": class_} | row for class_, row in sums.items()]
-    dialect_insert = postgresql_insert if session.get_bind().dialect.name == "postgresql" else sqlite_insert
-    statement = dialect_insert(Tally).values(rows)
-    added = {name: getattr(Tally, name) + statement.excluded[name] for name in COUNTS}
-    session.execute(
-        statement.on_conflict_do_update(
-            index_elements=KEYS, set_=added | {"last_at": statement.excluded.last_at}
-        )
-    )
+    session.execute(statements.ADD_TO_TALLIES[session.get_bind().dialect.name], rows)
