@@ -3,10 +3,12 @@
 import statistics
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
+from sklearn.datasets import load_digits
 
-from tests.browser.test_loop import digits, new_annotator, shown
+from tests.browser.test_loop import new_annotator, shown
 from tests.live import Live
 
 pytestmark = pytest.mark.browser
@@ -34,10 +36,12 @@ TIME_ANSWERS = """async count => {
 @pytest.fixture(scope="module")
 def campaign(live: Live) -> Any:
     """An open campaign over 300 digits."""
-    x, y = digits(0, 300, inverted=False)
-    return live.open_campaign(
-        "Steady hands", live.dataset("Digits for steady hands", {"x_train": x, "y_train": y})
-    )
+    images, labels = load_digits(return_X_y=True)
+    arrays = {
+        "x_train": (images[:300].reshape(-1, 8, 8) * 15.9).astype(np.uint8),
+        "y_train": labels[:300].astype(np.uint8),
+    }
+    return live.open_campaign("Steady hands", live.dataset("Digits for steady hands", arrays))
 
 
 def screen(context: BrowserContext, live: Live, campaign: Any) -> Page:

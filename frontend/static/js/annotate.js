@@ -17,6 +17,7 @@ const BACKOFF_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 const SLOW_MS = 300; // before this, waiting shows nothing
 const SWIPE_PX = 72;
 const PACE_OVER = 20; // answers the pace is taken from
+const MOST_ZOOM = 24; // an 8 x 8 picture the size of the screen is harder to read, not easier
 const LONG_NAME = 36; // characters that fit one line of a phone
 const UNLIKELY_MS = 120_000; // longer than this, somebody was away: no response time is reported
 
@@ -219,10 +220,13 @@ function show() {
 async function decode(item) {
   item.image = new Image();
   item.image.draggable = false;
+  item.image.fetchPriority = current || ahead[0] !== item ? "low" : "high"; // the first picture must not share the line
   for (let attempt = 0; !item.ready; attempt++) {
     try {
       item.image.src = item.image_url;
       await item.image.decode();
+      item.image.style.maxWidth = `${MOST_ZOOM * item.image.naturalWidth}px`;
+      item.image.style.maxHeight = `${MOST_ZOOM * item.image.naturalHeight}px`;
       item.ready = true;
     } catch {
       if (attempt === 3) {
