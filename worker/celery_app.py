@@ -52,6 +52,10 @@ def create_celery(settings: Settings) -> Celery:
         # With early acks even a multiplier of 1 reserves one message beyond the running task. Only the Redis
         # transport can do without; elsewhere the setting would warn at each start.
         worker_disable_prefetch=settings.broker_url.startswith(("redis://", "rediss://")),
+        # Forked pool children: they share our stop flag, and Celery has the kernel kill them with their
+        # parent (a test holds it to that), so no supervisor outlives its worker. Torch is never loaded here.
+        worker_pool="prefork",
+        worker_pool_start_method="fork",
         # A broker that goes away says nothing about the training; its row does.
         worker_cancel_long_running_tasks_on_connection_loss=False,
         # A cold shutdown gives supervisors the time in which a trainer writes its checkpoint.

@@ -96,8 +96,14 @@ class ClaimedTrial:
         try:
             keep_trying(end)
         except ClaimLost:
-            shutil.rmtree(weights.parent, ignore_errors=True)
-            raise
+            # A commit whose confirmation got lost has ended the trial, and its repetition finds it ended.
+            if not keep_trying(lambda: self._is_published(key)):
+                shutil.rmtree(weights.parent, ignore_errors=True)
+                raise
+
+    def _is_published(self, key: str) -> bool:
+        with self.database.read.begin() as session:
+            return registry.is_published(session, key)
 
     def fail(self, reason: str) -> None:
         """End the trial with a reason in words; raises ClaimLost."""

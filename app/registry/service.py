@@ -40,6 +40,11 @@ def publish_model(
     return model
 
 
+def is_published(session: Session, key: str) -> bool:
+    """Whether a model with files under this key has a row."""
+    return session.scalar(select(Model.id).where(Model.key == key)) is not None
+
+
 def list_models(
     session: Session, *, by: User, after: UUID | None = None, limit: int
 ) -> tuple[list[Model], UUID | None]:

@@ -29,6 +29,11 @@ def wait_until(condition: Callable[[], bool], *, timeout_s: float = 30.0) -> Non
         time.sleep(0.05)
 
 
+slow_on_postgresql = pytest.mark.parametrize(
+    "own_database_url",
+    ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)],
+    indirect=True,
+)
 both_databases = pytest.mark.parametrize("own_database_url", ["sqlite", "postgresql"], indirect=True)
 
 

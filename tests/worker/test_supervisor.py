@@ -22,7 +22,15 @@ from app.runs import service as runs
 from app.runs import trials
 from app.runs.models import Metric, Run, Trial, TrialState
 from tests.factories import make_run
-from tests.worker.conftest import PYTHON, SUPERVISE, both_databases, trainers_of, trial_of, wait_until
+from tests.worker.conftest import (
+    PYTHON,
+    SUPERVISE,
+    both_databases,
+    slow_on_postgresql,
+    trainers_of,
+    trial_of,
+    wait_until,
+)
 from worker.context import Context
 from worker.processes import environment_of
 from worker.supervisor import train_trial
@@ -184,7 +192,7 @@ class TestDeath:
         assert (ended.state, ended.attempts) == (TrialState.SUCCEEDED, 2)
         assert epochs_of(context, trial.id) == list(range(1, 41))
 
-    @both_databases
+    @slow_on_postgresql
     def test_a_trainer_dies_with_its_supervisor_and_upkeep_hands_the_trial_on(
         self, context: Context, started: Started, jobs_sent: list[Job]
     ) -> None:
@@ -222,7 +230,7 @@ class TestDeath:
 
 
 class TestZombie:
-    @both_databases
+    @slow_on_postgresql
     def test_a_trainer_that_wakes_after_a_takeover_writes_nothing_and_ends(
         self, context: Context, started: Started
     ) -> None:

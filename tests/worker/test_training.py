@@ -1,0 +1,171 @@
+"""Publishing a model: once, by the holder of the claim, and never unpublished by accident."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import pytest
+import torch
+from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.claims import Claim, ClaimLost
+from app.clock import utc_now
+from app.datasets.models import Dataset
+from app.db import Database
+from app.registry import service as registry
+from app.registry.models import Model
+from app.runs import trials
+from app.runs.models import Run, Trial, TrialState
+from app.runs.snapshots import COMPLEMENTARY, Labels, freeze
+from clarinet.config import TrainConfig
+from clarinet.data import TrainData
+from clarinet.errors import DataError
+from clarinet.training import TrainResult, train
+from tests.factories import make_dataset, make_labels, make_run
+from tests.worker.conftest import trial_of
+from worker.context import Context
+from worker.training import ClaimedTrial
+from worker.trial_data import TrialData, load
+
+
+class LosesConfirmations:
+    """Sessions whose first commit reaches the database while its confirmation does not reach us."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.lost = False
+
+    @contextmanager
+    def begin(self) -> Iterator[Session]:
+        """A transaction that commits, and says that it did not, once."""
+        with self.database.write.begin() as session:
+            yield session
+        if not self.lost:
+            self.lost = True
+            raise OperationalError("COMMIT", None, Exception("connection lost"))
+
+
+@pytest.fixture
+def loaded(context: Context) -> tuple[Run, TrialData]:
+    """A run and its data."""
+    with context.unit_of_work() as session:
+        run = make_run(session, context.storage)
+        return run, load(session, context.storage, run, image_size=28)
+
+
+@pytest.fixture
+def result(loaded: tuple[Run, TrialData]) -> TrainResult:
+    """A training of two steps."""
+    run, trial_data = loaded
+    config = TrainConfig.from_dict(run.config | {"seed": 0, "epochs": 1, "steps_per_epoch": 2})
+    return train(config, trial_data.data)
+
+
+def claimed(context: Context, run: Run, database: Any = None) -> ClaimedTrial:
+    with context.unit_of_work() as session:
+        claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=utc_now())
+    assert claim is not None
+    return ClaimedTrial(database or context.database, context.storage, claim, run.trials[0], run)
+
+
+def test_a_lost_confirmation_does_not_unpublish_the_model(
+    context: Context, loaded: tuple[Run, TrialData], result: TrainResult
+) -> None:
+    run, trial_data = loaded
+    flaky = Database(
+        read=context.database.read,
+        write=cast("Any", LosesConfirmations(context.database)),  # stands in for a session maker
+        engine=context.database.engine,
+    )
+
+    claimed(context, run, flaky).publish(result, trial_data)
+
+    with context.reading() as session:
+        [model] = session.scalars(select(Model)).all()
+    assert context.storage.path(f"{model.key}/{registry.WEIGHTS}").exists()
+    assert trial_of(context, run.trials[0].id).state is TrialState.SUCCEEDED
+
+
+def test_who_lost_the_claim_publishes_nothing_and_leaves_no_files(
+    context: Context, loaded: tuple[Run, TrialData], result: TrainResult
+) -> None:
+    run, trial_data = loaded
+    current = claimed(context, run)
+    late = ClaimedTrial(
+        context.database, context.storage, Claim(Trial, current.claim.id, 99), current.trial, run
+    )
+
+    with pytest.raises(ClaimLost):
+        late.publish(result, trial_data)
+
+    assert not context.storage.path(registry.key_of(current.claim.id, 99)).exists()
+    with context.reading() as session:
+        assert session.scalars(select(Model)).all() == []
+
+
+class TestLoad:
+    def test_every_image_comes_with_its_label(self, loaded: tuple[Run, TrialData]) -> None:
+        data: TrainData = loaded[1].data
+
+        assert len(data.source_images) == 120
+        labelled = (data.complementary >= 0).int() + (data.true >= 0).int()
+        assert labelled.eq(1).all()
+        # In the factory's images a brighter one has a higher class.
+        bright = data.source_images.flatten(1).float().mean(1) > 75
+        true = data.true >= 0
+        torch.testing.assert_close(data.true[true], bright[true].long())
+        torch.testing.assert_close(data.complementary[~true], (~bright[~true]).long())
+
+    def test_an_image_with_two_complementary_labels_comes_twice(self, context: Context) -> None:
+        with context.unit_of_work() as session:
+            run = make_run(session, context.storage, train=4)
+            source = session.get_one(Campaign, run.campaign_id).dataset_id
+            labels = make_labels(session, context.storage, session.get_one(Dataset, source))
+            double = Labels(
+                example_ids=labels.example_ids[[0, 0]],
+                positions=labels.positions[[0, 0]],
+                kinds=labels.kinds[[0, 0]] * 0 + COMPLEMENTARY,
+                classes=labels.classes[[0, 0]] * 0 + [0, 1],
+                weights=labels.weights[[0, 0]],
+            )
+            run.snapshot_digest = freeze(context.storage, double)
+            data = load(session, context.storage, run, image_size=28).data
+
+        assert len(data.source_images) == 5
+        assert data.complementary.tolist() == [0, 1, -1, -1, -1]
+        assert torch.equal(data.source_images[0], data.source_images[1])
+        assert not data.true.ge(0).any()
+
+    def test_true_classes_of_the_target_are_mapped_by_name(self, context: Context) -> None:
+        with context.unit_of_work() as session:
+            swapped = make_dataset(
+                session, context.storage, class_names=("dog", "owl", "cat"), train=3, test=6
+            )
+            run = make_run(session, context.storage, train=4, target=swapped)
+            trial_data = load(session, context.storage, run, image_size=28)
+
+        labels = trial_data.data.target_test_labels
+        assert labels is not None
+        # Positions 3 to 8 take turns: dog, owl, cat; the campaign knows cat (0) and dog (1), and no owl.
+        assert labels.tolist() == [1, 0, 1, 0]
+        assert trial_data.scored_on == 4
+
+    def test_a_target_without_known_classes_is_not_scored(self, context: Context) -> None:
+        with context.unit_of_work() as session:
+            plain = make_dataset(session, context.storage, class_names=None, train=3, test=2)
+            run = make_run(session, context.storage, train=4, target=plain)
+            trial_data = load(session, context.storage, run, image_size=28)
+
+        assert trial_data.data.target_test_images is None
+        assert trial_data.scored_on == 0
+
+    def test_labels_of_other_images_are_refused(self, context: Context) -> None:
+        with context.unit_of_work() as session:
+            run = make_run(session, context.storage, train=4)
+            other = make_labels(session, context.storage, make_dataset(session, context.storage, train=4))
+            run.snapshot_digest = freeze(context.storage, other)
+            with pytest.raises(DataError, match="does not have"):
+                load(session, context.storage, run, image_size=28)
