@@ -140,11 +140,11 @@ def show_campaign(
 
 @router.get("/campaigns/{campaign_id}/audit")
 @signed_in
-def show_audit(request: Request, campaign: StartedDep, session: SessionDep) -> Response:
+def show_audit(request: Request, campaign: StartedDep, user: CurrentUser, session: SessionDep) -> Response:
     """How the classes were drawn, and what anybody can check of it."""
     return render(
         request,
         "campaigns/audit.html",
         campaign=campaign,
-        audit=service.audit(session, campaign, now=utc_now()),
+        audit=service.audit(session, campaign, now=utc_now(), has_seed=user.is_admin),
     )

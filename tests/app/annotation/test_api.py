@@ -205,6 +205,15 @@ class TestProgressLabelsAudit:
         assert after["commitment"] == before["commitment"]
         assert "annotators" not in after
 
+    def test_for_an_admin_the_server_recomputes_before_closing_and_keeps_the_seed(
+        self, client: TestClient, campaign: Campaign
+    ) -> None:
+        response = client.get(url(campaign, "audit"))
+
+        body = response.json()
+        assert (body["seed"], body["draws_match"], body["commitment_matches"]) == (None, True, True)
+        assert campaign.seed not in response.text
+
     @pytest.mark.parametrize("what", ["progress", "labels"])
     def test_annotators_see_no_totals(
         self, annotator_client: TestClient, campaign: Campaign, what: str
