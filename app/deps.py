@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session, sessionmaker
 from starlette.datastructures import FormData
 
@@ -68,7 +69,17 @@ def session_cookie(settings: Settings) -> str:
     return "__Host-clarinet" if settings.is_secure else "clarinet"
 
 
-def authenticate(request: Request, session: SessionDep, reading: ReadingDep, settings: SettingsDep) -> None:
+# Only so that the OpenAPI document says how programs sign in; `_identify` reads the header.
+Bearer = Security(HTTPBearer(auto_error=False, description="A token from the account page."))
+
+
+def authenticate(
+    request: Request,
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    _: Annotated[HTTPAuthorizationCredentials | None, Bearer],
+) -> None:
     """Find out who calls, refuse whom the route does not name, and leave the result in `request.state`.
 
     Runs for every route. A route without an access mark refuses everybody.

@@ -108,7 +108,7 @@ def installation(data_dir: Path, log: Path, **environment: str) -> Iterator[Live
     live.clarinet("user", "add", EMAIL, "--name", "Ada Lead", "--admin", "--password-stdin", given=PASSWORD)
     live.token = json.loads(live.clarinet("token", "add", EMAIL, "tests", "--json"))["token"]
     with log.open("ab") as output:
-        command = [CLARINET, "up", "--port", str(port), "--data-dir", str(data_dir)]
+        command: list[str | Path] = [CLARINET, "up", "--port", str(port), "--data-dir", str(data_dir)]
         live.process = subprocess.Popen(
             command, env=live.environment, stdout=output, stderr=output, start_new_session=True
         )

@@ -27,8 +27,8 @@ READY_S = 120.0
 LOOK_S = 0.3
 LOOK_AT_RUN_S = 2.0
 RUN = {"method": "clarinet-plus", "preset": "quick", "setting": "cc"}
-# Together 18 answers a second for most of a minute; then as slowly as people who are tired.
-BRISK = Plan(annotators=5, error=0.02, pace=3.6, batch=10, seed=1, leave=LEAVE + 40)
+# Together up to 25 answers a second, so that a run can start within a minute; then as slowly as tired people.
+BRISK = Plan(annotators=5, error=0.02, pace=5, batch=10, seed=1, leave=LEAVE + 40)
 SLOW = replace(BRISK, pace=0.15, leave=LEAVE)
 
 log = structlog.get_logger()

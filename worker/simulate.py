@@ -95,7 +95,10 @@ def simulate(
     """
     waiting = client.get(f"/campaigns/{campaign['id']}/progress")["waiting"]
     tally = Tally(plan.annotators, waiting=waiting)
-    crew = [client.post("/simulated-annotators", {"name": name}) for name in _names(plan.annotators)]
+    crew = [
+        client.post("/simulated-annotators", {"name": name}, repeatable=True)
+        for name in _names(plan.annotators)
+    ]
     started = time.monotonic()
     with ThreadPoolExecutor(plan.annotators) as pool:
         work = [

@@ -79,7 +79,14 @@ def test_api_documentation_needs_nothing_from_elsewhere(anonymous: TestClient) -
     assert 'data-openapi="http://testserver/api/v1/openapi.json"' in page.text
     assert "https://" not in page.text
     assert "script-src 'self';" in page.headers["content-security-policy"]
-    assert anonymous.get("/api/v1/openapi.json").json()["openapi"].startswith("3.")
+
+
+def test_the_contract_says_how_programs_sign_in(anonymous: TestClient) -> None:
+    contract = anonymous.get("/api/v1/openapi.json").json()
+
+    assert contract["openapi"].startswith("3.")
+    assert contract["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
+    assert contract["paths"]["/api/v1/me"]["get"]["security"] == [{"HTTPBearer": []}]
 
 
 def test_our_own_mistakes_say_nothing_about_the_inside(app: FastAPI, anonymous: TestClient) -> None:

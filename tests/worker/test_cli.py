@@ -201,16 +201,23 @@ def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
         wait_until(lambda: not any(is_alive(pid) for pid in started))
 
 
-def test_a_killed_web_process_comes_back(tmp_path: Path) -> None:
-    with going_up(tmp_path) as (process, url, _):
-        web = [pid for pid in descendants(process.pid) if "serve" in command_of(pid)]
-        assert len(web) == 1
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]]:
+    """A `clarinet up` over an empty folder for several tests."""
+    with going_up(tmp_path_factory.mktemp("fresh")) as up:
+        yield up
 
-        os.kill(web[0], signal.SIGKILL)
 
-        wait_until(lambda: not is_alive(web[0]))
-        wait_until(lambda: is_ready(url))
-        assert process.poll() is None
+def test_a_killed_web_process_comes_back(fresh: tuple[subprocess.Popen[bytes], str, Path]) -> None:
+    process, url, _ = fresh
+    web = [pid for pid in descendants(process.pid) if "serve" in command_of(pid)]
+    assert len(web) == 1
+
+    os.kill(web[0], signal.SIGKILL)
+
+    wait_until(lambda: not is_alive(web[0]))
+    wait_until(lambda: is_ready(url))
+    assert process.poll() is None
 
 
 def command_of(pid: int) -> list[str]:
@@ -218,20 +225,21 @@ def command_of(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
 
 
-def test_the_first_start_prints_a_link_that_makes_an_admin(tmp_path: Path) -> None:
-    with going_up(tmp_path) as (_, url, log):
-        links = re.findall(r"http://\S+/invitations/\S+", log.read_text())
+def test_the_first_start_prints_a_link_that_makes_an_admin(
+    fresh: tuple[subprocess.Popen[bytes], str, Path],
+) -> None:
+    _, url, log = fresh
+    link = re.findall(r"http://\S+/invitations/\S+", log.read_text())[0]
 
-        assert len(links) == 1
-        assert links[0].startswith(url)
-        page = httpx2.get(links[0], headers={"Accept": "text/html"})
-        assert page.status_code == 200
-        assert "admin of this installation" in page.text
-        form = {"name": "Ada", "email": EMAIL, "password": "a long enough password"}
-        with httpx2.Client(base_url=url) as browser:
-            assert browser.post(links[0], data=form).status_code == 303
-            assert browser.get("/api/v1/me").json()["role"] == "admin"
-    assert log.read_text().count(links[0].rpartition("/")[2]) == 1  # only where it was printed
+    assert link.startswith(url)
+    page = httpx2.get(link, headers={"Accept": "text/html"})
+    assert page.status_code == 200
+    assert "admin of this installation" in page.text
+    form = {"name": "Ada", "email": EMAIL, "password": "a long enough password"}
+    with httpx2.Client(base_url=url) as browser:
+        assert browser.post(link, data=form).status_code == 303
+        assert browser.get("/api/v1/me").json()["role"] == "admin"
+    assert log.read_text().count(link.rpartition("/")[2]) == 1  # only where it was printed
 
 
 def test_a_port_in_use_is_said_in_a_sentence(tmp_path: Path) -> None:
