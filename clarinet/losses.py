@@ -10,18 +10,27 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def per_class_complementary_risk(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+def class_proportions(labels: Tensor, weights: Tensor, num_classes: int) -> Tensor:
+    """The weighted share of each label, pi_k: (K,) of (N,) labels and weights, N >= 1."""
+    return (weights[:, None] * F.one_hot(labels, num_classes)).sum(0) / weights.sum()
+
+
+def per_class_complementary_risk(
+    logits: Tensor, labels: Tensor, weights: Tensor, proportions: Tensor | None = None
+) -> Tensor:
     """Split the unbiased complementary risk by class.
 
-    With the proportions pi_k taken from the batch itself, pi_k / n_k = 1 / n for every class, so that a class
-    without an example in the batch needs no special case. Summed over classes this is an unbiased estimate of
-    the cross-entropy risk when each complementary label is uniform over the K - 1 wrong classes; single
-    entries can be negative.
+    Summed over classes this is an unbiased estimate of the cross-entropy risk when each complementary label
+    is uniform over the K - 1 wrong classes; single entries can be negative. The proportions should be those
+    of the data set: with those of the batch, at K = 10 and 128 images the chance that some class happens to
+    fill more than 1/9 of the batch makes an entry negative in nearly every batch of an untrained network, and
+    the correction then trains towards the complementary labels. A label absent from the batch is left out.
 
     Args:
         logits: (N, K) scores before softmax.
         labels: (N,) int64 complementary labels in [0, K).
         weights: (N,) >= 0, not all 0.
+        proportions: (K,) share pi_k of each complementary label; None takes the batch's own.
 
     Returns:
         (K,) risk per class, in nats.
@@ -31,8 +40,11 @@ def per_class_complementary_risk(logits: Tensor, labels: Tensor, weights: Tensor
     num_classes = logits.shape[1]
     loss = -F.log_softmax(logits, dim=1)  # (N, K) loss had class k been the truth
     given = F.one_hot(labels, num_classes).to(loss.dtype)  # (N, K)
-    risk = loss - (num_classes - 1) * given * loss  # (N, K)
-    return (weights[:, None] * risk).sum(0) / weights.sum()  # (K,)
+    share = weights / weights.sum()  # (N,) equals pi_j / n_j for the batch's own pi
+    if proportions is not None:
+        mass = (share[:, None] * given).sum(0)  # (K,)
+        share = share * (proportions / mass.clamp(min=torch.finfo(mass.dtype).tiny))[labels]
+    return (share[:, None] * (loss - (num_classes - 1) * given * loss)).sum(0)
 
 
 def corrected_objective(risk: Tensor) -> Tensor:

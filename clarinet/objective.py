@@ -14,6 +14,7 @@ from clarinet.images import normalised
 from clarinet.losses import (
     bounded_complementary_loss,
     class_floor_loss,
+    class_proportions,
     corrected_objective,
     estimated_class_ceiling,
     per_class_complementary_risk,
@@ -72,6 +73,10 @@ class Objective:
         self._complementary = self._shuffle(len(domains.complementary_rows), "complementary")
         self._true = self._shuffle(len(domains.true_rows), "true") if len(domains.true_rows) else None
         self._target = self._shuffle(len(domains.target), "target")
+        rows = domains.complementary_rows
+        self._proportions = class_proportions(
+            domains.complementary[rows], domains.weights[rows], domains.spec.num_classes
+        )
         self._floor = self._class_floor() if config.class_floor > 0 else None
         grey = domains.source_is_grey and domains.target_is_grey
         matched = config.moment_match and config.augmentation > 0 and grey
@@ -184,7 +189,9 @@ class Objective:
     ) -> tuple[Tensor, dict[str, Tensor]]:
         part = parts[0]
         if self.config.complementary_loss == "unbiased":
-            risk = per_class_complementary_risk(logits[0], part.complementary, part.weights)  # (K,)
+            risk = per_class_complementary_risk(
+                logits[0], part.complementary, part.weights, self._proportions
+            )  # (K,)
             objective, shown = corrected_objective(risk), risk.sum()
         else:
             objective = bounded_complementary_loss(

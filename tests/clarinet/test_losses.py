@@ -12,6 +12,7 @@ from clarinet.labels import simulate_labels
 from clarinet.losses import (
     bounded_complementary_loss,
     class_floor_loss,
+    class_proportions,
     corrected_objective,
     estimated_class_ceiling,
     per_class_complementary_risk,
@@ -56,26 +57,42 @@ class TestComplementaryRisk:
         expected = torch.tensor([math.log(2), -math.log(4), math.log(4)], dtype=torch.float64)
         torch.testing.assert_close(risk, expected)
 
+    @pytest.mark.parametrize("own", [True, False])
     @pytest.mark.parametrize(("n", "k"), [(1, 2), (7, 3), (32, 10), (5, 10)])
-    def test_agrees_with_eq_e2_written_as_loops(self, n: int, k: int) -> None:
+    def test_agrees_with_eq_e2_written_as_loops(self, n: int, k: int, own: bool) -> None:
         logits, labels, _ = random_case(n, k)
         rows, given = logits.tolist(), labels.tolist()
+        whole = [(j + 1) / (k * (k + 1) / 2) for j in range(k)]  # of a data set, unlike the batch
         expected = []
         for k_ in range(k):
-            own, others = 0.0, 0.0
+            first, second = 0.0, 0.0
             for j in range(k):
                 group = [row for row, label in zip(rows, given, strict=True) if label == j]
                 if not group:
-                    continue  # a class absent from the batch has proportion 0
-                pi = len(group) / n
+                    continue  # a label absent from the batch is left out
+                pi = len(group) / n if own else whole[j]
                 mean = sum(loss_had_the_class_been_true(row, k_) for row in group) / len(group)
-                others += pi * mean
-                own += pi * mean if j == k_ else 0.0
-            expected.append(-(k - 1) * own + others)
+                second += pi * mean
+                first += pi * mean if j == k_ else 0.0
+            expected.append(-(k - 1) * first + second)
 
-        risk = per_class_complementary_risk(logits, labels, torch.ones(n, dtype=torch.float64))
+        proportions = None if own else torch.tensor(whole, dtype=torch.float64)
+        risk = per_class_complementary_risk(logits, labels, torch.ones(n, dtype=torch.float64), proportions)
 
         torch.testing.assert_close(risk, torch.tensor(expected, dtype=torch.float64))
+
+    def test_with_the_data_sets_proportions_an_untrained_network_has_no_negative_entry(self) -> None:
+        labels = torch.tensor([0] * 5 + [1, 2])  # label 0 is far over its share in this batch
+        logits, weights = torch.zeros(7, 3, dtype=torch.float64), torch.ones(7, dtype=torch.float64)
+        equal = torch.full((3,), 1 / 3, dtype=torch.float64)
+
+        assert bool((per_class_complementary_risk(logits, labels, weights, equal) > 0).all())
+        assert bool((per_class_complementary_risk(logits, labels, weights) < 0).any())
+
+    def test_proportions_are_weighted_shares(self) -> None:
+        proportions = class_proportions(torch.tensor([0, 0, 2]), torch.tensor([1.0, 0.5, 0.5]), 4)
+
+        assert proportions.tolist() == [0.75, 0.0, 0.25, 0.0]
 
     def test_neither_order_nor_shift_nor_scale_of_weights_matters(self) -> None:
         logits, labels, weights = random_case(20, 5)

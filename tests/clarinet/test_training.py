@@ -74,21 +74,15 @@ class TestLearning:
         assert result.target_accuracy is not None
         assert result.target_accuracy > 0.95
 
-    def test_the_papers_method_tells_bars_apart_at_a_larger_rate(self) -> None:
+    def test_the_papers_risk_tells_bars_apart_at_a_larger_rate(self) -> None:
         config = config_for(
-            "clarinet",
-            epochs=6,
-            steps_per_epoch=20,
-            adversarial_start_epoch=3,
-            batch_size=32,
-            learning_rate=5e-3,
+            "clarinet", epochs=3, steps_per_epoch=20, batch_size=64, learning_rate=5e-3, trade_off=0.0
         )
 
         result = train(config, make_data(200))
 
         assert result.target_accuracy is not None
         assert result.target_accuracy > 0.9
-        assert "adversarial" in result.reports[-1].losses
 
 
 @pytest.mark.parametrize("averaging", [0.0, 0.9])
