@@ -118,9 +118,14 @@ def test_a_paused_campaign_says_so_and_goes_on_by_itself(
 ) -> None:
     page = screen(desk, live, campaign)
     live.api("POST", f"/campaigns/{campaign['id']}/pause")
+    try:
+        page.evaluate(TIME_ANSWERS, 8)  # now the screen asks for more questions
+        page.keyboard.press("n")
+        expect(page.locator("[data-pause=stopped]")).to_contain_text("paused", timeout=15_000)
+    finally:
+        live.api("POST", f"/campaigns/{campaign['id']}/open")
 
-    page.reload()
-
-    expect(page.locator("[data-pause=stopped]")).to_contain_text("paused")
-    live.api("POST", f"/campaigns/{campaign['id']}/open")
     page.wait_for_selector("[data-picture]:not([hidden])", timeout=30_000)
+    assert page.evaluate("Object.keys(localStorage).length") == 0, (
+        "what was answered while it paused was sent"
+    )

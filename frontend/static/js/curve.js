@@ -73,7 +73,7 @@ function options(data, element) {
   const lines = data.lines ?? [];
   const alone = (plot, index) => plot.data[index].filter((value) => value != null).length < 2;
   return {
-    width: box.clientWidth, height: box.clientHeight, padding: [8, 12, 0, 0],
+    width: box.clientWidth, height: box.clientHeight, padding: [8, 12, data.x.length ? 0 : 8, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     legend: { show: false },
     scales: { x: { time: false }, y: { range: (_, low, high) => range(low, high, lines) } },
@@ -113,7 +113,7 @@ function draw(element, text) {
   const known = plots.get(element);
   if (known?.text === text && known.plot.root.isConnected) return;
   const data = JSON.parse(text);
-  const shape = JSON.stringify([data.series.map((one) => one.name), data.lines]);
+  const shape = JSON.stringify([data.series.map((one) => one.name), data.lines, data.x.length > 0]);
   if (known?.shape === shape && known.plot.root.isConnected) {
     known.data.x = data.x;
     known.data.series = data.series;
