@@ -1,0 +1,87 @@
+"""What the demo starts with."""
+
+import json
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.accounts import service as accounts
+from app.campaigns import service as campaigns
+from app.campaigns.models import CampaignState
+from app.settings import Settings
+from worker.cli_serve import bring_up_to_date
+from worker.context import Context
+from worker.demo_data import SIDE, as_npz, demo_domains
+from worker.demo_setup import EMAIL, prepare
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """An embedded installation with its tables."""
+    settings = Settings(environment="test", data_dir=tmp_path, _env_file=None)
+    bring_up_to_date(settings)
+    return settings
+
+
+def test_the_two_domains_share_classes_but_no_digit() -> None:
+    source, target = demo_domains()
+
+    assert {len(source["x_train"]), len(target["x_train"]) + len(target["x_test"])} == {900, 897}
+    for arrays in (source, target):
+        for name in arrays:
+            assert arrays[name].dtype == np.uint8
+        assert arrays["x_train"].shape[1:] == (SIDE, SIDE)
+        assert set(arrays["y_train"]) == set(range(10))
+    # White paper is bright at the rim, stone is not: the shift is there to see.
+    assert source["x_train"][:, 0].mean() > 250
+    assert target["x_train"][:, 0].mean() < 200
+
+
+def test_the_domains_are_the_same_every_time() -> None:
+    (first, _), (again, _) = demo_domains(), demo_domains()
+
+    assert as_npz(first).read() == as_npz(again).read()
+
+
+def test_a_second_start_goes_on_with_what_the_first_made(settings: Settings) -> None:
+    first, target_id, is_new = prepare(settings)
+    again, same_target_id, is_new_again = prepare(settings)
+
+    assert (is_new, is_new_again) == (True, False)
+    assert first == again
+    assert target_id == same_target_id
+    context = Context.of(settings)
+    with context.reading() as session:
+        user = accounts.check_credentials(session, EMAIL, first.admin_password)
+        assert user.is_admin
+        assert accounts.user_of_token(session, first.admin_token) == user
+        found = campaigns.list_campaigns(session, by=user)
+        assert [(str(item.id), item.state, item.question_count) for item in found] == [
+            (first.campaign_id, CampaignState.OPEN, 900)
+        ]
+    context.database.dispose()
+
+
+def test_the_password_is_random_and_for_its_owner_only(settings: Settings) -> None:
+    demo, _, _ = prepare(settings)
+
+    path = settings.data_dir / "demo.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text())["admin_password"] == demo.admin_password
+    assert len(demo.admin_password) >= 12
+
+
+def test_a_start_that_was_cut_short_is_finished(settings: Settings) -> None:
+    demo, _, _ = prepare(settings)
+    (settings.data_dir / "demo.json").write_text(
+        json.dumps({"admin_password": demo.admin_password, "admin_token": ""})
+    )
+
+    again, _, is_new = prepare(settings)
+
+    assert not is_new
+    assert again.admin_password == demo.admin_password
+    assert again.admin_token.startswith("clt_")
+    assert again.admin_token != demo.admin_token
