@@ -52,7 +52,7 @@ def broker_options(settings: Settings) -> dict[str, Any]:
 
 
 def publisher(settings: Settings) -> Callable[[Job], None]:
-    """Send jobs to the broker. A failed send is logged, never raised: upkeep sends again what rows ask for."""
+    """Send jobs to the broker. A failed send is logged, never raised: upkeep repeats what rows ask for."""
     from celery import Celery  # noqa: PLC0415  (tools that only need the names start faster)
 
     celery = Celery("clarinet", set_as_current=False)

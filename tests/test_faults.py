@@ -47,7 +47,7 @@ class Web:
     """A second web process over the same database, to be killed and started again."""
 
     def __init__(self, live: Live, port: int) -> None:
-        self.command = [CLARINET, "serve", "--port", str(port), "--no-migrate"]
+        self.command = [str(CLARINET), "serve", "--port", str(port), "--no-migrate"]
         self.environment = live.environment
         self.url = f"http://127.0.0.1:{port}"
         self.process = self.start()

@@ -25,7 +25,8 @@ def digits(start: int, stop: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any,
 def photocopied(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Another domain: pale strokes on grey, grainy paper."""
     grain = np.random.default_rng(0).normal(0, 16, pixels.shape)
-    return np.clip(90 + 0.55 * pixels + grain, 0, 255).astype(np.uint8)
+    copied: np.ndarray[Any, Any] = np.clip(90 + 0.55 * pixels + grain, 0, 255).astype(np.uint8)
+    return copied
 
 
 @pytest.fixture(scope="module")
