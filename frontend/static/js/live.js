@@ -2,7 +2,7 @@
 //
 //   <div data-live="EVENTS_URL" data-fragment="PAGE_URL">...fragment...</div>
 //
-// Every event fetches the fragment (HX-Request: true) into the element. The stream's "end" event fetches it once more and
+// Every "update" event fetches the fragment (HX-Request: true) into the element; "end" fetches it once more and
 // closes. A fragment that renders with [data-live-done] in it ends the stream too.
 
 const PAUSE_MS = 500; // least time between two fetches, so a fast stream cannot flood the server
@@ -43,8 +43,7 @@ function follow(element) {
   function open() {
     if (ended || !element.isConnected) return;
     stream = new EventSource(eventsUrl);
-    stream.onmessage = refresh;
-    for (const name of ["update", "epoch", "state", "progress"]) stream.addEventListener(name, refresh);
+    stream.addEventListener("update", refresh);
     stream.addEventListener("end", () => {
       end();
       refresh();
@@ -55,6 +54,16 @@ function follow(element) {
       setTimeout(open, RETRY_MS);
     };
   }
+
+  // What the reader unfolded stays unfolded.
+  const summaries = () => [...element.querySelectorAll("details > summary")];
+  let unfolded = new Set();
+  element.addEventListener("htmx:beforeSwap", () => {
+    unfolded = new Set(summaries().filter((summary) => summary.parentElement.open).map((summary) => summary.textContent));
+  });
+  element.addEventListener("htmx:afterSwap", () => {
+    for (const summary of summaries()) summary.parentElement.open ||= unfolded.has(summary.textContent);
+  });
 
   open();
   addEventListener("pagehide", () => stream?.close());
