@@ -8,7 +8,7 @@ from uuid import UUID
 
 import structlog
 from celery import Celery, bootsteps, signals
-from kombu.entity import Queue
+from kombu.entity import Exchange, Queue
 
 from app import jobs
 from app.logs import configure_logs
@@ -34,7 +34,7 @@ def create_celery(settings: Settings) -> Celery:
     celery = Celery("clarinet", set_as_current=False)
     celery.conf.update(
         jobs.broker_options(settings),
-        task_queues=[Queue(name) for name in QUEUES],  # type: ignore[no-untyped-call]  # kombu
+        task_queues=[_queue(name) for name in QUEUES],
         task_routes={name: {"queue": queue} for name, queue in jobs.QUEUE_OF.items()},
         # Results are rows; a result backend would be a second truth.
         task_ignore_result=True,
@@ -77,6 +77,11 @@ def create_celery(settings: Settings) -> Celery:
     celery.steps["consumer"].add(_heartbeat_step(contexts))
     celery.contexts = contexts
     return celery
+
+
+def _queue(name: str) -> Queue:
+    """A queue behind an exchange of its own, as the sender declares it; the default one joins them all."""
+    return Queue(name, Exchange(name), routing_key=name)  # type: ignore[no-untyped-call]  # kombu
 
 
 def _task(contexts: ProcessContext, name: str, module: str, function: str) -> Callable[[str], None]:
@@ -139,6 +144,7 @@ def run_worker(
     signals.worker_shutting_down.connect(hand_back, weak=False)
     celery.worker_main(
         [
+            "--quiet",
             "worker",
             f"--queues={','.join(queues)}",
             f"--concurrency={concurrency}",

@@ -134,6 +134,9 @@ class Supervision:
 
 def train_trial(context: Context, trial_id: UUID) -> None:
     """Train the trial in a process of its own, or do nothing if another worker has it."""
+    if context.is_stopping():
+        log.info("trial.left_for_others", trial_id=str(trial_id))
+        return
     by = f"{platform.node()}:{os.getpid()}"
     with context.unit_of_work() as session:
         claim = trials.claim_trial(session, trial_id, by=by[-120:], now=utc_now())

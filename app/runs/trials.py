@@ -141,6 +141,8 @@ def end_cancelled(session: Session, claim: Claim, *, now: datetime) -> None:
 def hand_back(session: Session, claim: Claim, *, counts: bool, now: datetime) -> None:
     """Queue a trial again: its process was lost (`counts` as an attempt) or its worker shuts down (does not).
 
+    A worker that shuts down might take the message itself, so then upkeep sends it, in its next round.
+
     Raises:
         ClaimLost: the trial is not ours any more.
     """
@@ -148,10 +150,11 @@ def hand_back(session: Session, claim: Claim, *, counts: bool, now: datetime) ->
         session,
         claim,
         state=TrialState.QUEUED,
-        queued_at=now,
+        queued_at=now if counts else now - 2 * NUDGE_BUSY,
         attempts=Trial.attempts if counts else Trial.attempts - 1,
     )
-    jobs.enqueue(session, jobs.TRAIN_TRIAL, claim.id)
+    if counts:
+        jobs.enqueue(session, jobs.TRAIN_TRIAL, claim.id)
 
 
 def trained_seconds(session: Session, trial_id: UUID) -> float:

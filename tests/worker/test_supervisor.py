@@ -157,7 +157,11 @@ class TestTrainTrial:
         left = trial_of(context, trial.id)
         assert (left.state, left.attempts, left.claimed_until) == (TrialState.QUEUED, 0, None)
         assert context.storage.path(f"trials/{trial.id}/checkpoint.safetensors").exists()
-        assert Job(jobs.TRAIN_TRIAL, (str(trial.id),)) in jobs_sent
+        assert jobs_sent == []  # the worker that leaves would only take it again
+        train_trial(leaving, trial.id)
+        assert trial_of(context, trial.id).claim_number == 1
+        Upkeep(context).once()
+        assert jobs_sent == [Job(jobs.TRAIN_TRIAL, (str(trial.id),))]
 
 
 class TestCancel:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 from sqlalchemy import select
@@ -128,7 +129,7 @@ class TestLoad:
                 example_ids=labels.example_ids[[0, 0]],
                 positions=labels.positions[[0, 0]],
                 kinds=labels.kinds[[0, 0]] * 0 + COMPLEMENTARY,
-                classes=labels.classes[[0, 0]] * 0 + [0, 1],
+                classes=np.array([0, 1]),
                 weights=labels.weights[[0, 0]],
             )
             run.snapshot_digest = freeze(context.storage, double)

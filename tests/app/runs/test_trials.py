@@ -98,14 +98,21 @@ def test_an_ended_trial_takes_no_more_epochs(session: Session, trial: Trial) -> 
         trials.record_epoch(session, claimed, report(1), now=NOW)
 
 
-def test_handing_back_queues_again_and_counts_only_what_was_lost(session: Session, trial: Trial) -> None:
-    trials.hand_back(session, claim(session, trial), counts=False, now=NOW)
-    assert now_of(session, trial).attempts == 0
+def test_a_lost_process_counts_and_its_trial_is_sent_again_at_once(session: Session, trial: Trial) -> None:
     trials.hand_back(session, claim(session, trial), counts=True, now=NOW)
 
-    assert now_of(session, trial).attempts == 1
-    assert trial.state is TrialState.QUEUED
-    assert session.info["jobs"] == [Job(jobs.TRAIN_TRIAL, (str(trial.id),))] * 2
+    assert (now_of(session, trial).state, trial.attempts) == (TrialState.QUEUED, 1)
+    assert session.info["jobs"] == [Job(jobs.TRAIN_TRIAL, (str(trial.id),))]
+
+
+def test_a_worker_that_shuts_down_does_not_count_and_upkeep_sends_its_trial_next(
+    session: Session, trial: Trial
+) -> None:
+    trials.hand_back(session, claim(session, trial), counts=False, now=NOW)
+
+    assert (now_of(session, trial).state, trial.attempts) == (TrialState.QUEUED, 0)
+    assert "jobs" not in session.info
+    assert trials.waiting_trials(session, NOW) == [trial.id]
 
 
 class TestWaitingTrials:
