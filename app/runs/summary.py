@@ -104,6 +104,7 @@ def curve(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
     return {
         "x": kept,
         "x_name": "epoch",
+        "x_max": int(run.config.get("epochs", 0)),  # the axis stands still while the curve grows
         "series": [
             {"name": f"seed {trial.seed}", "values": [by_trial[trial.id].get(epoch) for epoch in kept]}
             for trial in run.trials

@@ -76,7 +76,7 @@ function options(data, element) {
     width: box.clientWidth, height: box.clientHeight, padding: [8, 12, data.x.length ? 0 : 8, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     legend: { show: false },
-    scales: { x: { time: false }, y: { range: (_, low, high) => range(low, high, lines) } },
+    scales: { x: { time: false, range: (_, low, high) => [low ?? 1, Math.max(high ?? 1, data.x_max ?? 0, 2)] }, y: { range: (_, low, high) => range(low, high, lines) } },
     axes: [
       { ...axis, grid: { show: false }, size: 28, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000] },
       { ...axis, size: 48, values: (_, ticks) => ticks.map((tick) => `${Math.round(100 * tick)} %`), incrs: [0.01, 0.02, 0.05, 0.1, 0.2, 0.25] },
