@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import Depends
 
 from app.annotation import service
+from app.campaigns import service as campaigns
 from app.campaigns.models import Campaign
 from app.deps import CurrentUser, SessionDep
 
@@ -16,6 +17,15 @@ def get_campaign_to_answer(campaign_id: UUID, user: CurrentUser, session: Sessio
 
 
 AnsweringDep = Annotated[Campaign, Depends(get_campaign_to_answer)]
+
+
+def get_campaign_to_see(campaign_id: UUID, user: CurrentUser, session: SessionDep) -> Campaign:
+    """The same with its classes, for the screen: a paused campaign is shown, and says that it is paused."""
+    service.campaign_to_answer(session, campaign_id, by=user)
+    return campaigns.any_campaign(session, campaign_id)
+
+
+ScreenDep = Annotated[Campaign, Depends(get_campaign_to_see)]
 
 
 def get_started_campaign(campaign_id: UUID, session: SessionDep) -> Campaign:

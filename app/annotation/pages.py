@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from app.access import admin_only, signed_in
 from app.annotation import service
-from app.annotation.deps import StartedDep
+from app.annotation.deps import ScreenDep, StartedDep
 from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
 from app.campaigns.models import CampaignState
@@ -83,7 +83,7 @@ def list_annotation(request: Request, user: CurrentUser, session: SessionDep) ->
 
 @router.get("/annotate/{campaign_id}")
 @signed_in
-def annotate(request: Request, campaign: CampaignDep) -> Response:
+def annotate(request: Request, campaign: ScreenDep) -> Response:
     """The card screen; the questions come through the API."""
     classes = [
         ShownClass(

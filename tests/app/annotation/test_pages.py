@@ -53,3 +53,14 @@ def test_a_campaign_that_is_not_open_is_not_found(annotator_client: TestClient, 
     session.commit()
 
     assert annotator_client.get(f"/annotate/{campaign.id}", headers=HTML).status_code == 404
+
+
+def test_who_took_part_sees_the_screen_of_a_paused_campaign(
+    annotator_client: TestClient, session: Session, annotator: User, admin: User
+) -> None:
+    campaign = make_campaign(session, examples=4)
+    answer(session, campaign, questions_of(session, campaign)[0].id, "no", by=annotator)
+    campaigns.pause_campaign(session, campaign, by=admin)
+    session.commit()
+
+    assert annotator_client.get(f"/annotate/{campaign.id}", headers=HTML).status_code == 200
