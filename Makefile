@@ -49,7 +49,7 @@ format: install ## let ruff mend what it can
 schema: install ## write app/runs/train_config.schema.json from the library's TrainConfig
 	@$(BIN)/clarinet schema
 
-screenshots: install ## every page in four forms into screenshots/
+screenshots: install ## every page in four forms: make screenshots ARGS="--url ... --email ... --password ..."
 	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 clean: ## remove what make made; data in var/ stays
