@@ -1,11 +1,12 @@
 # Two images from one file: web (small, no torch) and worker (with torch). Both run as an ordinary user.
 FROM node:22-slim AS frontend
 WORKDIR /frontend
-COPY frontend/package.json frontend/vendor.mjs ./
+COPY frontend/package.json frontend/vendor.mjs frontend/.npmrc ./
 RUN mkdir -p static && npm install --no-audit --no-fund --no-package-lock && node vendor.mjs
 
 FROM python:3.12-slim AS base
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1
+# The user owns /data in the image, so that a new volume mounted there is his.
 RUN useradd --uid 10001 --create-home clarinet && mkdir /data && chown clarinet /data
 WORKDIR /srv
 COPY constraints.txt pyproject.toml README.md LICENSE ./
