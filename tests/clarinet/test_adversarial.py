@@ -118,6 +118,21 @@ def test_reversal_turns_the_features_and_leaves_the_discriminator() -> None:
     torch.testing.assert_close(weight, plain_weight)
 
 
+def test_predictions_inside_the_domain_loss_are_constants() -> None:
+    source, target, discriminator = make_part(4, "source"), make_part(4, "target"), make_discriminator()
+    for part in (source, target):
+        part.features.requires_grad_()
+        part.logits.requires_grad_()
+
+    torch.autograd.backward(
+        scattered_adversarial_loss(discriminator, [source], target, sharpening=0.5, reversal=1.0)
+    )
+
+    for part in (source, target):
+        assert part.features.grad is not None
+        assert part.logits.grad is None
+
+
 def test_a_surely_wrong_discriminator_still_learns() -> None:
     scores = nn.Linear(6, 1)
     with torch.no_grad():
