@@ -223,7 +223,7 @@ def _write(
             )
         )
     if answered:
-        session.execute(statements.HOLD_SLOTS, {"ids": answered, "until": None})
+        session.execute(statements.HOLD_FOR_GOOD, {"ids": answered})
     if freed:
         session.execute(statements.FREE_SLOTS, {"ids": freed})
     for (slots, is_waiting, to_the_end), ids in standings.items():
@@ -267,7 +267,7 @@ def undo_answer(
     if last is None:
         raise NothingToUndo(limit=UNDO_LIMIT)
     question = _load(session, campaign, [last.question_id])[last.question_id]
-    slot = _take_back_slot(session, question, last.value, by=by, now=now)
+    slot = _take_back_slot(session, campaign, question, last.value, by=by, now=now)
     session.execute(
         update(Answer).where(Answer.id == last.id).values(superseded_at=now),
         execution_options={"synchronize_session": False},
@@ -290,13 +290,15 @@ def undo_answer(
 
 
 def _take_back_slot(
-    session: Session, question: _Asked, value: AnswerValue, *, by: User, now: datetime
+    session: Session, campaign: Campaign, question: _Asked, value: AnswerValue, *, by: User, now: datetime
 ) -> int:
-    """Hold a slot of the question again; gives which."""
+    """Hold a slot of the question again, before everything else this person holds; gives which."""
     until = now + LEASE
+    mine = {"campaign": campaign.id, "me": by.id, "now": now}
+    first: int = session.execute(statements.FIRST_TURN, mine).scalar_one()
     own = question.lease_of(by)
     if own is not None:
-        session.execute(statements.HOLD_SLOTS, {"ids": [own["id"]], "until": until})
+        session.execute(statements.HOLD_AGAIN, {"ids": [own["id"]], "until": until, "first": first})
         return int(own["slot"])
     # "Can't tell" gave the slot away: take one that nobody holds, if the question is still to be asked.
     live = [lease for lease in question.leases if lease["expires_at"] is None or lease["expires_at"] > now]
@@ -313,6 +315,8 @@ def _take_back_slot(
         execution_options={"synchronize_session": False},
     )
     session.execute(
-        insert(Lease).values(question_id=question.row["id"], slot=slot, user_id=by.id, expires_at=until)
+        insert(Lease).values(
+            question_id=question.row["id"], slot=slot, user_id=by.id, expires_at=until, turn=first
+        )
     )
     return slot

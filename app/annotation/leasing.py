@@ -28,7 +28,7 @@ _LOCK = select(func.pg_advisory_xact_lock(bindparam("key")))
 # those into a join with everything I have ever answered.
 _TOP_UP = """
 WITH held AS (
-    SELECT count(*) AS held_count FROM lease JOIN question ON question.id = lease.question_id
+    SELECT count(*) AS held_count, coalesce(max(lease.turn), 0) AS last_turn FROM lease JOIN question ON question.id = lease.question_id
     WHERE lease.user_id = :me AND lease.expires_at > :now AND question.campaign_id = :campaign
 ), free AS (
     SELECT question.id AS question_id, question.rank AS rank
@@ -45,19 +45,19 @@ WITH held AS (
     {lock}
 )
 {before}
-INSERT INTO lease (question_id, slot, user_id, expires_at)
+INSERT INTO lease (question_id, slot, user_id, expires_at, turn)
 SELECT free.question_id,
        coalesce(
          (SELECT own.slot FROM lease AS own WHERE own.question_id = free.question_id AND own.user_id = :me),
-         (SELECT min(place.column1) FROM (VALUES (0), (1), (2)) AS place
+         (SELECT min(open_slot.column1) FROM (VALUES (0), (1), (2)) AS open_slot
           WHERE NOT EXISTS (
             SELECT 1 FROM lease AS live
-            WHERE live.question_id = free.question_id AND live.slot = place.column1
+            WHERE live.question_id = free.question_id AND live.slot = open_slot.column1
               AND (live.expires_at IS NULL OR live.expires_at > :now)))),
-       :me, :until
-FROM free WHERE true ORDER BY free.rank
+       :me, :until, held.last_turn + row_number() OVER (ORDER BY free.rank)
+FROM free CROSS JOIN held WHERE true ORDER BY free.rank
 ON CONFLICT (question_id, slot) DO UPDATE
-    SET user_id = excluded.user_id, expires_at = excluded.expires_at
+    SET user_id = excluded.user_id, expires_at = excluded.expires_at, turn = excluded.turn
     WHERE lease.expires_at <= :now
 RETURNING id
 {after}

@@ -77,6 +77,9 @@ class Lease(Base):
     slot: Mapped[int]
     user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"))
     expires_at: Mapped[datetime | None]  # None: answered, held for good
+    # Order among what its holder holds of the campaign. Written whenever the slot changes hands, not by
+    # renewals; the id would not do, because a taken-over slot keeps its row.
+    turn: Mapped[int] = mapped_column(default=0)
 
 
 class Answer(Base):

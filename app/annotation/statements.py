@@ -43,8 +43,12 @@ LIVE_ANSWERS = select(_answer.c.question_id, _answer.c.user_id, _answer.c.value)
 )
 # Rows as parameters.
 ADD_ANSWERS = insert(_answer)
-# :ids of leases, :until (None: held for good)
-HOLD_SLOTS = update(_lease).where(_lease.c.id.in_(_ids)).values(expires_at=bindparam("until"))
+# :ids of leases
+HOLD_FOR_GOOD = update(_lease).where(_lease.c.id.in_(_ids)).values(expires_at=None)
+# :ids of leases, :until, :first (turn)
+HOLD_AGAIN = (
+    update(_lease).where(_lease.c.id.in_(_ids)).values(expires_at=bindparam("until"), turn=bindparam("first"))
+)
 # :ids of leases
 FREE_SLOTS = delete(_lease).where(_lease.c.id.in_(_ids))
 # :ids of questions, :new_slots, :waits, :move (how far back in the queue)
@@ -77,7 +81,17 @@ HELD = (
         _lease.c.user_id == bindparam("me"),
         _lease.c.expires_at > bindparam("now"),
     )
-    .order_by(_lease.c.id)
+    .order_by(_lease.c.turn, _lease.c.id)
+)
+# :me, :campaign, :now; before everything this person holds
+FIRST_TURN = (
+    select(func.coalesce(func.min(_lease.c.turn), 1) - 1)
+    .join(_question, _question.c.id == _lease.c.question_id)
+    .where(
+        _question.c.campaign_id == bindparam("campaign"),
+        _lease.c.user_id == bindparam("me"),
+        _lease.c.expires_at > bindparam("now"),
+    )
 )
 # :campaign, :me; gives finished questions and my answers
 STANDING = select(

@@ -375,6 +375,7 @@ def upgrade() -> None:
         sa.Column("slot", sa.Integer(), nullable=False),
         sa.Column("user_id", sa.Uuid(), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("turn", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(
             ["question_id"], ["question.id"], name=op.f("fk_lease_question_id_question"), ondelete="CASCADE"
         ),

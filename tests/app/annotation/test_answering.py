@@ -236,6 +236,15 @@ class TestUndo:
         assert [tuple(row) for row in live] == [(ids[0], AnswerValue.YES), (ids[1], AnswerValue.YES)]
         assert stored(session) == 3
 
+    def test_an_undone_question_comes_before_what_is_held(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session)
+        ids = lease(session, campaign, annotator, 3)
+        statuses(session, campaign, [given(ids[0], "unsure")], annotator)
+
+        service.undo_answer(session, campaign, by=annotator, now=NOW)
+
+        assert lease(session, campaign, annotator, 3) == ids
+
     def test_ten_back_and_no_further(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=12)
         ids = lease(session, campaign, annotator, 12)

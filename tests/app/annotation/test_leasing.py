@@ -40,6 +40,22 @@ class TestLease:
         assert len({q.id for q in more}) == 5
         assert fewer == first[:2]
 
+    def test_questions_taken_over_come_after_those_on_the_screen(
+        self, session: Session, annotator: User
+    ) -> None:
+        campaign = make_campaign(session, examples=8, confirm_yes=True)
+        service.lease_questions(session, campaign, count=3, by=make_user(session), now=NOW)
+        mine = service.lease_questions(session, campaign, count=2, by=annotator, now=LATER - LEASE / 2)
+
+        service.renew_leases(session, campaign, by=annotator, now=LATER)
+        more = service.lease_questions(session, campaign, count=5, by=annotator, now=LATER)
+
+        assert [q.id for q in more] == [
+            q.id for q in questions_of(session, campaign)[3:5] + questions_of(session, campaign)[:3]
+        ]
+        assert [q.id for q in more[:2]] == [q.id for q in mine]
+        assert service.lease_questions(session, campaign, count=5, by=annotator, now=LATER) == more
+
     def test_two_people_never_hold_the_same_question(self, session: Session) -> None:
         campaign = make_campaign(session, examples=10)
 
