@@ -195,7 +195,7 @@ def open_campaign(
 def pause_campaign(
     campaign: Campaign, base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson = False
 ) -> None:
-    """Take no answers until it is opened again."""
+    """Hand out no more questions until it is opened again; answers to those that people hold still count."""
     _change(campaign, "pause", base_url, token, as_json=as_json)
 
 
