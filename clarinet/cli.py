@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clarinet.training_result import EpochReport, TrainResult
 
 FAILED = 1
+MOST_CLASSES = 1000  # more are a file of other numbers; the discriminator's memory grows with the classes
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,6 +50,12 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--source", type=Path, required=True, help="npz with x_train and y_train")
     train.add_argument(
         "--target", type=Path, required=True, help="npz with x_train; x_test and y_test to score on"
+    )
+    train.add_argument(
+        "--classes",
+        type=int,
+        metavar="K",
+        help="number of classes; by default the source's largest label + 1",
     )
     train.add_argument(
         "--setting", choices=("cc", "pc"), default="cc", help="complementary labels only, or true ones too"
@@ -161,8 +168,7 @@ def _data(
     from clarinet.data import TrainData
     from clarinet.labels import simulate_labels
 
-    # The classes are those of the source's file; no class list comes with an npz.
-    num_classes = int(source["y_train"].max()) + 1
+    num_classes = _num_classes(arguments, source, target)
     labels = simulate_labels(
         source["y_train"],
         num_classes,
@@ -182,6 +188,39 @@ def _data(
         target_test_labels=target.get("y_test") if "x_test" in target else None,
         num_classes=num_classes,
     )
+
+
+def _num_classes(
+    arguments: argparse.Namespace,
+    source: "dict[str, torch.Tensor]",
+    target: "dict[str, torch.Tensor]",
+) -> int:
+    """K as asked for, or else from the source's labels: no class list comes with an npz."""
+    labels = source["y_train"]
+    if labels.ndim != 1 or not len(labels):
+        raise DataError(
+            f"y_train of {arguments.source} has shape {tuple(labels.shape)}; expected labels (N,)"
+        )
+    smallest, largest = int(labels.min()), int(labels.max())
+    if smallest < 0:
+        raise DataError(f"y_train of {arguments.source} has the label {smallest}; labels count from 0")
+    num_classes: int = largest + 1 if arguments.classes is None else arguments.classes
+    if num_classes > MOST_CLASSES:
+        raise DataError(
+            f"{arguments.source} would make {num_classes} classes (its largest label is {largest}); "
+            f"at most {MOST_CLASSES} are possible"
+        )
+    if largest >= num_classes:
+        raise DataError(
+            f"y_train of {arguments.source} has labels up to {largest}, which needs --classes {largest + 1}"
+        )
+    tested = target["y_test"] if "x_test" in target and "y_test" in target else labels[:0]
+    if tested.numel() and int(tested.max()) >= num_classes:
+        raise DataError(
+            f"y_test of {arguments.target} has labels up to {int(tested.max())}, but there are {num_classes} "
+            f"classes; say --classes {int(tested.max()) + 1} if the source merely lacks images of some"
+        )
+    return num_classes
 
 
 def _trial(result: "TrainResult") -> dict[str, Any]:

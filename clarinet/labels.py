@@ -46,8 +46,14 @@ def simulate_labels(
         label_noise: probability that a complementary label names the true class.
 
     Raises:
-        DataError: a label or count out of range.
+        DataError: labels of another type or shape, or a label or count out of range.
     """
+    if true_labels.ndim != 1 or true_labels.dtype != torch.int64:
+        # A column (N, 1) would broadcast against the rows of draws to N x N labels.
+        raise DataError(
+            f"true labels have type {true_labels.dtype} and shape {tuple(true_labels.shape)}; "
+            "expected torch.int64 and (N,)"
+        )
     if num_classes < 2 or not 0 <= label_noise <= 1:  # noqa: PLR2004 - with one class nothing is wrong
         raise DataError(f"num_classes {num_classes} must be at least 2 and label_noise {label_noise} in 0..1")
     if bool(((true_labels < 0) | (true_labels >= num_classes)).any()):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from clarinet.cli import main
 from tests.clarinet.factories import make_data
@@ -95,6 +96,62 @@ def test_a_mistake_is_a_sentence_and_a_failure(
     assert status == 1
     assert words in captured.err
     assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (np.zeros(0, np.int64), "shape (0,)"),
+        (np.array(3), "shape ()"),
+        (np.zeros((64, 1), np.int64), "shape (64, 1)"),
+        (np.full(64, 2**40), "at most 1000"),
+        (np.full(64, -1), "the label -1"),
+        (np.zeros(63, np.int64) + np.arange(63) % 3, "63 entries for 64 images"),
+    ],
+)
+def test_labels_that_are_none_are_a_sentence(
+    labels: NDArray[np.int64],
+    words: str,
+    files: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    np.savez(tmp_path / "a.npz", x_train=np.zeros((64, 28, 28), np.uint8), y_train=labels)
+
+    assert main([*files, *SHORT]) == 1
+    assert words in capsys.readouterr().err
+
+
+class TestClasses:
+    @pytest.fixture
+    def sparse(self, files: list[str], tmp_path: Path) -> list[str]:
+        """A source without images of the target's class 2."""
+        with np.load(tmp_path / "a.npz") as arrays:
+            known = arrays["y_train"] < 2
+            np.savez(tmp_path / "a.npz", x_train=arrays["x_train"][known], y_train=arrays["y_train"][known])
+        return [*files, *SHORT]
+
+    def test_a_target_with_more_classes_names_the_option(
+        self, sparse: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(sparse) == 1
+        assert "--classes 3" in capsys.readouterr().err
+
+    def test_the_option_gives_the_classes(
+        self, sparse: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([*sparse, "--classes", "4", "--json"]) == 0
+        summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert len(summary["trials"][0]["per_class_accuracy"]) == 4
+
+    @pytest.mark.parametrize(
+        ("classes", "words"), [("1", "--classes 2"), ("0", "--classes 2"), ("1001", "at most 1000")]
+    )
+    def test_a_number_that_cannot_be_is_refused(
+        self, classes: str, words: str, sparse: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([*sparse, "--classes", classes]) == 1
+        assert words in capsys.readouterr().err
 
 
 def test_a_source_without_labels_is_named(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:

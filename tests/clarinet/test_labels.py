@@ -60,5 +60,8 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         simulate_labels(TRUE, 3, seed=0, setting="cc")
     with pytest.raises(DataError, match="true_count is 12000"):
         simulate_labels(TRUE, 4, seed=0, setting="pc", true_count=12_000)
+    for labels in (TRUE[:, None], TRUE[0], TRUE.int(), TRUE.double()):
+        with pytest.raises(DataError, match="true labels have type"):
+            simulate_labels(labels, 4, seed=0, setting="cc")
     with pytest.raises(DataError, match="label_noise 2"):
         simulate_labels(TRUE, 4, seed=0, setting="cc", label_noise=2)
