@@ -1,5 +1,6 @@
 """The losses on labels, by identities, one case by hand, and slow loops in double precision."""
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -88,6 +89,34 @@ class TestComplementaryRisk:
 
         assert bool((per_class_complementary_risk(logits, labels, weights, equal) > 0).all())
         assert bool((per_class_complementary_risk(logits, labels, weights) < 0).any())
+
+    @pytest.mark.parametrize("own", [True, False])
+    def test_its_expectation_over_all_batches_misses_the_terms_of_absent_labels(self, own: bool) -> None:
+        # Every batch of n labels, one row of logits for each label, with the probability of the batch.
+        n, k = 4, 3
+        logits, _, _ = random_case(k, k)
+        pi = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+        ones = torch.ones(n, dtype=torch.float64)
+        expectation = torch.zeros((), dtype=torch.float64)
+        for batch in itertools.product(range(k), repeat=n):
+            labels = torch.tensor(batch)
+            risk = per_class_complementary_risk(logits[labels], labels, ones, None if own else pi)
+            expectation = expectation + pi[labels].prod() * risk.sum()
+        loss = -logits.log_softmax(1)  # (K, K) of the row of label j, had class k been the truth
+        terms = pi * (loss.sum(1) - (k - 1) * loss.diagonal())  # (K,)
+        seen = torch.ones_like(pi) if own else 1 - (1 - pi) ** n  # (K,)
+
+        torch.testing.assert_close(expectation, (seen * terms).sum())
+
+    @pytest.mark.parametrize(("share", "negative"), [(0.49, False), (0.51, True)])
+    def test_equal_losses_are_negative_only_above_a_share_of_one_in_k_less_one(
+        self, share: float, negative: bool
+    ) -> None:
+        proportions = torch.tensor([share, (1 - share) / 2, (1 - share) / 2])
+
+        risk = per_class_complementary_risk(torch.zeros(3, 3), torch.arange(3), torch.ones(3), proportions)
+
+        assert bool((risk < 0).any()) is negative
 
     def test_proportions_are_weighted_shares(self) -> None:
         proportions = class_proportions(torch.tensor([0, 0, 2]), torch.tensor([1.0, 0.5, 0.5]), 4)
