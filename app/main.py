@@ -18,7 +18,7 @@ from app.datasets import api as datasets_api
 from app.datasets import pages as datasets_pages
 from app.db import Database, Publish, connect
 from app.deps import Guard
-from app.hardening import BodyLimit, SecurityHeaders
+from app.hardening import BodyLimit, Gate, SecurityHeaders
 from app.jobs import publisher
 from app.logs import RequestLog, configure_logs
 from app.pages import FRONTEND
@@ -71,6 +71,7 @@ def create_app(
         max_upload_bytes=settings.max_upload_mb * 1024 * 1024,
     )
     problems.install(app)
+    app.add_middleware(Gate)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)
     app.add_middleware(RequestLog)
     app.include_router(health.router)

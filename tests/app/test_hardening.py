@@ -1,10 +1,24 @@
 """What holds for every answer."""
 
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import anyio
+import httpx2
+import pytest
+import uvicorn
+from fastapi.responses import JSONResponse
 from fastapi.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
 
-from app.hardening import MAX_BODY_BYTES
+from app.db import Base, connect
+from app.hardening import MAX_BODY_BYTES, Gate
+from app.main import create_app
+from app.settings import Settings
+from tests.factories import make_token, make_user
 
 
 def test_every_answer_carries_the_headers(anonymous: TestClient) -> None:
@@ -36,3 +50,104 @@ def test_a_request_id_is_given_back_unless_it_could_forge_a_log_line(anonymous: 
     assert anonymous.get("/healthz", headers={"x-request-id": "abc-1"}).headers["x-request-id"] == "abc-1"
     forged = anonymous.get("/healthz", headers={"x-request-id": "a b=c"}).headers["x-request-id"]
     assert forged != "a b=c"
+
+
+class TestGate:
+    def test_a_crowd_is_answered_quickly_and_without_errors(self, crowded: tuple[str, str]) -> None:
+        url, token = crowded
+        people, each = 100, 3
+        start = threading.Barrier(people)
+
+        def ask(n: int) -> list[int]:
+            headers = {"Authorization": f"Bearer {token}"}
+            with httpx2.Client(base_url=url, headers=headers, timeout=50) as client:
+                start.wait()
+                return [
+                    client.post("/api/v1/tokens", json={"name": f"{n}-{turn}"}).status_code
+                    for turn in range(each)
+                ]
+
+        started = time.monotonic()
+        with ThreadPoolExecutor(people) as threads:
+            statuses = [status for part in threads.map(ask, range(people)) for status in part]
+
+        assert set(statuses) <= {201, 503}
+        assert statuses.count(201) >= people
+        assert time.monotonic() - started < 40  # locked up, they were answered after a minute
+
+    def test_who_finds_no_place_is_told_to_come_again(self) -> None:
+        statuses, problem = anyio.run(_knock_while_full)
+
+        assert statuses == [503, 200]
+        assert problem["title"] == "Service Unavailable"
+        assert "Try again" in problem["detail"]
+        assert problem["retry-after"] == "1"
+
+    def test_a_body_that_arrives_slowly_takes_no_place_nor_does_its_answer(self) -> None:
+        assert anyio.run(_free_places_while_waiting) == [2, 1, 2, 2, 1, 2]
+
+
+async def _knock_while_full() -> tuple[list[int], dict[str, str]]:
+    """Two requests through a gate with no place, then with one; gives statuses and the first answer."""
+    gate = Gate(JSONResponse({}), places=1, patience_s=0.05)
+    transport = httpx2.ASGITransport(gate)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+        gate.places.acquire_nowait()
+        refused = await client.post("/api/v1/tokens")
+        gate.places.release()
+        served = await client.post("/api/v1/tokens")
+    assert gate.places.value == 1
+    problem = refused.json() | {"retry-after": refused.headers["retry-after"]}
+    return [refused.status_code, served.status_code], problem
+
+
+async def _free_places_while_waiting() -> list[int]:
+    """Free places of two: at waits for the body and between them, with all of it, and while answering."""
+    seen: list[int] = []
+    waiting = iter([True, True, False])
+
+    async def receive() -> Message:
+        seen.append(gate.places.value)
+        return {"type": "http.request", "body": b"x", "more_body": next(waiting)}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            seen.append(gate.places.value)
+
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        seen.append(gate.places.value)
+        await receive()
+        await receive()
+        seen.append(gate.places.value)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    gate = Gate(app, places=2)
+    await gate({"type": "http", "path": "/", "headers": []}, receive, send)
+    assert gate.places.value == 2
+    return seen
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def crowded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """A real server over each database, and an admin's token."""
+    settings = Settings(environment="test", data_dir=tmp_path, _env_file=None)
+    is_sqlite = request.param == "sqlite"
+    database = connect(settings.sqlalchemy_url if is_sqlite else request.getfixturevalue("postgres_url"))
+    Base.metadata.create_all(database.engine)
+    with database.write() as session:
+        token = make_token(session, make_user(session, role="admin"))
+    app = create_app(settings, database=database, publish=lambda _: None)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", token
+    server.should_exit = True
+    thread.join(10)
+    with database.write.begin() as session:
+        for table in reversed(Base.metadata.sorted_tables):
+            session.execute(table.delete())
+    database.dispose()
