@@ -21,13 +21,14 @@ def per_class_complementary_risk(
     """Split the unbiased complementary risk by class.
 
     Summed over classes and with the batch's own proportions this is an unbiased estimate of the
-    cross-entropy risk when each complementary label is uniform over the K - 1 wrong classes; single entries can be negative.
+    cross-entropy risk when each complementary label is uniform over the K - 1 wrong classes; single entries
+    can be negative.
 
     With the proportions of the data set it is not quite unbiased: a label absent from the batch loses its
     term pi_j * mean_j, so that the expectation over batches of n is sum_j (1 - (1 - pi_j)^n) term_j. With
-    equal shares and n = 128 that is about a millionth too little at K = 10 and 28 % too little at K = 100. They are
-    still the better choice where absence is rare. An untrained network, whose losses are all alike, then has
-    no negative entry as long as every pi_k < 1/(K - 1) and no label is absent; uniform labels have
+    equal shares and n = 128 that is about a millionth too little at K = 10 and 28 % too little at K = 100.
+    They are still the better choice where absence is rare. An untrained network, whose losses are all alike,
+    then has no negative entry as long as every pi_k < 1/(K - 1) and no label is absent; uniform labels have
     pi_k = (1 - share of class k) / (K - 1), which is below that. The batch's own shares exceed it for some
     class by chance in nearly every batch of 128 at K = 10, and the correction then trains towards the
     complementary labels.
