@@ -26,9 +26,7 @@ from clarinet.networks import SOURCE, TARGET, Classifier, Domain
 from clarinet.seeding import Shuffle, generator
 
 BALANCE_TOLERANCE = 1.5  # how far a class's share of pseudo-labels may be off before it is weighted back
-STATISTICS_EVERY = (
-    10  # steps between two looks at the target before its training starts, for batch statistics
-)
+STATISTICS_EVERY = 10  # steps between two looks at a target in no loss yet, for its batch statistics
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +104,7 @@ class Objective:
             parts.append(self._source_batch(step, true=True))
         outputs = [self._classify(part.pixels, SOURCE) for part in parts]
         objective, reported = self._label_losses(parts, [logits for _, logits in outputs])
-        progress = step / self.steps
+        progress, target_seen = step / self.steps, False
         if self._floor is not None:
             loss = class_floor_loss(outputs[0][1], self._floor)
             objective = objective + self.config.class_floor_weight * loss
@@ -123,13 +121,15 @@ class Objective:
             loss = self._target_self_training(step) if ramp > 0 else objective.new_zeros(())
             objective = objective + ramp * self.config.target_self_training_weight * loss
             reported["target_self_training"] = loss.detach()
-            if ramp <= 0 and self.domains.spec.batch_norm and step % STATISTICS_EVERY == 0:
-                self._see_target(step)
+            target_seen = ramp > 0
         if self.networks.discriminator is not None:
             active = step >= self.adversarial_from
             loss = self._adversarial(step, parts, outputs) if active else objective.new_zeros(())
             objective = objective + loss
             reported["adversarial"] = loss.detach()
+            target_seen = target_seen or active
+        if self.domains.spec.batch_norm and not target_seen and step % STATISTICS_EVERY == 0:
+            self._see_target(step)
         return objective, reported
 
     def _ramp(self, progress: float, start: float) -> float:
@@ -231,7 +231,7 @@ class Objective:
         return self.domains.target[index].float() / 255  # (B, C, S, S)
 
     def _see_target(self, step: int) -> None:
-        """Move the target's batch statistics before any loss uses the target."""
+        """Move the target's batch statistics where no loss does; prediction needs them."""
         with torch.no_grad():
             self._classify(self._target_pixels(step), TARGET)
 

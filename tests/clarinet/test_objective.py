@@ -1,5 +1,6 @@
 """The composed step: what `Objective.losses` sums up, recomputed apart from it."""
 
+import itertools
 import math
 
 import pytest
@@ -164,6 +165,27 @@ def test_the_adversary_begins_after_its_epochs() -> None:
 
     assert before == 0
     assert first == pytest.approx(2 * math.log(2), rel=0.1)  # an untrained discriminator says 1/2
+
+
+@pytest.mark.parametrize("trade_off", [0.0, LAMBDA])
+def test_the_targets_batch_statistics_move_without_a_loss_on_the_target(trade_off: float) -> None:
+    config = make_config(
+        "clarinet", batch_norm=True, trade_off=trade_off, adversarial_start_epoch=START_EPOCH
+    )
+    domains = prepare(make_data(colour_target=True), config, CPU)
+    networks = build_networks(config, domains, CPU)
+    objective = Objective(config, domains, networks, steps=12, epoch_steps=EPOCH_STEPS)
+
+    def statistics() -> Tensor:
+        return torch.cat([value[TARGET] for _, value in networks.classifier.named_buffers()]).clone()
+
+    states = [statistics()]
+    for step in range(ACTIVE + 1):
+        objective.losses(step)
+        states.append(statistics())
+
+    moved = [not torch.equal(a, b) for a, b in itertools.pairwise(states)]
+    assert moved == [True] + [False] * (ACTIVE - 1) + [trade_off > 0]
 
 
 def test_without_a_trade_off_there_is_no_adversary() -> None:
