@@ -17,7 +17,7 @@ from clarinet.evaluation import accuracy_from_complementary, predict_resized, sc
 from clarinet.networks import SOURCE, TARGET, Classifier, discriminator
 from clarinet.objective import Networks, Objective
 from clarinet.resuming import RunState, restore, save
-from clarinet.seeding import derived_seed, generator
+from clarinet.seeding import generator, seed_global
 from clarinet.training_result import EpochReport, TrainResult
 
 __all__ = ["EpochReport", "TrainResult", "ignore", "never", "train"]
@@ -101,7 +101,7 @@ def train(
 
 def build_networks(config: TrainConfig, domains: Domains, device: torch.device) -> Networks:
     """Networks in training mode (the averaged one in eval mode), initialised from the seed."""
-    torch.manual_seed(derived_seed(config.seed, "initialisation"))
+    seed_global(torch.device("cpu"), config.seed, "initialisation")  # weights are drawn before they move
     classifier = Classifier(domains.spec).to(device).to(memory_format=torch.channels_last)
     adversary = (
         discriminator(classifier.extractor.features * domains.spec.num_classes).to(device)
@@ -126,7 +126,8 @@ def _optimizer(config: TrainConfig, networks: Networks) -> torch.optim.Optimizer
 
 def _train_step(config: TrainConfig, state: RunState, objective: Objective, steps: int) -> None:
     # Dropout is the only user of torch's global generator; seeding it by step leaves no state to save.
-    torch.manual_seed(derived_seed(config.seed, f"dropout/{state.step}"))
+    device = next(state.networks.classifier.parameters()).device
+    seed_global(device, config.seed, f"dropout/{state.step}")
     share = rate_share(config, state.step / steps)
     rates = (config.learning_rate, config.discriminator_learning_rate)
     for group, rate in zip(state.optimizer.param_groups, rates, strict=False):
@@ -138,7 +139,7 @@ def _train_step(config: TrainConfig, state: RunState, objective: Objective, step
     if config.averaging > 0:
         _average(state.networks, min(config.averaging, (1 + state.step) / (10 + state.step)))
     for name, value in reported.items():
-        state.totals[name] = state.totals.get(name, torch.zeros_like(value)) + value
+        state.totals[name] = state.totals[name] + value if name in state.totals else value
     state.step += 1
 
 
