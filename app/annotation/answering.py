@@ -93,7 +93,7 @@ def answer_questions(
     Raises:
         KeyReused: a key belongs to a different answer; nothing was stored.
     """
-    serialise(session, by, campaign.id)
+    state = serialise(session, by, campaign)
     known = _answers_with_keys(session, given, by=by)
     fresh: dict[UUID, GivenAnswer] = {}
     for item in given:
@@ -103,7 +103,7 @@ def answer_questions(
         elif (before.question_id, before.value) != (item.question_id, item.value):
             raise KeyReused(item.key)
 
-    refused = _store(session, campaign, list(fresh.values()), by=by, now=now)
+    refused = _store(session, campaign, list(fresh.values()), state=state, by=by, now=now)
     outcomes = []
     for item in given:
         if item.key in refused:
@@ -123,11 +123,17 @@ def _answers_with_keys(
 
 
 def _store(
-    session: Session, campaign: Campaign, given: Sequence[GivenAnswer], *, by: User, now: datetime
+    session: Session,
+    campaign: Campaign,
+    given: Sequence[GivenAnswer],
+    *,
+    state: CampaignState,
+    by: User,
+    now: datetime,
 ) -> dict[UUID, str]:
     """Store what can be stored; gives a sentence for each refused key."""
-    if campaign.state in (CampaignState.DRAFT, CampaignState.CLOSED):
-        closed = CLOSED if campaign.state is CampaignState.CLOSED else NOT_OPEN_YET
+    if state in (CampaignState.DRAFT, CampaignState.CLOSED):
+        closed = CLOSED if state is CampaignState.CLOSED else NOT_OPEN_YET
         return {item.key: closed for item in given}
     asked = _load(session, campaign, [item.question_id for item in given])
     refused: dict[UUID, str] = {}
@@ -253,9 +259,9 @@ def undo_answer(
         NothingToUndo: none of the last UNDO_LIMIT answers stands.
         UndoTooLate: it was "can't tell", and somebody else has the question by now.
     """
-    if campaign.state in (CampaignState.DRAFT, CampaignState.CLOSED):
-        raise CampaignNotOpen(state=campaign.state)
-    serialise(session, by, campaign.id)
+    state = serialise(session, by, campaign)
+    if state in (CampaignState.DRAFT, CampaignState.CLOSED):
+        raise CampaignNotOpen(state=state)
     recent = session.execute(
         select(Answer.id, Answer.question_id, Answer.value, Answer.response_ms, Answer.superseded_at)
         .join(Question, Question.id == Answer.question_id)

@@ -13,6 +13,7 @@ from app.annotation.errors import CampaignNotOpen
 from app.annotation.models import Lease, Question, Tally
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.service import state_lock_key
 from app.db import UtcDateTime
 
 LEASE = timedelta(minutes=10)
@@ -20,6 +21,9 @@ MAX_LEASED = 100  # questions one person can hold in one campaign
 MAX_TRIES = 5
 
 _LOCK = select(func.pg_advisory_xact_lock(bindparam("key")))
+# The state is read in a statement of its own: one that waits for a lock still sees what was there before.
+_HOLD_STATE = select(func.pg_advisory_xact_lock_shared(bindparam("key")))
+_STATE = select(Campaign.state).where(Campaign.id == bindparam("campaign"))
 
 # One statement, so that nothing can come between choosing and taking. A slot is free when it has no row, or a
 # row that has expired; the unique constraints settle every race. Somebody whose own lease on the question ran
@@ -28,7 +32,8 @@ _LOCK = select(func.pg_advisory_xact_lock(bindparam("key")))
 # those into a join with everything I have ever answered.
 _TOP_UP = """
 WITH held AS (
-    SELECT count(*) AS held_count, coalesce(max(lease.turn), 0) AS last_turn FROM lease JOIN question ON question.id = lease.question_id
+    SELECT count(*) AS held_count, coalesce(max(lease.turn), 0) AS last_turn
+    FROM lease JOIN question ON question.id = lease.question_id
     WHERE lease.user_id = :me AND lease.expires_at > :now AND question.campaign_id = :campaign
 ), free AS (
     SELECT question.id AS question_id, question.rank AS rank
@@ -101,14 +106,18 @@ class Standing:
     waiting: int  # questions that still need an answer
 
 
-def serialise(session: Session, user: User, campaign_id: UUID) -> None:
+def serialise(session: Session, user: User, campaign: Campaign) -> CampaignState:
     """Let one request of this person in this campaign run at a time: two tabs get the same questions.
 
-    SQLite has one writer anyway.
+    Gives the campaign's newest state, which cannot change before this transaction ends: closing waits, and
+    so no answer lands after it. SQLite has one writer anyway.
     """
-    if session.get_bind().dialect.name == "postgresql":
-        key = (user.id.int ^ campaign_id.int) % 2**63
-        session.execute(_LOCK, {"key": key})
+    if session.get_bind().dialect.name != "postgresql":
+        return campaign.state
+    session.execute(_LOCK, {"key": (user.id.int ^ campaign.id.int) % 2**63})
+    session.execute(_HOLD_STATE, {"key": state_lock_key(campaign.id)})
+    state: CampaignState = session.execute(_STATE, {"campaign": campaign.id}).scalar_one()
+    return state
 
 
 def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
@@ -139,9 +148,9 @@ def lease_questions(
     Raises:
         CampaignNotOpen: it is not open.
     """
-    if campaign.state is not CampaignState.OPEN:
-        raise CampaignNotOpen(state=campaign.state)
-    serialise(session, by, campaign.id)
+    state = serialise(session, by, campaign)
+    if state is not CampaignState.OPEN:
+        raise CampaignNotOpen(state=state)
     details = {
         "campaign": campaign.id,
         "me": by.id,

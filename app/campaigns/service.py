@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy import ColumnElement, and_, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
@@ -259,9 +259,22 @@ def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datet
     campaign.closed_at = now
 
 
+def state_lock_key(campaign_id: UUID) -> int:
+    """PostgreSQL's advisory lock on a campaign's state: shared by those who answer, taken whole to change it.
+
+    Locking the row would do the same, but each answer would have to write that into the row.
+    """
+    return campaign_id.int % 2**63
+
+
 def _lock(session: Session, campaign: Campaign) -> None:
-    """Hold the row against other changes of state, and see its newest state; classes stay loaded."""
+    """Hold the state against other changes, wait for answers under way, and see the newest state.
+
+    Classes stay loaded. The row comes after the advisory lock: whoever answers may need the row as well.
+    """
     session.flush()  # a refresh would undo what is not written yet
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(state_lock_key(campaign.id))))
     session.refresh(campaign, ["state", "opening_requested_at", "attempts"], with_for_update=True)
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service
+from app.annotation.errors import CampaignNotOpen
 from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.campaigns import service as campaigns
 from app.clock import utc_now
@@ -136,6 +137,61 @@ def test_one_batch_sent_six_times_at_once_is_stored_once(committed: Database) ->
     assert statuses.count(service.Status.REPEATED) == 100
     with committed.read.begin() as session:
         assert session.scalar(select(func.count()).select_from(Answer)) == 20
+
+
+def close(database: Database, campaign_id: UUID) -> None:
+    """Close a campaign in a transaction of its own."""
+    with database.write.begin() as session:
+        campaign = campaigns.any_campaign(session, campaign_id)
+        campaigns.close_campaign(session, campaign, by=make_user(session, role="admin"), now=utc_now())
+
+
+def test_closing_waits_for_an_answer_that_is_being_stored(committed: Database) -> None:
+    campaign_id, (person, *_) = arranged(committed, examples=20, confirm_yes=False)
+    stored, closed = threading.Event(), threading.Event()
+
+    def answer() -> None:
+        with committed.write.begin() as session:
+            campaign = service.campaign_to_answer(session, campaign_id, by=person)
+            (question,) = service.lease_questions(session, campaign, count=1, by=person, now=utc_now())
+            item = service.GivenAnswer(question.id, AnswerValue.NO, 5, uuid4())
+            service.answer_questions(session, campaign, [item], by=person, now=utc_now())
+            stored.set()
+            assert not closed.wait(0.5)
+
+    def close_after() -> None:
+        assert stored.wait(TIMEOUT_S)
+        close(committed, campaign_id)
+        closed.set()
+
+    at_once([answer, close_after])
+
+    assert closed.is_set()
+    with committed.read.begin() as session:
+        assert session.scalar(select(func.count()).select_from(Answer)) == 1
+
+
+def test_a_campaign_read_before_it_closed_takes_nothing_afterwards(committed: Database) -> None:
+    if committed.engine.dialect.name == "sqlite":
+        pytest.skip("one writer: nobody closes a campaign while somebody else's transaction writes")
+    campaign_id, (person, *_) = arranged(committed, examples=20, confirm_yes=False)
+    with committed.write.begin() as session:
+        campaign = service.campaign_to_answer(session, campaign_id, by=person)
+        first, second = service.lease_questions(session, campaign, count=2, by=person, now=utc_now())
+        item = service.GivenAnswer(first.id, AnswerValue.NO, 5, uuid4())
+        service.answer_questions(session, campaign, [item], by=person, now=utc_now())
+
+    with committed.write.begin() as session:
+        campaign = service.campaign_to_answer(session, campaign_id, by=person)
+        close(committed, campaign_id)
+        late = service.GivenAnswer(second.id, AnswerValue.NO, 5, uuid4())
+        (outcome,) = service.answer_questions(session, campaign, [late], by=person, now=utc_now())
+        with pytest.raises(CampaignNotOpen):
+            service.undo_answer(session, campaign, by=person, now=utc_now())
+        with pytest.raises(CampaignNotOpen):
+            service.lease_questions(session, campaign, count=5, by=person, now=utc_now())
+
+    assert outcome.status is service.Status.REFUSED
 
 
 def test_a_busy_campaign_ends_without_doubles(committed: Database) -> None:
