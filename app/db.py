@@ -115,8 +115,16 @@ def connect(url: str) -> Database:
     """Open a database by its SQLAlchemy address; creates the folder of an SQLite file."""
     if not url.startswith("sqlite"):
         # Compiling a plan takes tens of milliseconds; our statements touch few rows and take less than one.
+        # Options of the address come last, so they win.
+        given = make_url(url).query.get("options", "")
+        options = " ".join(["-c jit=off", *([given] if isinstance(given, str) else given)]).strip()
         engine = create_engine(
-            url, pool_size=20, max_overflow=20, pool_pre_ping=True, connect_args={"options": "-c jit=off"}
+            url,
+            pool_size=20,
+            max_overflow=20,
+            pool_pre_ping=True,
+            hide_parameters=True,  # an error in the log must not tell seeds and hashes
+            connect_args={"options": options},
         )
         maker = sessionmaker(engine, expire_on_commit=False)
         return Database(read=maker, write=maker, engine=engine)
@@ -138,6 +146,7 @@ def _sqlite_engine(url: str, *, begin: str, size: int) -> Engine:
         pool_size=size,
         max_overflow=0,
         pool_timeout=60,
+        hide_parameters=True,  # as above
         connect_args={"timeout": 30, "check_same_thread": False},
     )
 

@@ -115,3 +115,18 @@ class TestSqlite:
         with file.read.begin() as reader:
             assert len(reader.scalars(select(User)).all()) == 160
         file.dispose()
+
+
+def test_an_error_of_the_driver_tells_no_values(database: Database) -> None:
+    with pytest.raises(StatementError) as failed, database.write() as session:
+        session.execute(text("SELECT :secret FROM nowhere"), {"secret": "5eed"})
+
+    assert "5eed" not in str(failed.value)
+
+
+def test_options_of_the_address_are_kept(postgres_url: str) -> None:
+    database = connect(f"{postgres_url}?options=-c%20statement_timeout%3D4321")
+    with database.read() as session:
+        assert session.scalar(text("SHOW statement_timeout")) == "4321ms"
+        assert session.scalar(text("SHOW jit")) == "off"
+    database.dispose()
