@@ -1,14 +1,18 @@
 """Bring a database to the current schema, and see whether it is there."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, text
 
 import migrations
+
+UPGRADE_LOCK = 0x436C_6172_696E_6574  # "Clarinet" in ASCII: ours among the database's advisory locks
 
 
 def alembic_config() -> Config:
@@ -21,11 +25,22 @@ def alembic_config() -> Config:
 
 
 def upgrade(engine: Engine, revision: str = "head") -> None:
-    """Run every migration that has not run yet."""
+    """Run every migration that has not run yet. Servers that start together take turns."""
     config = alembic_config()
-    with engine.connect() as connection:
+    with _turn(engine), engine.connect() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
+
+
+@contextmanager
+def _turn(engine: Engine) -> Iterator[None]:
+    """Hold PostgreSQL's lock for upgrades, in a transaction beside theirs; SQLite has one writer anyway."""
+    if engine.dialect.name != "postgresql":
+        yield
+        return
+    with engine.begin() as beside:
+        beside.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": UPGRADE_LOCK})
+        yield
 
 
 def is_at_head(connection: Connection) -> bool:

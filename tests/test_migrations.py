@@ -1,5 +1,7 @@
 """Migrations go up, down and up again, and end where the models are."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -13,6 +15,16 @@ from sqlalchemy import create_engine, inspect, text
 from app.db import Base, Database, connect
 from app.migrate import alembic_config, is_at_head, upgrade
 from tests.conftest import POSTGRES
+
+UPGRADE = """
+import sys
+from app.db import connect
+from app.migrate import upgrade
+database = connect(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+upgrade(database.engine)
+"""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -54,3 +66,25 @@ def test_migrations_equal_models(empty: Database) -> None:
     with empty.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []
+
+
+def test_servers_that_start_together_upgrade_one_after_another(empty: Database) -> None:
+    # Processes, because Alembic keeps its environment in globals.
+    url = empty.engine.url.render_as_string(hide_password=False)
+    servers = [
+        subprocess.Popen([sys.executable, "-c", UPGRADE, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    for server in servers:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"ready\n"
+    for server in servers:
+        assert server.stdin is not None
+        server.stdin.write(b"go\n")
+        server.stdin.flush()
+    for server in servers:
+        server.communicate(timeout=60)
+
+    assert [server.returncode for server in servers] == [0, 0, 0]
+    with empty.read() as session:
+        assert is_at_head(session.connection())
