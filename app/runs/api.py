@@ -15,7 +15,7 @@ from app.deps import CurrentUser, SessionDep, StorageDep
 from app.runs import configs, service
 from app.runs.events import Streams, follow
 from app.runs.models import Run
-from app.runs.schemas import MetricList, MetricRead, RunCreate, RunList, RunRead, RunSummary
+from app.runs.schemas import MetricList, MetricRead, RunCreate, RunList, RunNumber, RunRead, RunSummary
 
 router = APIRouter(tags=["runs"])
 
@@ -57,7 +57,7 @@ def start_run(
 def read_runs(
     *,
     campaign_id: UUID | None = None,
-    before: int | None = None,
+    before: RunNumber | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     session: SessionDep,
     user: CurrentUser,

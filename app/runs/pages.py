@@ -1,9 +1,8 @@
 """HTML routes."""
 
-from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import FormData
 
@@ -18,6 +17,7 @@ from app.pages import render
 from app.runs import configs, forms, service
 from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages
 from app.runs.labels import Readiness, collect
+from app.runs.schemas import RunNumber
 from app.runs.summary import curve
 from app.runs.view import details_of, silent_workers_since
 
@@ -34,7 +34,7 @@ def list_runs(
     request: Request,
     session: SessionDep,
     user: CurrentUser,
-    before: Annotated[int | None, Query(ge=1)] = None,
+    before: RunNumber | None = None,
 ) -> Response:
     """Runs of all campaigns, newest first."""
     runs, following = service.list_runs(session, by=user, before=before, limit=ROWS)

@@ -1,7 +1,7 @@
 """What the JSON API of runs accepts and returns."""
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
@@ -9,6 +9,8 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
 from app.runs.models import Metric, Run, Trial, TrialState
 from app.runs.summary import Summary
 from app.schemas import Input, Output
+
+RunNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]  # what the column holds
 
 
 class RunCreate(Input):

@@ -1,6 +1,7 @@
 """Every route says who may call it, and means it."""
 
 import re
+from typing import get_args, get_type_hints
 from uuid import uuid4
 
 import pytest
@@ -92,6 +93,29 @@ def test_a_route_without_a_mark_is_closed_even_to_admins(app: FastAPI, client: T
     app.add_api_route("/forgotten", lambda: "secret")
 
     assert client.get("/forgotten").status_code == 403
+
+
+def test_every_number_in_an_address_has_a_bound_that_both_databases_can_hold(
+    app: FastAPI, client: TestClient
+) -> None:
+    checked = []
+    for route in iter_route_contexts(app.routes):
+        hints = get_type_hints(route.endpoint) if route.endpoint else {}
+        numbers = [
+            name for name, hint in hints.items() if int in (hint, *get_args(hint)) and name != "return"
+        ]
+        for name in numbers:
+            path, query = route.path or "", ""
+            if f"{{{name}}}" in path:
+                path = path.replace(f"{{{name}}}", str(10**20))
+            else:
+                query = f"?{name}={10**20}"
+            answer = client.get(address(path) + query)
+
+            assert answer.status_code == 422, f"{path}: {name}"
+            checked.append(f"{path} {name}")
+
+    assert {"/runs before", "/api/v1/runs before"} <= set(checked)
 
 
 def test_writes_with_a_cookie_need_the_token_of_our_pages(
