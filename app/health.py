@@ -35,7 +35,10 @@ def readyz(request: Request) -> JSONResponse:
     except Exception as error:
         # The edge of the process: whatever a driver raises means "not ready", and a probe must get an answer.
         checks["database"] = type(error).__name__
-    free = shutil.disk_usage(state.settings.data_dir).free
-    checks["disk"] = "ok" if free > MIN_FREE_BYTES else f"{free // 1024**2} MB left"
+    try:
+        free = shutil.disk_usage(state.settings.data_dir).free
+        checks["disk"] = "ok" if free > MIN_FREE_BYTES else f"{free // 1024**2} MB left"
+    except OSError as error:
+        checks["disk"] = type(error).__name__
     ready = all(value == "ok" for value in checks.values())
     return JSONResponse({"status": "ok" if ready else "not ready", **checks}, 200 if ready else 503)

@@ -42,6 +42,7 @@ def create_app(
     """The web process. Tests pass their own database and publisher; servers take all from the environment."""
     settings = settings or Settings()
     configure_logs(settings)
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
