@@ -24,7 +24,7 @@ class Domains:
         source_is_grey, target_is_grey: how the domains came, before they took the network's channels.
         complementary, true, weights: as in TrainData, with weights of mean 1 over the rows used.
         complementary_rows, true_rows: rows that train; true_rows is empty in the cc setting.
-        held_out_rows: rows whose complementary label only estimates the accuracy.
+        held_out_rows: rows whose complementary label only estimates the accuracy; weights above 0.
         test, test_labels: target images to score on, and their classes.
     """
 
@@ -61,6 +61,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
     held_out = _held_out(data, config)
     usable = trust > 0
     complementary_rows = ((complementary != NO_LABEL) & ~held_out & usable).nonzero().squeeze(1)
+    held_out_rows = (held_out & usable).nonzero().squeeze(1)
     true_rows = ((true != NO_LABEL) & usable).nonzero().squeeze(1)
     if config.setting == "cc":
         true_rows = true_rows[:0]
@@ -77,7 +78,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         weights=weights.to(device),
         complementary_rows=complementary_rows,
         true_rows=true_rows,
-        held_out_rows=held_out.nonzero().squeeze(1),
+        held_out_rows=held_out_rows,
         test=None if data.target_test_images is None else resized(data.target_test_images, spec).to(device),
         test_labels=data.target_test_labels,
     )
@@ -87,11 +88,29 @@ def _held_out(data: TrainData, config: TrainConfig) -> Tensor:
     """(N,) bool: the given choice, or a share of the complementary labels drawn from the seed."""
     if data.held_out is not None:
         return data.held_out.cpu()
-    rows = (data.complementary.cpu() != NO_LABEL).nonzero().squeeze(1)
-    order = torch.randperm(len(rows), generator=generator(config.seed, "held out"))
+    rows = ((data.complementary.cpu() != NO_LABEL) & (data.weights.cpu() > 0)).nonzero().squeeze(1)
     chosen = torch.zeros(len(data.complementary), dtype=torch.bool)
-    chosen[rows[order[: round(len(rows) * config.held_out_share)]]] = True
+    chosen[rows] = draw_held_out(rows, config)
     return chosen
+
+
+def draw_held_out(images: Tensor, config: TrainConfig) -> Tensor:
+    """Draw the config's share of the images from its seed, each with all of its labels.
+
+    An image that trained with one of its labels would make the estimate from another one too good.
+
+    Args:
+        images: (L,) int64 naming the image of each complementary label.
+        config: its share and seed.
+
+    Returns:
+        (L,) bool, equal for labels of one image.
+    """
+    distinct, image = torch.unique(images, return_inverse=True)  # (I,), (L,)
+    order = torch.randperm(len(distinct), generator=generator(config.seed, "held out"))
+    chosen = torch.zeros(len(distinct), dtype=torch.bool)
+    chosen[order[: round(len(distinct) * config.held_out_share)]] = True
+    return chosen[image]
 
 
 def _check_labels(

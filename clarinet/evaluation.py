@@ -72,21 +72,30 @@ def score(predicted: Tensor, labels: Tensor, num_classes: int) -> Scores:
 
 
 def accuracy_from_complementary(
-    predicted: Tensor, complementary: Tensor, num_classes: int
+    predicted: Tensor, complementary: Tensor, num_classes: int, *, weights: Tensor | None = None
 ) -> tuple[float, float] | None:
     """Estimate the accuracy from labels that say what an image is not.
 
     A wrong prediction hits the complementary label with probability 1/(K-1), a right one never; hence
     accuracy = 1 - (K-1) * share of hits. The estimate is unbiased and may fall below 0.
 
+    Args:
+        predicted: (N,) classes.
+        complementary: (N,) classes that the images are not, N may be 0.
+        num_classes: K.
+        weights: (N,) >= 0, how much each label counts; None counts them alike.
+
     Returns:
-        Estimate and its standard error, or None without labels.
+        Estimate and its standard error, or None without labels that count.
     """
-    count = len(complementary)
-    if count == 0:
+    trust = torch.ones(len(complementary)) if weights is None else weights.cpu()
+    trust = trust.double()
+    total = float(trust.sum())
+    if total == 0:
         return None
-    hits = int((predicted.cpu() == complementary.cpu()).sum())
+    hit_share = float(trust[predicted.cpu() == complementary.cpu()].sum()) / total
+    count = total**2 / float(trust.square().sum())  # labels of equal weight that would tell as much
     # One success and one failure more than seen: an error of exactly 0 at no hits would be a lie.
-    share = (hits + 1) / (count + 2)
+    share = (hit_share * count + 1) / (count + 2)
     error = (num_classes - 1) * math.sqrt(share * (1 - share) / count)
-    return 1 - (num_classes - 1) * hits / count, error
+    return 1 - (num_classes - 1) * hit_share, error

@@ -170,7 +170,12 @@ def _report(
     network = state.networks.averaged
     held_out = domains.held_out_rows
     source = predict_resized(network, domains.source[held_out], domain=SOURCE).argmax(1)
-    estimate = accuracy_from_complementary(source, domains.complementary[held_out], domains.spec.num_classes)
+    estimate = accuracy_from_complementary(
+        source,
+        domains.complementary[held_out],
+        domains.spec.num_classes,
+        weights=domains.weights[held_out],
+    )
     seen = _some(domains.target, config, "report/target")
     counts = torch.bincount(
         predict_resized(network, seen, domain=TARGET).argmax(1), minlength=domains.spec.num_classes

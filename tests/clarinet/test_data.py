@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from clarinet.data import load_npz
-from clarinet.domains import fingerprint, prepare
+from clarinet.domains import draw_held_out, fingerprint, prepare
 from clarinet.errors import DataError
 from tests.clarinet.factories import make_config, make_data
 
@@ -67,6 +67,28 @@ class TestPrepare:
         domains = prepare(make_data(20, held_out=held_out), make_config(), CPU)
 
         assert domains.held_out_rows.tolist() == [3, 5]
+
+    def test_labels_of_no_weight_are_not_held_out_either(self) -> None:
+        weights = (torch.arange(20) >= 10).float()
+        held_out = torch.arange(20) % 2 == 0
+
+        drawn = prepare(make_data(20, weights=weights), make_config(held_out_share=0.5), CPU)
+        given = prepare(make_data(20, weights=weights, held_out=held_out), make_config(), CPU)
+
+        assert len(drawn.held_out_rows) == 5
+        assert bool((drawn.held_out_rows >= 10).all())
+        assert given.held_out_rows.tolist() == [10, 12, 14, 16, 18]
+
+    def test_an_image_is_held_out_with_all_of_its_labels(self) -> None:
+        images = torch.arange(50) // 2 * 7  # 25 images with two labels each
+        config = make_config(held_out_share=0.2)
+
+        chosen = draw_held_out(images, config)
+
+        assert torch.equal(chosen[::2], chosen[1::2])
+        assert int(chosen.sum()) == 10
+        assert torch.equal(chosen, draw_held_out(images, config))
+        assert not torch.equal(chosen, draw_held_out(images, make_config(held_out_share=0.2, seed=1)))
 
     def test_cc_uses_no_true_label_and_pc_uses_them(self) -> None:
         data = make_data(20, true_rows=6)

@@ -76,5 +76,29 @@ class TestAccuracyFromComplementaryLabels:
         assert found[0] == 1.0
         assert found[1] == pytest.approx(9 * math.sqrt(0.1 * 0.9 / 8))
 
-    def test_without_labels_there_is_no_estimate(self) -> None:
+    def test_labels_count_by_their_weights(self) -> None:
+        weights = torch.tensor([3.0, 1.0, 1.0, 1.0])
+
+        found = accuracy_from_complementary(
+            torch.tensor([0, 1, 1, 1]), torch.tensor([2, 2, 2, 1]), 3, weights=weights
+        )
+
+        assert found is not None
+        share, count = 1 / 6, 36 / 12  # sum of w * hit over sum of w; (sum of w)^2 over sum of w^2
+        smoothed = (share * count + 1) / (count + 2)
+        assert found[0] == pytest.approx(1 - 2 * share)
+        assert found[1] == pytest.approx(2 * math.sqrt(smoothed * (1 - smoothed) / count))
+
+    def test_equal_weights_of_any_size_are_no_weights(self) -> None:
+        labels, predicted = torch.arange(20) % 5, torch.arange(20) % 4
+
+        plain = accuracy_from_complementary(predicted, labels, 5)
+
+        assert plain is not None
+        assert accuracy_from_complementary(
+            predicted, labels, 5, weights=torch.full((20,), 0.25)
+        ) == pytest.approx(plain)
+
+    def test_without_labels_that_count_there_is_no_estimate(self) -> None:
         assert accuracy_from_complementary(torch.zeros(0), torch.zeros(0), 10) is None
+        assert accuracy_from_complementary(torch.zeros(2), torch.ones(2), 10, weights=torch.zeros(2)) is None

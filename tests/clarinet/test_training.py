@@ -128,6 +128,17 @@ class TestReports:
         assert result.confusion is None
         assert result.reports[-1].source_accuracy_estimate is None
 
+    def test_held_out_labels_count_by_their_weights(self) -> None:
+        held_out, some = torch.arange(96) < 30, torch.arange(96) % 3 == 0
+
+        def estimate(weight_of_others: float) -> float | None:
+            weights = torch.where(held_out & ~some, weight_of_others, 1.0)
+            data = make_data(weights=weights, held_out=held_out)
+            return train(make_config(epochs=1, steps_per_epoch=1), data).reports[-1].source_accuracy_estimate
+
+        assert estimate(1e-7) == pytest.approx(estimate(0.0), abs=1e-5)
+        assert estimate(1.0) != pytest.approx(estimate(0.0), abs=1e-2)
+
     def test_an_epoch_of_unset_length_is_one_pass_over_the_larger_domain(self) -> None:
         data = make_data(40, target_images=torch.zeros(90, 28, 28, dtype=torch.uint8))
 
