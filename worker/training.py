@@ -160,7 +160,7 @@ def _train(work: ClaimedTrial, device: torch.device, should_stop: Callable[[], b
     try:
         config = TrainConfig.from_dict(work.run.config | {"seed": work.trial.seed})
         with work.database.read.begin() as session:
-            loaded = load(session, work.storage, work.run, image_size=config.image_size)
+            loaded = load(session, work.storage, work.run, config)
         once = partial(
             train,
             config,

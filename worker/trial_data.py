@@ -16,7 +16,9 @@ from app.datasets.pixels import Images
 from app.runs.models import Run
 from app.runs.snapshots import TRUE, Labels, thaw
 from app.storage import Storage
+from clarinet.config import TrainConfig
 from clarinet.data import NO_LABEL, TrainData
+from clarinet.domains import draw_held_out
 from clarinet.errors import DataError
 
 
@@ -29,11 +31,12 @@ class TrialData:
     scored_on: int  # images of the target's test split whose true class is one of the campaign's
 
 
-def load(session: Session, storage: Storage, run: Run, *, image_size: int) -> TrialData:
+def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> TrialData:
     """Read the campaign's images with the snapshot's labels, and the target's images without theirs.
 
     Args:
-        image_size: to which images are scaled where a dataset's own sizes differ.
+        config: the trial's; its size is that of images where a dataset's own sizes differ, and its seed draws
+            the labels that are held out.
 
     Raises:
         DataError: the labels do not belong to the images.
@@ -41,16 +44,17 @@ def load(session: Session, storage: Storage, run: Run, *, image_size: int) -> Tr
     campaign = campaigns.any_campaign(session, run.campaign_id)
     names = [item.name for item in campaign.classes]
     labels = thaw(storage, run.snapshot_digest)
-    source = _images(session, storage, campaign.dataset_id, Split.TRAIN, image_size)
-    target = _images(session, storage, run.target_dataset_id, Split.TRAIN, image_size)
+    source = _images(session, storage, campaign.dataset_id, Split.TRAIN, config.image_size)
+    target = _images(session, storage, run.target_dataset_id, Split.TRAIN, config.image_size)
     images, complementary, true, weights = _labelled(source, labels)
-    test_images, test_classes = _test_set(session, storage, run, names, image_size)
+    test_images, test_classes = _test_set(session, storage, run, names, config.image_size)
     return TrialData(
         data=TrainData(
             source_images=images,
             complementary=complementary,
             true=true,
             weights=weights,
+            held_out=_held_out(labels, len(images), config),
             target_images=torch.from_numpy(target.arrays),
             target_test_images=test_images,
             target_test_labels=test_classes,
@@ -96,6 +100,15 @@ def _labelled(source: Images, labels: Labels) -> tuple[Tensor, Tensor, Tensor, T
         torch.from_numpy(true),
         torch.from_numpy(weights),
     )
+
+
+def _held_out(labels: Labels, rows: int, config: TrainConfig) -> Tensor:
+    """(N,) bool, rows of `_labelled`: complementary labels of one image are held out together or not."""
+    drawn_from = (labels.kinds != TRUE) & (labels.weights > 0)
+    held_out = np.zeros(rows, np.bool_)
+    images = torch.from_numpy(labels.example_ids[drawn_from])
+    held_out[: len(drawn_from)][drawn_from] = draw_held_out(images, config).numpy()
+    return torch.from_numpy(held_out)
 
 
 def _test_set(

@@ -20,7 +20,7 @@ from app.registry import service as registry
 from app.registry.models import Model
 from app.runs import trials
 from app.runs.models import Run, Trial, TrialState
-from app.runs.snapshots import COMPLEMENTARY, Labels, freeze
+from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels, freeze
 from clarinet.config import TrainConfig
 from clarinet.data import TrainData
 from clarinet.errors import DataError
@@ -54,7 +54,7 @@ def loaded(context: Context) -> tuple[Run, TrialData]:
     """A run and its data."""
     with context.unit_of_work() as session:
         run = make_run(session, context.storage)
-        return run, load(session, context.storage, run, image_size=28)
+        return run, load(session, context.storage, run, TrainConfig())
 
 
 @pytest.fixture
@@ -133,12 +133,45 @@ class TestLoad:
                 weights=labels.weights[[0, 0]],
             )
             run.snapshot_digest = freeze(context.storage, double)
-            data = load(session, context.storage, run, image_size=28).data
+            data = load(session, context.storage, run, TrainConfig()).data
 
         assert len(data.source_images) == 5
         assert data.complementary.tolist() == [0, 1, -1, -1, -1]
         assert torch.equal(data.source_images[0], data.source_images[1])
         assert not data.true.ge(0).any()
+
+    def test_an_image_is_held_out_with_all_of_its_labels(self, context: Context) -> None:
+        def held_out(seed: int) -> torch.Tensor:
+            with context.unit_of_work() as session:
+                config = TrainConfig(held_out_share=0.25, seed=seed)
+                found = load(session, context.storage, session.get_one(Run, run_id), config).data.held_out
+            assert found is not None
+            return found
+
+        with context.unit_of_work() as session:
+            run = make_run(session, context.storage, train=60)
+            run_id = run.id
+            source = session.get_one(Campaign, run.campaign_id).dataset_id
+            labels = make_labels(session, context.storage, session.get_one(Dataset, source))
+            places = np.repeat(np.arange(40), 2)
+            twice = Labels(
+                example_ids=labels.example_ids[places],
+                positions=labels.positions[places],
+                # One image in four has true labels, and one in five complementary ones without weight.
+                kinds=np.where(places % 4 == 0, TRUE, COMPLEMENTARY).astype(np.uint8),
+                classes=np.tile([0, 1], 40),
+                weights=np.where(places % 5 == 1, 0, 1).astype(np.float32),
+            )
+            run.snapshot_digest = freeze(context.storage, twice)
+
+        first = held_out(seed=0)
+        assert first[:80:2].tolist() == first[1:80:2].tolist()
+        assert int(first.sum()) == 2 * round(
+            0.25 * 24
+        )  # 30 images with complementary labels, 6 without weight
+        assert not first[80:].any()
+        assert torch.equal(first, held_out(seed=0))
+        assert not torch.equal(first, held_out(seed=1))
 
     def test_true_classes_of_the_target_are_mapped_by_name(self, context: Context) -> None:
         with context.unit_of_work() as session:
@@ -146,7 +179,7 @@ class TestLoad:
                 session, context.storage, class_names=("dog", "owl", "cat"), train=3, test=6
             )
             run = make_run(session, context.storage, train=4, target=swapped)
-            trial_data = load(session, context.storage, run, image_size=28)
+            trial_data = load(session, context.storage, run, TrainConfig())
 
         labels = trial_data.data.target_test_labels
         assert labels is not None
@@ -158,7 +191,7 @@ class TestLoad:
         with context.unit_of_work() as session:
             plain = make_dataset(session, context.storage, class_names=None, train=3, test=2)
             run = make_run(session, context.storage, train=4, target=plain)
-            trial_data = load(session, context.storage, run, image_size=28)
+            trial_data = load(session, context.storage, run, TrainConfig())
 
         assert trial_data.data.target_test_images is None
         assert trial_data.scored_on == 0
@@ -169,4 +202,4 @@ class TestLoad:
             other = make_labels(session, context.storage, make_dataset(session, context.storage, train=4))
             run.snapshot_digest = freeze(context.storage, other)
             with pytest.raises(DataError, match="does not have"):
-                load(session, context.storage, run, image_size=28)
+                load(session, context.storage, run, TrainConfig())
