@@ -59,6 +59,13 @@ def edit_campaign(
     return campaign
 
 
+@router.delete("/campaigns/{campaign_id}", status_code=status.HTTP_204_NO_CONTENT)
+@admin_only
+def delete_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> None:
+    """Delete a draft. A campaign that was opened stays, with its answers."""
+    service.delete_campaign(session, campaign, by=user)
+
+
 @router.post(
     "/campaigns/{campaign_id}/open",
     response_model=schemas.CampaignRead,

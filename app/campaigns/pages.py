@@ -119,6 +119,16 @@ def close_campaign_from_page(
     return _back_to(request, campaign)
 
 
+@router.post("/campaigns/{campaign_id}/delete")
+@admin_only
+def delete_campaign_from_page(
+    request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Delete a draft."""
+    service.delete_campaign(session, campaign, by=user)
+    return RedirectResponse(request.app.url_path_for("list_campaigns"), status.HTTP_303_SEE_OTHER)
+
+
 def _back_to(request: Request, campaign: Campaign) -> Response:
     return RedirectResponse(
         request.app.url_path_for("show_campaign", campaign_id=str(campaign.id)), status.HTTP_303_SEE_OTHER

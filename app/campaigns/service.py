@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
@@ -117,6 +117,20 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
             campaign.name = details.name
     except IntegrityError as error:
         raise CampaignNameTaken(details.name) from error
+
+
+def delete_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
+    """Delete a draft. Later there are answers, and a commitment that somebody may want to check.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        WrongCampaignState: its opening was asked for already.
+    """
+    accounts.require_admin(by)
+    _lock(session, campaign)
+    if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
+        raise WrongCampaignState(step="deleted", state=campaign.shown_state, needs="a draft")
+    session.execute(delete(Campaign).where(Campaign.id == campaign.id))  # its classes go with it
 
 
 def _checked_classes(session: Session, details: CampaignDetails) -> list[CampaignClass]:

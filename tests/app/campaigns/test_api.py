@@ -117,6 +117,24 @@ class TestLife:
         assert (response.status_code, response.json()["type"]) == (409, "/problems/not-a-draft")
 
 
+class TestDelete:
+    def test_a_draft_is_gone(self, client: TestClient, session: Session) -> None:
+        campaign = make_campaign(session, state="draft")
+        session.commit()
+
+        assert client.delete(f"{API}/{campaign.id}").status_code == 204
+        assert client.get(f"{API}/{campaign.id}").status_code == 404
+
+    def test_of_an_open_campaign_is_a_conflict(self, client: TestClient, session: Session) -> None:
+        campaign = make_campaign(session)
+        session.commit()
+
+        response = client.delete(f"{API}/{campaign.id}")
+
+        assert response.status_code == 409
+        assert response.json()["type"].endswith("/problems/wrong-campaign-state")
+
+
 class TestReading:
     def test_lists_page_by_key(self, client: TestClient, session: Session) -> None:
         made = {str(make_campaign(session).id) for _ in range(3)}

@@ -226,6 +226,25 @@ class TestShow:
         assert "Only an open campaign can be paused" in page.text
 
 
+class TestDelete:
+    def test_a_draft_goes_and_the_list_comes(self, client: TestClient, session: Session) -> None:
+        campaign = make_campaign(session, state="draft")
+        session.commit()
+        assert "Delete the draft" in client.get(f"/campaigns/{campaign.id}", headers=HTML).text
+
+        response = client.post(f"/campaigns/{campaign.id}/delete", headers=HTML)
+
+        assert (response.status_code, response.headers["location"]) == (303, "/campaigns")
+        assert session.scalars(select(Campaign)).all() == []
+
+    def test_an_open_campaign_offers_none(self, client: TestClient, session: Session) -> None:
+        campaign = make_campaign(session)
+        session.commit()
+
+        assert "Delete" not in client.get(f"/campaigns/{campaign.id}", headers=HTML).text
+        assert client.post(f"/campaigns/{campaign.id}/delete", headers=HTML).status_code == 409
+
+
 class TestAudit:
     def test_shows_commitment_and_after_closing_the_seed(
         self, annotator_client: TestClient, session: Session, annotator: User

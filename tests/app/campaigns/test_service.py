@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app import claims, jobs
@@ -18,11 +19,13 @@ from app.campaigns.errors import (
     SourceNotReady,
     WrongCampaignState,
 )
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import Campaign, CampaignClass, CampaignState
 from app.campaigns.service import CampaignDetails, ClassDetails
 from app.claims import LEASE, MAX_ATTEMPTS
+from app.datasets import service as datasets
 from app.datasets.models import Dataset, DatasetState
 from app.jobs import Job
+from app.storage import Storage
 from tests.factories import NOW, make_campaign, make_rows_only_dataset
 
 
@@ -171,6 +174,38 @@ def step(session: Session, campaign: Campaign, name: str, by: User) -> None:
         service.pause_campaign(session, campaign, by=by)
     else:
         service.close_campaign(session, campaign, by=by, now=NOW)
+
+
+class TestDelete:
+    def test_a_draft_leaves_its_dataset_free(self, session: Session, storage: Storage, admin: User) -> None:
+        campaign = make_campaign(session, state="draft")
+        dataset = session.get_one(Dataset, campaign.dataset_id)
+
+        service.delete_campaign(session, campaign, by=admin)
+
+        assert session.scalars(select(Campaign)).all() == []
+        assert session.scalars(select(CampaignClass)).all() == []
+        datasets.delete_dataset(session, storage, dataset, by=admin)
+
+    @pytest.mark.parametrize("state", ["open", "paused", "closed"])
+    def test_what_was_opened_stays(self, session: Session, admin: User, state: str) -> None:
+        campaign = make_campaign(session, state=state)
+
+        with pytest.raises(WrongCampaignState):
+            service.delete_campaign(session, campaign, by=admin)
+
+        assert session.scalars(select(Campaign)).all() == [campaign]
+
+    def test_so_does_one_whose_opening_was_asked_for(self, session: Session, admin: User) -> None:
+        campaign = make_campaign(session, state="draft")
+        service.open_campaign(session, campaign, by=admin, now=NOW)
+
+        with pytest.raises(WrongCampaignState, match="opening"):
+            service.delete_campaign(session, campaign, by=admin)
+
+    def test_is_for_admins(self, session: Session, annotator: User) -> None:
+        with pytest.raises(NotAllowed):
+            service.delete_campaign(session, make_campaign(session, state="draft"), by=annotator)
 
 
 class TestStates:
