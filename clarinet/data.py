@@ -2,6 +2,7 @@
 
 import lzma
 import math
+import tokenize
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -54,8 +55,8 @@ class TrainData:
     def __post_init__(self) -> None:
         if self.num_classes < 2:  # noqa: PLR2004 - with one class there is nothing to tell apart
             raise DataError(f"num_classes is {self.num_classes}; at least 2 classes are needed")
-        _check_images("source_images", self.source_images)
-        _check_images("target_images", self.target_images)
+        check_images("source_images", self.source_images)
+        check_images("target_images", self.target_images)
         count = len(self.source_images)
         for name in ("complementary", "true"):
             _check_labels(
@@ -91,7 +92,7 @@ class TrainData:
             raise DataError("target_test_images and target_test_labels are given together or not at all")
         if self.target_test_images is None or self.target_test_labels is None:
             return
-        _check_images("target_test_images", self.target_test_images)
+        check_images("target_test_images", self.target_test_images)
         if self.target_test_images.ndim != self.target_images.ndim:
             raise DataError("target_test_images and target_images must both be grey or both be colour")
         count = len(self.target_test_images)
@@ -100,14 +101,15 @@ class TrainData:
         )
 
 
-def _check_images(name: str, images: Tensor) -> None:
+def check_images(name: str, images: Tensor, *, least: int = 1) -> None:
+    """Refuse what is no stack of at least so many uint8 images, with a DataError."""
     if images.dtype != torch.uint8:
         raise DataError(f"{name} are {images.dtype}; images must be uint8 in 0..255")
     grey = images.ndim == GREY_DIMENSIONS
     colour = images.ndim == COLOUR_DIMENSIONS and images.shape[3] == RGB
     if not grey and not colour:
         raise DataError(f"{name} have shape {tuple(images.shape)}; expected (N, H, W) or (N, H, W, 3)")
-    if 0 in images.shape:
+    if 0 in images.shape[1:] or len(images) < least:
         raise DataError(f"{name} are empty (shape {tuple(images.shape)})")
 
 
@@ -143,13 +145,26 @@ def load_npz(path: Path) -> dict[str, Tensor]:
             names = set(archive.namelist())
             found = {name: _read_member(archive, name) for name in ARRAYS if f"{name}.npy" in names}
     except _UNREADABLE as error:
-        raise DataError(f"{path} cannot be read as npz: {error}") from error
+        raise DataError(f"{path} cannot be read as npz: {str(error) or type(error).__name__}") from error
     if not found:
         raise DataError(f"{path} has none of {', '.join(ARRAYS)}")
     return found
 
 
-_UNREADABLE = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+# What the readers of zip, compression and npy headers raise on hostile bytes.
+_UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+    MemoryError,
+    SyntaxError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -161,6 +176,9 @@ def _read_member(archive: zipfile.ZipFile, name: str) -> Tensor:
         if version not in _HEADERS:
             raise ValueError(f"{name} has the unknown npy version {version}")
         shape, fortran_order, dtype = _HEADERS[version](member)
+        if not all(type(length) is int and length >= 0 for length in shape):
+            # Two negative ones would pass for a size, and one would read the member without a bound.
+            raise ValueError(f"{name} has the impossible shape {shape}")
         size = math.prod(shape) * dtype.itemsize
         if dtype.kind not in "ui" or fortran_order:
             raise ValueError(f"{name} has type {dtype}; images are uint8 and labels integers, in C order")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from clarinet.data import check_images
 from clarinet.images import normalised, resized
 from clarinet.networks import TARGET, Classifier, Domain
 
@@ -28,8 +29,14 @@ def predict(model: Classifier | TrainResult, images: Tensor, *, domain: Domain =
 
     Returns:
         (N, K) float32 on the CPU, rows sum to 1.
+
+    Raises:
+        DataError: the images have another type or shape.
     """
+    check_images("images", images, least=0)
     network = model if isinstance(model, Classifier) else model.model
+    if len(images) == 0:  # which interpolation would refuse
+        return torch.empty(0, network.spec.num_classes)
     return predict_resized(network, resized(images, network.spec), domain=domain)
 
 

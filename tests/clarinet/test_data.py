@@ -10,6 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from clarinet import data
 from clarinet.data import load_npz
 from clarinet.domains import draw_held_out, fingerprint, prepare
 from clarinet.errors import DataError
@@ -178,7 +179,13 @@ class TestLoadNpz:
         ("member", "match"),
         [
             (header("(99999999999, 28, 28)"), "promises"),
-            (header("(-1, 28, 28)"), "cannot be read"),
+            (header("(-1, 28, 28)"), "impossible shape"),
+            (header("(-2, -2)"), "impossible shape"),
+            (header("(True, 4)"), "impossible shape"),
+            (header("(4, "), "cannot be read"),
+            (header("(4,)", descr="[1, 2]"), "cannot be read"),
+            (header("((4,),)"), "cannot be read"),
+            (header("(4,)", descr="'|u1', 3: 4"), "cannot be read"),
             (header("(100000,)"), "promises"),
             (header("(1,)", descr="'|O'"), "type object"),
             (header("(1,)", descr="'<f8'"), "type float64"),
@@ -206,6 +213,16 @@ class TestLoadNpz:
         for path in (text, cut, other, tmp_path / "missing.npz", tmp_path):
             with pytest.raises(DataError):
                 load_npz(path)
+
+    def test_too_little_memory_is_a_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def no_memory(*_: object) -> bytearray:
+            raise MemoryError
+
+        np.savez(tmp_path / "a.npz", x_train=np.zeros((2, 3, 3), np.uint8))
+        monkeypatch.setattr(data, "bytearray", no_memory, raising=False)
+
+        with pytest.raises(DataError, match="MemoryError"):
+            load_npz(tmp_path / "a.npz")
 
     def test_nothing_is_unpickled(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "p.npz", x_train=np.array([{"a": 1}], dtype=object))

@@ -4,7 +4,9 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 
+from clarinet.errors import DataError
 from clarinet.evaluation import accuracy_from_complementary, predict, score
 from clarinet.labels import simulate_labels
 from clarinet.networks import Classifier, ModelSpec
@@ -29,10 +31,24 @@ class TestPredict:
     def test_rows_are_probabilities_for_any_size_and_number(self) -> None:
         model = make_model()
 
-        assert predict(model, torch.zeros(0, 28, 28, dtype=torch.uint8)).shape == (0, 4)
+        for size in ((28, 28), (9, 9), (28, 28, 3)):
+            assert predict(model, torch.zeros(0, *size, dtype=torch.uint8)).shape == (0, 4)
         probabilities = predict(model, torch.zeros(3, 16, 12, 3, dtype=torch.uint8))
 
         torch.testing.assert_close(probabilities.sum(1), torch.ones(3))
+
+    @pytest.mark.parametrize(
+        "images",
+        [
+            torch.zeros(2, 28, 28),
+            torch.zeros(28, 28, dtype=torch.uint8),
+            torch.zeros(2, 28, 28, 4, dtype=torch.uint8),
+            torch.zeros(2, 0, 28, dtype=torch.uint8),
+        ],
+    )
+    def test_what_are_no_images_is_refused(self, images: Tensor) -> None:
+        with pytest.raises(DataError, match="images"):
+            predict(make_model(), images)
 
     def test_a_rows_prediction_does_not_depend_on_its_neighbours(self) -> None:
         model = make_model()
