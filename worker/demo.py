@@ -26,9 +26,11 @@ LEAVE = 60  # questions for the visitor
 READY_S = 120.0
 LOOK_S = 0.3
 LOOK_AT_RUN_S = 2.0
-RUN = {"method": "clarinet-plus", "preset": "quick", "setting": "cc"}
-# Together up to 25 answers a second, so that a run can start within a minute; then as slowly as tired people.
-BRISK = Plan(annotators=5, error=0.02, pace=5, batch=10, seed=1, leave=LEAVE + 40)
+# From the "no" answers alone, then with the "yes" answers too, one after the other.
+SETTINGS = ("cc", "pc")
+RUN = {"method": "clarinet-plus", "preset": "quick"}
+# Together up to 40 answers a second, so that a run starts within half a minute; then as slow as tired people.
+BRISK = Plan(annotators=5, error=0.02, pace=8, batch=10, seed=1, leave=LEAVE + 40)
 SLOW = replace(BRISK, pace=0.15, leave=LEAVE)
 
 log = structlog.get_logger()
@@ -118,7 +120,7 @@ def _show_the_loop(
     simulate(client, campaign, BRISK, stop=ended, truth=truth, on_progress=lambda _: None)
     if ended.is_set():
         return
-    run = _first_run(client, demo, target_id)
+    run = _launch_runs(client, demo, target_id)
     say(f"Run {run['number']} trains on the answers: {demo.url}/runs/{run['id']}")
     story = _Story(client, run["id"], say)
     simulate(client, campaign, SLOW, stop=ended, truth=truth, on_progress=story.go_on)
@@ -126,11 +128,14 @@ def _show_the_loop(
         story.go_on()
 
 
-def _first_run(client: Client, demo: Demo, target_id: UUID) -> dict[str, Any]:
+def _launch_runs(client: Client, demo: Demo, target_id: UUID) -> dict[str, Any]:
+    """Launch what was not launched by an earlier start; gives the first run."""
     path = f"/campaigns/{demo.campaign_id}/runs"
     started: list[dict[str, Any]] = client.items("/runs", page_by="before", campaign_id=demo.campaign_id)
-    body = RUN | {"target_dataset_id": str(target_id)}
-    return started[-1] if started else client.post(path, body)
+    for setting in SETTINGS[len(started) :]:
+        run = client.post(path, RUN | {"setting": setting, "target_dataset_id": str(target_id)})
+        started.insert(0, run)  # the newest first, as the list has them
+    return started[-1]
 
 
 @dataclass
