@@ -1,18 +1,20 @@
 """HTML routes of campaigns: the form, and the buttons that change the state."""
 
+from dataclasses import replace
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Request, status
+from fastapi import APIRouter, Query, Request, status
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
 
 from app.access import admin_only
 from app.accounts.models import User
-from app.campaigns import service
+from app.campaigns import pictures, service
 from app.campaigns.deps import CampaignDep
-from app.campaigns.errors import CampaignNameTaken, InvalidClasses, SourceNotReady
-from app.campaigns.models import Campaign, CampaignClass
-from app.campaigns.schemas import CampaignForm, ClassInput
+from app.campaigns.errors import CampaignNameTaken, InvalidClasses, NotADraft, SourceNotReady
+from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.campaigns.schemas import CampaignForm, CampaignUpdate, ClassInput, PicturesForm
 from app.campaigns.service import CampaignDetails, ClassDetails
 from app.clock import utc_now
 from app.datasets import service as datasets
@@ -23,6 +25,9 @@ from app.pages import read_form, render, sentence
 router = APIRouter(include_in_schema=False)
 
 MAX_DATASETS = 500  # offered in the form
+CLASSES_ON_A_PAGE = 50  # of pictures to choose from
+FirstClass = Annotated[int, Query(ge=0, le=service.MAX_CLASSES)]
+Batch = Annotated[int, Query(ge=0, le=100_000)]
 FIELD_OF = {CampaignNameTaken: "name", SourceNotReady: "dataset_id", InvalidClasses: "classes"}
 
 
@@ -43,7 +48,7 @@ def create_campaign_from_form(
 ) -> Response:
     """Draft the campaign, or show the form again with what is wrong."""
     values = {name: str(value) for name, value in form.items()}
-    details, errors = _details(read_form(form, CampaignForm), known=())
+    details, errors = _details(read_form(form, CampaignForm), campaign=None)
     if details is not None:
         try:
             campaign = service.create_campaign(session, details, by=user, now=utc_now())
@@ -78,7 +83,7 @@ def edit_campaign_from_form(
 ) -> Response:
     """Change the draft, or show the form again with what is wrong."""
     values = {name: str(value) for name, value in form.items()}
-    details, errors = _details(read_form(form, CampaignForm), known=tuple(campaign.classes))
+    details, errors = _details(read_form(form, CampaignForm), campaign=campaign)
     if details is not None:
         try:
             service.edit_campaign(session, campaign, details, by=user)
@@ -87,6 +92,84 @@ def edit_campaign_from_form(
         else:
             return _back_to(request, campaign)
     return _form(request, session, user, values, errors, campaign=campaign)
+
+
+@router.get("/campaigns/{campaign_id}/pictures")
+@admin_only
+def choose_pictures(
+    *, request: Request, campaign: CampaignDep, session: SessionDep, first: FirstClass = 0, batch: Batch = 0
+) -> Response:
+    """Pictures to show annotators what each class looks like."""
+    if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
+        raise NotADraft
+    return _pictures(request, session, campaign, first=first, batch=batch)
+
+
+@router.post("/campaigns/{campaign_id}/pictures")
+@admin_only
+def choose_pictures_from_form(
+    *,
+    request: Request,
+    form: FormDep,
+    campaign: CampaignDep,
+    user: CurrentUser,
+    session: SessionDep,
+    first: FirstClass = 0,
+    batch: Batch = 0,
+) -> Response:
+    """Keep the pictures chosen on this page; then come others, further classes, or the campaign."""
+    read, errors = read_form(form, PicturesForm)
+    shown = range(first, first + CLASSES_ON_A_PAGE)
+    if read is None:
+        return _pictures(
+            request, session, campaign, first=first, batch=batch, error=" ".join(errors.values())
+        )
+    chosen = read.by_class()
+    kept = CampaignUpdate().details(campaign)
+    classes = tuple(
+        replace(item, example_ids=chosen.get(position, ())) if position in shown else item
+        for position, item in enumerate(kept.classes)
+    )
+    try:
+        service.edit_campaign(session, campaign, replace(kept, classes=classes), by=user)
+    except InvalidClasses as error:
+        return _pictures(
+            request, session, campaign, first=first, batch=batch, chosen=chosen, error=error.detail
+        )
+    if read.more:
+        where = {"first": first, "batch": batch + 1}
+    elif shown.stop < len(classes):
+        where = {"first": shown.stop}
+    else:
+        return _back_to(request, campaign)
+    here = request.url_for("choose_pictures", campaign_id=campaign.id).include_query_params(**where)
+    return RedirectResponse(here, status.HTTP_303_SEE_OTHER)
+
+
+def _pictures(
+    request: Request,
+    session: Session,
+    campaign: Campaign,
+    *,
+    first: int,
+    batch: int,
+    chosen: dict[int, tuple[int, ...]] | None = None,
+    error: str = "",
+) -> Response:
+    classes = campaign.classes[first : first + CLASSES_ON_A_PAGE]
+    ticked = {item.position: tuple(item.example_ids) for item in classes} if chosen is None else chosen
+    return render(
+        request,
+        "campaigns/pictures.html",
+        status=status.HTTP_422_UNPROCESSABLE_CONTENT if error else status.HTTP_200_OK,
+        campaign=campaign,
+        offers=pictures.offers(session, campaign, classes, batch=batch, chosen=ticked),
+        limit=service.MAX_CLASS_EXAMPLES,
+        first=first,
+        batch=batch,
+        is_last=first + CLASSES_ON_A_PAGE >= campaign.num_classes,
+        error=error,
+    )
 
 
 @router.post("/campaigns/{campaign_id}/open")
@@ -140,13 +223,15 @@ def _line(item: CampaignClass) -> str:
 
 
 def _details(
-    read: tuple[CampaignForm | None, dict[str, str]], *, known: tuple[CampaignClass, ...]
+    read: tuple[CampaignForm | None, dict[str, str]], *, campaign: Campaign | None
 ) -> tuple[CampaignDetails | None, dict[str, str]]:
-    """A form as details; pictures of the classes `known` stay with their names."""
+    """A form as details; pictures of an edited campaign's classes stay with their names, as long as the
+    dataset stays."""
     form, errors = read
     if form is None:
         return None, errors
-    pictures = {item.name: tuple(item.example_ids) for item in known}
+    known = campaign.classes if campaign is not None and campaign.dataset_id == form.dataset_id else ()
+    shown = {item.name: tuple(item.example_ids) for item in known}
     classes = []
     for line in filter(None, map(str.strip, form.classes.splitlines())):
         name, _, description = line.partition(": ")
@@ -154,7 +239,7 @@ def _details(
             item = ClassInput(name=name, description=description, example_ids=[])
         except ValueError as error:
             return None, {"classes": _first_message(error, name)}
-        classes.append(ClassDetails(item.name, item.description, pictures.get(item.name, ())))
+        classes.append(ClassDetails(item.name, item.description, shown.get(item.name, ())))
     details = CampaignDetails(
         name=form.name,
         dataset_id=form.dataset_id,

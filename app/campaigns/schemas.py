@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.service import MAX_CLASS_EXAMPLES, MAX_CLASSES, CampaignDetails, ClassDetails
@@ -76,9 +76,11 @@ class CampaignUpdate(Input):
     rounds: Rounds | None = None
 
     def details(self, campaign: Campaign) -> CampaignDetails:
-        """The draft's details with the changes in them."""
+        """The draft's details with the changes in them; pictures of classes leave with their dataset."""
+        stays = self.dataset_id in (None, campaign.dataset_id)
         kept = tuple(
-            ClassDetails(item.name, item.description, tuple(item.example_ids)) for item in campaign.classes
+            ClassDetails(item.name, item.description, tuple(item.example_ids) if stays else ())
+            for item in campaign.classes
         )
         return CampaignDetails(
             name=campaign.name if self.name is None else self.name,
@@ -99,6 +101,29 @@ class CampaignForm(Input):
     instructions: Text = ""
     confirm_yes: bool = False
     rounds: Rounds = 1
+
+
+def _as_list(given: object) -> object:
+    return given if isinstance(given, list) else [given]  # a form with one ticked box
+
+
+class PicturesForm(Input):
+    """Pictures chosen for classes, each "class:example"; `more`: keep these and offer others."""
+
+    pictures: Annotated[
+        list[Annotated[str, StringConstraints(pattern=r"^\d{1,4}:\d{1,18}$")]],
+        BeforeValidator(_as_list),
+        Field(default_factory=list),
+    ]
+    more: bool = False
+
+    def by_class(self) -> dict[int, tuple[int, ...]]:
+        """Ids of examples by position of the class."""
+        pairs = [tuple(map(int, item.split(":"))) for item in self.pictures]
+        return {
+            position: tuple(example_id for place, example_id in pairs if place == position)
+            for position, _ in pairs
+        }
 
 
 class ClassRead(Output):

@@ -27,7 +27,7 @@ from app.datasets.models import Dataset, DatasetState, Example, Split
 
 MIN_CLASSES = 2
 MAX_CLASSES = 1000
-MAX_CLASS_EXAMPLES = 6  # pictures beside a class's description
+MAX_CLASS_EXAMPLES = 4  # pictures beside a class's description
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,12 @@ def _checked_classes(session: Session, details: CampaignDetails) -> list[Campaig
 
 
 def _check_examples(session: Session, dataset: Dataset, chosen: Sequence[ClassDetails]) -> None:
-    if any(len(item.example_ids) > MAX_CLASS_EXAMPLES for item in chosen):
-        raise InvalidClasses(f"At most {MAX_CLASS_EXAMPLES} pictures can show a class.")
+    for item in chosen:
+        if len(item.example_ids) > MAX_CLASS_EXAMPLES:
+            raise InvalidClasses(
+                f"At most {MAX_CLASS_EXAMPLES} pictures can show a class; {item.name!r} has "
+                f"{len(item.example_ids)}."
+            )
     wanted = {example_id for item in chosen for example_id in item.example_ids}
     known = session.scalars(
         select(Example.id).where(Example.dataset_id == dataset.id, Example.id.in_(wanted))
