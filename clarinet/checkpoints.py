@@ -7,15 +7,17 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from clarinet.errors import CheckpointError
+from clarinet.errors import CheckpointError, CheckpointNotWritten
 from clarinet.networks import Classifier, ModelSpec
 from clarinet.training_result import TrainResult
 
@@ -31,20 +33,36 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
         tensors: any tensors by name.
         header: JSON values stored with them.
         kind: what the file is, checked when it is read.
+
+    Raises:
+        CheckpointNotWritten: no space, no permission, no folder; what was at `path` is still there.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     versions = {"torch": str(torch.__version__), "python": platform.python_version()}
     text = json.dumps({**header, "kind": kind, "format_version": FORMAT_VERSION, "versions": versions})
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Two containers that share a disk may share process ids.
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         save_file(
             {k: v.detach().cpu().contiguous() for k, v in tensors.items()}, temporary, {HEADER_KEY: text}
         )
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
+        _sync(temporary)
         temporary.replace(path)
+        _sync(path.parent)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointNotWritten(f"{path} cannot be written: {error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or a folder's entries, are on the disk; a power cut can undo a bare rename."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -69,7 +87,11 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str,
 
 
 def save_model(path: Path, result: TrainResult) -> None:
-    """Write a trained classifier with its config and accuracy; `load_model` reads it."""
+    """Write a trained classifier with its config and accuracy; `load_model` reads it.
+
+    Raises:
+        CheckpointNotWritten: the disk refuses it.
+    """
     header = {
         "spec": result.model.spec.to_dict(),
         "config": result.config.to_dict(),

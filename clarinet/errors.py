@@ -43,5 +43,9 @@ class CheckpointError(ClarinetError):
     """A checkpoint or model file that is missing, damaged or of an unknown format."""
 
 
+class CheckpointNotWritten(CheckpointError):
+    """The disk refused a checkpoint or model file; the file before it, if any, is as good as it was."""
+
+
 class CheckpointMismatch(CheckpointError):
     """A checkpoint that belongs to another config or to other data; resuming from it would mix two runs."""

@@ -30,7 +30,11 @@ class RunState:
 
 
 def save(path: Path, state: RunState, config: TrainConfig, data_digest: str) -> None:
-    """Write a checkpoint; the file before it stays whole until the new one is complete."""
+    """Write a checkpoint; the file before it stays whole until the new one is complete.
+
+    Raises:
+        CheckpointNotWritten: the disk refuses it.
+    """
     tensors = {f"totals/{name}": total for name, total in state.totals.items()}
     for part, module in _modules(state).items():
         tensors |= {f"{part}/{name}": value for name, value in module.state_dict().items()}
@@ -41,6 +45,7 @@ def save(path: Path, state: RunState, config: TrainConfig, data_digest: str) -> 
         "data": data_digest,
         "step": state.step,
         "seconds": state.seconds,
+        "tensors": sorted(tensors),
         "reports": [report.to_dict() for report in state.reports],
     }
     write_tensors(path, tensors, header, kind="checkpoint")
@@ -59,6 +64,7 @@ def restore(path: Path, state: RunState, config: TrainConfig, data_digest: str) 
     if header.get("data") != data_digest:
         raise CheckpointMismatch(f"{path} was written for other images or labels")
     try:
+        _check_complete(tensors, header["tensors"])
         for part, module in _modules(state).items():
             module.load_state_dict(_below(tensors, part))
         optimizer = state.optimizer.state_dict()
@@ -74,6 +80,13 @@ def restore(path: Path, state: RunState, config: TrainConfig, data_digest: str) 
         state.reports = [EpochReport.from_dict(report) for report in header["reports"]]
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path} does not fit its own description: {error}") from error
+
+
+def _check_complete(tensors: dict[str, Tensor], names: list[str]) -> None:
+    """Modules notice what they lack; the optimiser and the sums would start from nothing in silence."""
+    differing = set(tensors) ^ set(names)
+    if differing:
+        raise ValueError(f"the tensor {min(differing)} is missing or too many")
 
 
 def _modules(state: RunState) -> dict[str, torch.nn.Module]:

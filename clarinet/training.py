@@ -64,7 +64,7 @@ def train(
     Raises:
         DataError: the data does not fit the setting.
         CheckpointMismatch: the checkpoint belongs to another config or other data.
-        CheckpointError: it cannot be read.
+        CheckpointError: it cannot be read; CheckpointNotWritten: it cannot be written.
         Diverged: the mean loss of an epoch is not finite.
         Interrupted: should_stop said so.
     """

@@ -25,7 +25,7 @@ from app.settings import Settings
 from app.storage import Storage
 from clarinet.checkpoints import save_model
 from clarinet.config import TrainConfig
-from clarinet.errors import CheckpointError, ClarinetError, Interrupted
+from clarinet.errors import CheckpointError, CheckpointNotWritten, ClarinetError, Interrupted
 from clarinet.training import EpochReport, TrainResult, train
 from worker.exits import Exit
 from worker.outages import OUTAGES, keep_trying
@@ -185,6 +185,8 @@ def _train(work: ClaimedTrial, device: torch.device, should_stop: Callable[[], b
 def _from_checkpoint_or_anew(once: Callable[[], TrainResult], checkpoint: Path) -> TrainResult:
     try:
         return once()
+    except CheckpointNotWritten:
+        raise  # the disk is at fault; the checkpoint that is there is good
     except CheckpointError:
         # Damaged, or of an older version: the time in it is lost, the run need not be.
         log.warning("trial.checkpoint_dropped", exc_info=True)

@@ -1,5 +1,7 @@
 """The loop: it learns, repeats itself, resumes bit-equal, and fails in words."""
 
+import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ import torch
 from clarinet import checkpoints
 from clarinet.data import TrainData
 from clarinet.domains import prepare
-from clarinet.errors import CheckpointError, CheckpointMismatch, Diverged, Interrupted
+from clarinet.errors import CheckpointError, CheckpointMismatch, CheckpointNotWritten, Diverged, Interrupted
 from clarinet.evaluation import predict
 from clarinet.methods import config_for
 from clarinet.networks import SOURCE, Classifier
@@ -281,6 +283,55 @@ class TestResuming:
 
         with pytest.raises(CheckpointError, match="cannot be read"):
             train(make_config(epochs=1), make_data(), checkpoint=path)
+
+    @pytest.mark.parametrize("part", ["optimizer/", "totals/", "classifier/", "averaged/"])
+    def test_a_checkpoint_that_lacks_a_tensor_is_refused(self, part: str, tmp_path: Path) -> None:
+        path = tmp_path / "checkpoint.safetensors"
+        with pytest.raises(Interrupted):
+            train(make_config(), make_data(), checkpoint=path, should_stop=stop_after(3))
+        tensors, header = checkpoints.read_tensors(path, kind="checkpoint")
+        lost = next(name for name in tensors if name.startswith(part))
+        checkpoints.write_tensors(
+            path, {k: v for k, v in tensors.items() if k != lost}, header, kind="checkpoint"
+        )
+
+        with pytest.raises(CheckpointError, match=f"{lost} is missing"):
+            train(make_config(), make_data(), checkpoint=path)
+
+    @pytest.mark.parametrize("fault", ["folder", "replace"])
+    def test_a_disk_that_refuses_is_a_sentence_and_leaves_what_was_there(
+        self, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = tmp_path / "checkpoint.safetensors"
+        checkpoints.write_tensors(before, {"a": torch.ones(1)}, {}, kind="checkpoint")
+        path = before / "below.safetensors" if fault == "folder" else before
+
+        def refuse(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        if fault == "replace":
+            monkeypatch.setattr(Path, "replace", refuse)
+
+        with pytest.raises(CheckpointNotWritten, match="cannot be written"):
+            checkpoints.write_tensors(path, {"a": torch.zeros(1)}, {}, kind="checkpoint")
+
+        assert list(tmp_path.iterdir()) == [before]
+        assert checkpoints.read_tensors(before, kind="checkpoint")[0]["a"].item() == 1
+
+    def test_the_file_and_then_its_folder_are_synced(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        synced: list[bool] = []
+        sync = os.fsync
+
+        def watch(descriptor: int) -> None:
+            synced.append(stat.S_ISDIR(os.fstat(descriptor).st_mode))
+            sync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", watch)
+        checkpoints.write_tensors(tmp_path / "a.safetensors", {"a": torch.ones(1)}, {}, kind="checkpoint")
+
+        assert synced == [False, True]
 
     def test_no_temporary_file_is_left(self, tmp_path: Path) -> None:
         train(make_config(), make_data(), checkpoint=tmp_path / "deep" / "checkpoint.safetensors")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -23,12 +24,12 @@ from app.runs.models import Run, Trial, TrialState
 from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels, freeze
 from clarinet.config import TrainConfig
 from clarinet.data import TrainData
-from clarinet.errors import DataError
+from clarinet.errors import CheckpointError, CheckpointNotWritten, DataError
 from clarinet.training import TrainResult, train
 from tests.factories import make_dataset, make_labels, make_run
 from tests.worker.conftest import trial_of
 from worker.context import Context
-from worker.training import ClaimedTrial
+from worker.training import ClaimedTrial, _from_checkpoint_or_anew
 from worker.trial_data import TrialData, load
 
 
@@ -105,6 +106,23 @@ def test_who_lost_the_claim_publishes_nothing_and_leaves_no_files(
     assert not context.storage.path(registry.key_of(current.claim.id, 99)).exists()
     with context.reading() as session:
         assert session.scalars(select(Model)).all() == []
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"), [(CheckpointNotWritten("disk full"), True), (CheckpointError("damaged"), False)]
+)
+def test_only_a_checkpoint_that_cannot_be_read_is_dropped(
+    error: CheckpointError, kept: bool, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    checkpoint.touch()
+
+    def fail() -> TrainResult:
+        raise error
+
+    with pytest.raises(CheckpointError):
+        _from_checkpoint_or_anew(fail, checkpoint)
+    assert checkpoint.exists() is kept
 
 
 class TestLoad:
