@@ -2,112 +2,33 @@
 //
 // Three queues, each with one owner:
 //   ahead   questions leased to this person whose pictures are decoded, or being decoded, before they are shown
-//   kept    answers the server has not acknowledged; they live in localStorage under one key each, so that a crash, a second
-//           tab or a dead network loses none and counts none twice (the server knows an answer by its key)
+//   kept    answers the server has not acknowledged (answers.js)
 //   line    requests, one at a time, in order: answers leave before questions are asked for
 
 const LEASE = 20; // questions asked for at once
 const REFILL_BELOW = 12;
-const BATCH = 200; // most answers in one request
 const SEND_AFTER_MS = 200; // a short wait lets quick answers share a request
 const RENEW_MS = 60_000;
 const LOOK_AGAIN_MS = 8_000; // when there was nothing to ask
-const TIMEOUT_MS = 15_000;
 const BACKOFF_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 const SLOW_MS = 300; // before this, waiting shows nothing
-const SWIPE_PX = 72;
 const PACE_OVER = 20; // answers the pace is taken from
 const MOST_ZOOM = 24; // an 8 x 8 picture the size of the screen is harder to read, not easier
 const LONG_NAME = 36; // characters that fit one line of a phone
 const UNLIKELY_MS = 120_000; // longer than this, somebody was away: no response time is reported
 
-const KEYS = { y: "yes", arrowright: "yes", n: "no", arrowleft: "no", u: "unsure", arrowdown: "unsure", z: "undo", backspace: "undo" };
 const WORDS = { yes: "yes", no: "no", unsure: "can't tell" };
+
+// The parts carry the same version as this file: a browser that kept old ones must not mix them with new ones.
+const { search } = new URL(import.meta.url);
+const [answers, { listenToKeys, listenToSwipes }, { article, duration, grouped, plural }] = await Promise.all(
+  ["answers", "hands", "words"].map((name) => import(`./${name}.js${search}`)),
+);
+const { Refusal, keep, kept, post, recall, sendLeaving, uuid } = answers;
 
 const main = document.querySelector("[data-annotate]");
 const find = (name) => main.querySelector(`[data-${name}]`);
-const csrf = document.querySelector('meta[name="csrf-token"]').content;
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
-
-/** randomUUID exists only on https and localhost; on a plain LAN address the same is made from random bytes. */
-function uuid() {
-  if (crypto.randomUUID) return crypto.randomUUID();
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = (bytes[6] & 0x0f) | 0x40;
-  bytes[8] = (bytes[8] & 0x3f) | 0x80;
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
-}
-
-/** "a cat", "an owl", "an 8", "a one", "a unicycle": by sound as far as letters tell. */
-function article(name) {
-  if (/^(8|11$|18$)/.test(name)) return "an";
-  return /^(?!one\b|once\b|uni|use|eu)[aeiou]/i.test(name) ? "an" : "a";
-}
-
-// --- Answers that the server has not acknowledged ------------------------------------------------------------------
-
-const prefix = `clarinet:${main.dataset.owner}:`;
-const kept = new Map(); // key -> answer, oldest first
-let durable = true;
-
-function keep(answer) {
-  kept.set(answer.key, answer);
-  try {
-    localStorage.setItem(prefix + answer.key, JSON.stringify({ ...answer, at: Date.now() }));
-  } catch {
-    durable = false; // storage is full or forbidden: the answer lives as long as this page
-  }
-}
-
-function forget(key) {
-  kept.delete(key);
-  try {
-    localStorage.removeItem(prefix + key);
-  } catch {
-    durable = false;
-  }
-}
-
-/** Answers left by an earlier page, or by another tab that has closed. */
-function recall() {
-  const found = [];
-  try {
-    for (const [name, text] of Object.entries(localStorage)) {
-      if (name.startsWith(prefix)) found.push(JSON.parse(text));
-    }
-  } catch {
-    durable = false;
-  }
-  for (const { at: _, ...answer } of found.sort((a, b) => a.at - b.at)) kept.set(answer.key, answer);
-}
-
-// --- Talking to the server ---------------------------------------------------------------------------------------
-
-class Refusal extends Error {
-  constructor(status, problem) {
-    super(problem.detail || problem.title || `The server answered ${status}.`);
-    this.status = status;
-    this.problem = problem;
-  }
-}
-
-/** POST JSON. Throws Refusal for a refusal that repeating does not mend, and any other error when it may. */
-async function post(url, body, keepalive = false) {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", Accept: "application/json", "X-CSRF-Token": csrf },
-    body: JSON.stringify(body),
-    credentials: "same-origin",
-    keepalive,
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  });
-  if (response.status === 204) return null;
-  if (response.ok) return response.json();
-  if (response.status >= 500 || response.status === 429 || response.status === 408) throw new Error(String(response.status));
-  throw new Refusal(response.status, await response.json().catch(() => ({})));
-}
 
 let line = Promise.resolve();
 /** Run one thing after everything asked for before. */
@@ -164,19 +85,12 @@ function enable() {
   find("undo").disabled = undoing || undoable === 0;
 }
 
-function duration(seconds) {
-  if (seconds < 90) return "1 min";
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  return `${Math.round(seconds / 3600)} h`;
-}
-
 function tell() {
-  const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, " ");
   if (waiting !== null) find("progress").textContent = `${grouped(answered)} of ${grouped(answered + waiting)}`;
   const middle = [...paces].sort((a, b) => a - b)[Math.floor(paces.length / 2)];
   find("pace").textContent = middle && waiting ? `~${duration((middle * waiting) / 1000)}` : "";
   if (failures > 0 && kept.size > 0) {
-    const where = durable ? "on this device" : "in this page only; do not close it";
+    const where = answers.durable ? "on this device" : "in this page only; do not close it";
     remark(`${plural(kept.size, "answer")} wait${kept.size === 1 ? "s" : ""} for the network, kept ${where}.`);
   } else if (failures === 0 && performance.now() - lastRemark > 6000) {
     find("remark").textContent = "";
@@ -276,7 +190,7 @@ function refill() {
   refilling = true;
   inTurn(async () => {
     try {
-      await send();
+      await answers.send(refused);
       await lease();
       recovered();
     } catch (error) {
@@ -289,41 +203,11 @@ function refill() {
 
 // --- Answers -----------------------------------------------------------------------------------------------------
 
-/** Hand over everything kept. Leaves what the server did not acknowledge. */
-async function send() {
-  const here = new Set(kept.keys());
-  while (here.size) {
-    const batch = [...kept.values()].filter((answer) => here.has(answer.key)).slice(0, BATCH);
-    if (!batch.length) return;
-    for (const answer of batch) here.delete(answer.key);
-    await sendBatch(batch);
-  }
+function refused(results) {
+  answered -= results.length;
+  const reasons = [...new Set(results.map((result) => result.detail))].filter(Boolean).join(" ");
+  remark(`${plural(results.length, "answer")} did not count. ${reasons}`);
 }
-
-async function sendBatch(batch) {
-  let results;
-  try {
-    ({ results } = await post(main.dataset.answersUrl, { answers: batch }));
-  } catch (error) {
-    const mine = error instanceof Refusal && [400, 404, 409, 413, 422].includes(error.status);
-    if (!mine || isAboutCampaign(error)) throw error;
-    if (batch.length > 1) {
-      for (const answer of batch) await sendBatch([answer]); // one bad answer must not hold up the others
-      return;
-    }
-    results = [{ key: batch[0].key, status: "refused", detail: error.message }];
-  }
-  const refused = results.filter((result) => result.status === "refused");
-  for (const result of results) forget(result.key);
-  if (refused.length) {
-    answered -= refused.length;
-    const reasons = [...new Set(refused.map((result) => result.detail))].filter(Boolean).join(" ");
-    remark(`${plural(refused.length, "answer")} did not count. ${reasons}`);
-  }
-}
-
-/** The campaign itself takes nothing now (paused, closed, gone): answers stay kept until it does. */
-const isAboutCampaign = (error) => /campaign/.test(error.problem.type ?? "") || error.status === 404;
 
 function give(value) {
   if (!current || stopped || undoing) return;
@@ -354,7 +238,7 @@ function sendSoon() {
   inTurn(async () => {
     if (!kept.size) return;
     try {
-      await send();
+      await answers.send(refused);
       recovered();
     } catch (error) {
       failed(error);
@@ -382,7 +266,7 @@ function undo() {
   enable();
   inTurn(async () => {
     try {
-      await send();
+      await answers.send(refused);
       const { question: back, undone_value: value } = await post(main.dataset.undoUrl, {});
       recovered();
       if (!back) {
@@ -479,48 +363,8 @@ function renew() {
  *  leases run out by themselves. Unsent answers need their leases, so they go first and alone. */
 let following = false;
 function leave() {
-  if (kept.size) {
-    const answers = [...kept.values()].slice(0, BATCH);
-    post(main.dataset.answersUrl, { answers }, true).catch(() => {}); // kept until acknowledged, so sent again next time
-  } else if (following) {
-    post(main.dataset.releaseUrl, {}, true).catch(() => {});
-  }
-}
-
-// --- Hands -------------------------------------------------------------------------------------------------------
-
-function onKey(event) {
-  if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !find("keys").checked) return;
-  if (event.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
-  const action = KEYS[event.key.toLowerCase()];
-  if (!action) return;
-  event.preventDefault();
-  if (action === "undo") undo();
-  else give(action);
-}
-
-/** Follow the finger; past a threshold its direction is the answer. */
-let grip = null;
-function onDown(event) {
-  if (event.pointerType === "mouse" || !current || stopped) return;
-  grip = { id: event.pointerId, x: event.clientX, y: event.clientY, of: current };
-}
-function lean(dx) {
-  picture.style.translate = dx ? `${dx}px` : "";
-  if (Math.abs(dx) > SWIPE_PX) stage.dataset.lean = dx > 0 ? "yes" : "no";
-  else delete stage.dataset.lean;
-}
-function onMove(event) {
-  if (event.pointerId !== grip?.id) return;
-  lean(event.clientX - grip.x);
-}
-function onUp(event) {
-  if (event.pointerId !== grip?.id) return;
-  const { of, x } = grip;
-  const dx = event.type === "pointerup" ? event.clientX - x : 0;
-  grip = null;
-  lean(0);
-  if (current === of && Math.abs(dx) > SWIPE_PX) give(dx > 0 ? "yes" : "no");
+  if (kept.size) sendLeaving();
+  else if (following) post(main.dataset.releaseUrl, {}, true).catch(() => {});
 }
 
 // --- Begin -------------------------------------------------------------------------------------------------------
@@ -529,11 +373,8 @@ function begin() {
   recall();
   for (const button of buttons) button.addEventListener("click", () => give(button.dataset.answer));
   find("undo").addEventListener("click", undo);
-  document.addEventListener("keydown", onKey);
-  stage.addEventListener("pointerdown", onDown);
-  addEventListener("pointermove", onMove);
-  addEventListener("pointerup", onUp);
-  addEventListener("pointercancel", onUp);
+  listenToKeys(find("keys"), (action) => (action === "undo" ? undo() : give(action)));
+  listenToSwipes(stage, () => (current && !stopped ? { question: current, picture } : null), give);
   addEventListener("online", retry);
   document.addEventListener("click", (event) => { following = Boolean(event.target.closest("a[href]")); });
   addEventListener("pagehide", leave);
@@ -543,14 +384,6 @@ function begin() {
     else renew();
   });
   setInterval(renew, RENEW_MS);
-
-  const keys = find("keys");
-  try {
-    keys.checked = localStorage.getItem("clarinet:keys") !== "off";
-    keys.addEventListener("change", () => localStorage.setItem("clarinet:keys", keys.checked ? "on" : "off"));
-  } catch {
-    durable = false;
-  }
   idle();
   refill();
 }

@@ -1,0 +1,116 @@
+// Answers that the server has not acknowledged, and the way there.
+//
+// They live in localStorage under one key each, so that a crash, a second tab or a dead network loses none and counts none
+// twice: the server knows an answer by its key.
+
+const BATCH = 200; // most answers in one request
+const TIMEOUT_MS = 15_000;
+
+const { owner, answersUrl } = document.querySelector("[data-annotate]").dataset;
+const csrf = document.querySelector('meta[name="csrf-token"]').content;
+const prefix = `clarinet:${owner}:`;
+
+export const kept = new Map(); // key -> answer, oldest first
+export let durable = true;
+
+export function keep(answer) {
+  kept.set(answer.key, answer);
+  try {
+    localStorage.setItem(prefix + answer.key, JSON.stringify({ ...answer, at: Date.now() }));
+  } catch {
+    durable = false; // storage is full or forbidden: the answer lives as long as this page
+  }
+}
+
+function forget(key) {
+  kept.delete(key);
+  try {
+    localStorage.removeItem(prefix + key);
+  } catch {
+    durable = false;
+  }
+}
+
+/** Answers left by an earlier page, or by another tab that has closed. */
+export function recall() {
+  const found = [];
+  try {
+    for (const [name, text] of Object.entries(localStorage)) {
+      if (name.startsWith(prefix)) found.push(JSON.parse(text));
+    }
+  } catch {
+    durable = false;
+  }
+  for (const { at: _, ...answer } of found.sort((a, b) => a.at - b.at)) kept.set(answer.key, answer);
+}
+
+/** randomUUID exists only on https and localhost; on a plain LAN address the same is made from random bytes. */
+export function uuid() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+export class Refusal extends Error {
+  constructor(status, problem) {
+    super(problem.detail || problem.title || `The server answered ${status}.`);
+    this.status = status;
+    this.problem = problem;
+  }
+}
+
+/** POST JSON. Throws Refusal for a refusal that repeating does not mend, and any other error when it may. */
+export async function post(url, body, keepalive = false) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: "application/json", "X-CSRF-Token": csrf },
+    body: JSON.stringify(body),
+    credentials: "same-origin",
+    keepalive,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  if (response.status === 204) return null;
+  if (response.ok) return response.json();
+  if (response.status >= 500 || response.status === 429 || response.status === 408) throw new Error(String(response.status));
+  throw new Refusal(response.status, await response.json().catch(() => ({})));
+}
+
+/** Hand over everything kept. Leaves what the server did not acknowledge; `onRefused` gets refused results. */
+export async function send(onRefused) {
+  const here = new Set(kept.keys());
+  while (here.size) {
+    const batch = [...kept.values()].filter((answer) => here.has(answer.key)).slice(0, BATCH);
+    if (!batch.length) return;
+    for (const answer of batch) here.delete(answer.key);
+    await sendBatch(batch, onRefused);
+  }
+}
+
+async function sendBatch(batch, onRefused) {
+  let results;
+  try {
+    ({ results } = await post(answersUrl, { answers: batch }));
+  } catch (error) {
+    const mine = error instanceof Refusal && [400, 404, 409, 413, 422].includes(error.status);
+    if (!mine || isAboutCampaign(error)) throw error;
+    if (batch.length > 1) {
+      for (const answer of batch) await sendBatch([answer], onRefused); // one bad answer must not hold up the others
+      return;
+    }
+    results = [{ key: batch[0].key, status: "refused", detail: error.message }];
+  }
+  const refused = results.filter((result) => result.status === "refused");
+  for (const result of results) forget(result.key);
+  if (refused.length) onRefused(refused);
+}
+
+/** Hand over what fits one request while the page goes away. Kept until acknowledged, so sent again next time. */
+export function sendLeaving() {
+  post(answersUrl, { answers: [...kept.values()].slice(0, BATCH) }, true).catch(() => {});
+}
+
+/** The campaign itself takes nothing now (paused, closed, gone): answers stay kept until it does. */
+const isAboutCampaign = (error) => /campaign/.test(error.problem.type ?? "") || error.status === 404;
