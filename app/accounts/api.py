@@ -3,13 +3,13 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, status
+from fastapi import APIRouter, Query, status
 
 from app.access import admin_only, signed_in
 from app.accounts import schemas, service
 from app.accounts.models import User
 from app.clock import utc_now
-from app.deps import CurrentUser, SessionDep
+from app.deps import CurrentUser, SessionDep, SettingsDep
 
 router = APIRouter(tags=["accounts"])
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -48,7 +48,7 @@ def revoke_token(token_id: UUID, user: CurrentUser, session: SessionDep) -> None
 @router.post("/invitations", status_code=status.HTTP_201_CREATED)
 @admin_only
 def invite(
-    request: Request, body: schemas.InvitationCreate, user: CurrentUser, session: SessionDep
+    body: schemas.InvitationCreate, user: CurrentUser, session: SessionDep, settings: SettingsDep
 ) -> schemas.InvitationCreated:
     """Make a one-time link for a new account."""
     invitation, secret = service.invite(session, role=body.role, note=body.note, by=user, now=utc_now())
@@ -57,7 +57,7 @@ def invite(
         role=invitation.role,
         note=invitation.note,
         expires_at=invitation.expires_at,
-        url=str(request.url_for("accept_invitation", token=secret)),
+        url=service.invitation_url(settings.public_url, secret),
     )
 
 

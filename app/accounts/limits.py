@@ -12,9 +12,11 @@ from limits.strategies import MovingWindowRateLimiter
 from app.accounts.errors import TooManySignIns
 from app.accounts.service import digest
 
-# An office shares one address, a person has one e-mail.
+# An office shares one address. Whoever knows an e-mail can use up its few attempts from where they are, but
+# does not lock out its owner elsewhere; the last limit stops those who come from many addresses.
 PER_ADDRESS = RateLimitItemPerMinute(100, 15)
-PER_EMAIL = RateLimitItemPerMinute(10, 15)
+PER_EMAIL_AND_ADDRESS = RateLimitItemPerMinute(10, 15)
+PER_EMAIL = RateLimitItemPerMinute(200, 15)
 
 log = structlog.get_logger()
 
@@ -34,7 +36,7 @@ class SignInLimit:
         """Count an attempt before the password is looked at.
 
         Raises:
-            TooManySignIns: the address or the e-mail has used its attempts up.
+            TooManySignIns: the address, the e-mail from there, or the e-mail has used its attempts up.
         """
         try:
             self._count(self._shared, address, email)
@@ -42,26 +44,32 @@ class SignInLimit:
             log.warning("sign_in.limit_not_shared", exc_info=True)
             self._count(self._own, address, email)
 
-    def forgive(self, email: str) -> None:
-        """Forget the attempts with this e-mail: the password was right."""
+    def forgive(self, *, address: str, email: str) -> None:
+        """Forget the attempts with this e-mail from this address: the password was right."""
+        key = _from_there(address, email)
         try:
-            self._shared.clear(PER_EMAIL, *_email_key(email))
+            self._shared.clear(PER_EMAIL_AND_ADDRESS, *key)
         except StorageError:
             log.warning("sign_in.limit_not_shared", exc_info=True)
-        self._own.clear(PER_EMAIL, *_email_key(email))
+        self._own.clear(PER_EMAIL_AND_ADDRESS, *key)
 
     def _count(self, limiter: MovingWindowRateLimiter, address: str, email: str) -> None:
         for limit, key in (
             (PER_ADDRESS, ("sign-in", "address", _network(address))),
-            (PER_EMAIL, _email_key(email)),
+            (PER_EMAIL_AND_ADDRESS, _from_there(address, email)),
+            (PER_EMAIL, ("sign-in", "email", _named(email))),
         ):
             if not limiter.hit(limit, *key):
                 wait_s = limiter.get_window_stats(limit, *key).reset_time - time.time()
                 raise TooManySignIns(wait_s=max(1, round(wait_s)))
 
 
-def _email_key(email: str) -> tuple[str, str, str]:
-    return "sign-in", "email", digest(email.strip().lower())
+def _from_there(address: str, email: str) -> tuple[str, str, str, str]:
+    return "sign-in", "from", _network(address), _named(email)
+
+
+def _named(email: str) -> str:
+    return digest(email.strip().lower())
 
 
 def _network(address: str) -> str:

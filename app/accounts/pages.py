@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from app.access import admin_only, public, signed_in
 from app.accounts import schemas, service
@@ -55,7 +55,7 @@ def home(request: Request) -> Response:
     """Where this person's work is."""
     user: User | None = request.state.user
     name = "sign_in" if user is None else "list_campaigns" if user.is_admin else "list_annotation"
-    return RedirectResponse(request.url_for(name), 303)
+    return RedirectResponse(request.app.url_path_for(name), 303)
 
 
 @router.get("/sign-in", name="sign_in")
@@ -65,6 +65,17 @@ def show_sign_in(request: Request, next: str = "") -> Response:
     if request.state.user is not None:
         return RedirectResponse(own_path(next), 303)
     return render(request, "accounts/sign_in.html", email="", next=own_path(next), errors={})
+
+
+def _prove(request: Request, reading: sessionmaker[Session], email: str, password: str) -> User:
+    """Whose e-mail and password these are, while no writer waits; counts the attempts."""
+    limit = request.app.state.sign_in_limit
+    address = request.client.host if request.client else ""
+    limit.count(address=address, email=email)
+    with reading.begin() as looking:
+        user = service.check_credentials(looking, email, password)
+    limit.forgive(address=address, email=email)
+    return user
 
 
 @router.post("/sign-in")
@@ -79,15 +90,11 @@ def sign_in(
     """Start a session."""
     given, errors = read_form(form, schemas.SignIn)
     if given is not None:
-        limit = request.app.state.sign_in_limit
         try:
-            limit.count(address=request.client.host if request.client else "", email=given.email)
-            with reading.begin() as looking:
-                user = service.check_credentials(looking, given.email, given.password)
+            user = _prove(request, reading, given.email, given.password)
         except WrongCredentials as error:
             errors = {"": error.detail}
         else:
-            limit.forgive(given.email)
             return _go_on_signed_in(request, session, settings, user, own_path(given.next))
     return render(
         request,
@@ -106,7 +113,7 @@ def sign_out(request: Request, session: SessionDep, settings: SettingsDep) -> Re
     name = session_cookie(settings)
     if secret := request.cookies.get(name):
         service.sign_out(session, secret)
-    response = RedirectResponse(request.url_for("sign_in"), 303)
+    response = RedirectResponse(request.app.url_path_for("sign_in"), 303)
     response.delete_cookie(name, path="/", secure=settings.is_secure, httponly=True, samesite="lax")
     # Pages of the person who left must not come back with the back button.
     response.headers["Clear-Site-Data"] = '"cache"'
@@ -126,16 +133,25 @@ def show_invitation(request: Request, token: str, session: SessionDep) -> HTMLRe
 @router.post("/invitations/{token}")
 @public
 def accept_invitation(
-    request: Request, token: str, form: FormDep, session: SessionDep, settings: SettingsDep
+    *,
+    request: Request,
+    token: str,
+    form: FormDep,
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
 ) -> Response:
     """Make the account and sign in."""
     now = utc_now()
-    invitation = service.find_invitation(session, token, now=now)
+    with reading.begin() as looking:
+        invitation = service.find_invitation(looking, token, now=now)
     given, errors = read_form(form, schemas.InvitationAccept)
     if given is not None:
+        # Before anything is written: hashing takes a while, and other writers need not wait for it.
+        password_hash = service.hash_if_strong(given.password)
         try:
             user = service.accept_invitation(
-                session, token, email=given.email, name=given.name, password=given.password, now=now
+                session, token, email=given.email, name=given.name, password_hash=password_hash, now=now
             )
         except EmailTaken as error:
             errors = {"email": error.detail}
@@ -177,14 +193,14 @@ def list_people(request: Request, session: SessionDep) -> HTMLResponse:
 @router.post("/people/invitations", name="create_invitation")
 @admin_only
 def create_invitation(
-    request: Request, form: FormDep, user: CurrentUser, session: SessionDep
+    request: Request, form: FormDep, user: CurrentUser, session: SessionDep, settings: SettingsDep
 ) -> HTMLResponse:
     """Make a link; the answer shows it, because nothing but its digest is kept."""
     given, errors = read_form(form, schemas.InvitationCreate)
     if given is None:
         return _people(request, session, status=422, errors=errors)
     _, secret = service.invite(session, role=given.role, note=given.note, by=user, now=utc_now())
-    link = str(request.url_for("accept_invitation", token=secret))
+    link = service.invitation_url(settings.public_url, secret)
     return _people(request, session, status=201, link=link, errors={})
 
 
@@ -195,7 +211,7 @@ def withdraw_invitation(
 ) -> Response:
     """Make an open link useless."""
     service.withdraw_invitation(session, invitation_id, by=user, now=utc_now())
-    return RedirectResponse(request.url_for("people"), 303)
+    return RedirectResponse(request.app.url_path_for("people"), 303)
 
 
 @router.post("/people/{user_id}/disable", name="disable_user")
@@ -203,7 +219,7 @@ def withdraw_invitation(
 def disable_user(request: Request, user_id: UUID, user: CurrentUser, session: SessionDep) -> Response:
     """Lock somebody out; their answers stay."""
     service.set_disabled(session, user_id, disabled=True, by=user, now=utc_now())
-    return RedirectResponse(request.url_for("people"), 303)
+    return RedirectResponse(request.app.url_path_for("people"), 303)
 
 
 @router.post("/people/{user_id}/enable", name="enable_user")
@@ -211,7 +227,7 @@ def disable_user(request: Request, user_id: UUID, user: CurrentUser, session: Se
 def enable_user(request: Request, user_id: UUID, user: CurrentUser, session: SessionDep) -> Response:
     """Let somebody in again."""
     service.set_disabled(session, user_id, disabled=False, by=user, now=utc_now())
-    return RedirectResponse(request.url_for("people"), 303)
+    return RedirectResponse(request.app.url_path_for("people"), 303)
 
 
 def _account(
@@ -256,29 +272,30 @@ def create_own_token(request: Request, form: FormDep, user: CurrentUser, session
 def revoke_own_token(request: Request, token_id: UUID, user: CurrentUser, session: SessionDep) -> Response:
     """Make a token useless."""
     service.revoke_token(session, token_id, by=user, now=utc_now())
-    return RedirectResponse(request.url_for("account"), 303)
+    return RedirectResponse(request.app.url_path_for("account"), 303)
 
 
 @router.post("/account/password", name="change_password")
 @signed_in
 def change_password(
+    *,
     request: Request,
     form: FormDep,
     user: CurrentUser,
     session: SessionDep,
+    reading: ReadingDep,
     settings: SettingsDep,
 ) -> Response:
     """Set a new password; every other browser is signed out."""
     given, errors = read_form(form, schemas.PasswordChange)
     if given is not None:
-        limit = request.app.state.sign_in_limit
         try:
-            limit.count(address=request.client.host if request.client else "", email=user.email)
-            service.check_credentials(session, user.email, given.current)
+            proved = _prove(request, reading, user.email, given.current)
+            password_hash = service.hash_if_strong(given.password)
             keep = request.cookies.get(session_cookie(settings), "")
-            service.change_password(session, user, password=given.password, keep=keep)
+            service.change_password(session, user, proved=proved, password_hash=password_hash, keep=keep)
         except WrongCredentials:
             errors = {"current": "This is not your present password."}
         else:
-            return RedirectResponse(request.url_for("account"), 303)
+            return RedirectResponse(request.app.url_path_for("account"), 303)
     return _account(request, session, user, status=422, errors=errors)

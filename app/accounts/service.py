@@ -55,11 +55,32 @@ def create_user(
         EmailTaken: there is an account with this address.
         WeakPassword: shorter than MIN_PASSWORD_LENGTH.
     """
+    return _add_user(
+        session,
+        email=email,
+        name=name,
+        role=role,
+        password_hash=None if password is None else hash_if_strong(password),
+        is_simulated=is_simulated,
+        now=now,
+    )
+
+
+def _add_user(
+    session: Session,
+    *,
+    email: str,
+    name: str,
+    role: Role,
+    password_hash: str | None,
+    now: datetime,
+    is_simulated: bool = False,
+) -> User:
     user = User(
         email=email.strip().lower(),
         name=name.strip(),
         role=role,
-        password_hash=None if password is None else _hash_if_strong(password),
+        password_hash=password_hash,
         is_simulated=is_simulated,
         created_at=now,
     )
@@ -71,7 +92,12 @@ def create_user(
     return user
 
 
-def _hash_if_strong(password: str) -> str:
+def hash_if_strong(password: str) -> str:
+    """What to store of a new password. Takes 20 ms or more: call it where no writer waits.
+
+    Raises:
+        WeakPassword: shorter than MIN_PASSWORD_LENGTH.
+    """
     if len(password) < MIN_PASSWORD_LENGTH:
         raise WeakPassword(need=MIN_PASSWORD_LENGTH)
     return hash_password(password)
@@ -112,13 +138,24 @@ def check_credentials(session: Session, email: str, password: str) -> User:
     return user
 
 
-def change_password(session: Session, user: User, *, password: str, keep: str) -> None:
+def change_password(session: Session, user: User, *, proved: User, password_hash: str, keep: str) -> None:
     """Set a new password and sign out every browser but the one with the secret `keep`.
 
+    Args:
+        proved: what `check_credentials` gave for the present password.
+        password_hash: of the new one, from `hash_if_strong`.
+
     Raises:
-        WeakPassword: shorter than MIN_PASSWORD_LENGTH.
+        WrongCredentials: the password was changed since it was checked.
     """
-    session.get_one(User, user.id).password_hash = _hash_if_strong(password)
+    changed = session.execute(
+        update(User)
+        .where(User.id == user.id, User.password_hash == proved.password_hash)
+        .values(password_hash=password_hash)
+        .returning(User.id)
+    ).one_or_none()
+    if changed is None:
+        raise WrongCredentials
     session.execute(
         delete(LoginSession).where(LoginSession.user_id == user.id, LoginSession.id_hash != digest(keep))
     )
@@ -228,6 +265,11 @@ def invite(
     return invitation, secret
 
 
+def invitation_url(public_url: str, secret: str) -> str:
+    """The link to hand on: where people reach us, whatever host the asker's request named."""
+    return f"{public_url.rstrip('/')}/invitations/{secret}"
+
+
 def find_invitation(session: Session, secret: str, *, now: datetime) -> Invitation:
     """The invitation of a link that can still be used.
 
@@ -247,15 +289,20 @@ def find_invitation(session: Session, secret: str, *, now: datetime) -> Invitati
 
 
 def accept_invitation(
-    session: Session, secret: str, *, email: str, name: str, password: str, now: datetime
+    session: Session, secret: str, *, email: str, name: str, password_hash: str, now: datetime
 ) -> User:
     """Make the invited account. The link works once, whoever clicks it how often.
 
+    Args:
+        password_hash: from `hash_if_strong`.
+
     Raises:
-        InvitationNotFound, EmailTaken, WeakPassword: nothing was changed.
+        InvitationNotFound, EmailTaken: nothing was changed.
     """
     invitation = find_invitation(session, secret, now=now)
-    user = create_user(session, email=email, name=name, role=invitation.role, password=password, now=now)
+    user = _add_user(
+        session, email=email, name=name, role=invitation.role, password_hash=password_hash, now=now
+    )
     used = session.execute(
         update(Invitation)
         .where(Invitation.id == invitation.id, Invitation.accepted_at.is_(None))

@@ -55,7 +55,7 @@ def create_dataset(
             by=user,
             now=utc_now(),
         )
-    response.headers["Location"] = str(request.url_for("read_dataset", dataset_id=dataset.id))
+    response.headers["Location"] = request.app.url_path_for("read_dataset", dataset_id=dataset.id)
     return dataset
 
 

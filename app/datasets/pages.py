@@ -86,7 +86,7 @@ def create_dataset_from_form(
             errors["path"] = error.detail
     if dataset is None:
         return _form(request, texts, errors, has_roots=bool(settings.dataset_roots), status=UNPROCESSABLE)
-    return RedirectResponse(request.url_for("show_dataset", dataset_id=dataset.id), 303)
+    return RedirectResponse(request.app.url_path_for("show_dataset", dataset_id=dataset.id), 303)
 
 
 def _form(
@@ -155,4 +155,4 @@ def delete_dataset_from_page(
     """Delete a dataset that nothing needs."""
     dataset = service.get_dataset(session, dataset_id, by=user)
     service.delete_dataset(session, storage, dataset, by=user)
-    return RedirectResponse(request.url_for("list_datasets"), 303)
+    return RedirectResponse(request.app.url_path_for("list_datasets"), 303)

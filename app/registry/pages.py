@@ -39,4 +39,4 @@ def show_model_of_trial(
 ) -> RedirectResponse:
     """The model that a trial published."""
     model = service.model_of_trial(session, trial_id, by=user)
-    return RedirectResponse(request.url_for("show_model", model_id=model.id), 303)
+    return RedirectResponse(request.app.url_path_for("show_model", model_id=model.id), 303)

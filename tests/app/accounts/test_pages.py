@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -13,12 +14,13 @@ from sqlalchemy.orm import Session
 from app.accounts import service
 from app.accounts.models import LoginSession, Role, User
 from app.accounts.pages import own_path
+from app.accounts.passwords import hash_password
 from app.clock import utc_now
-from app.db import Database
+from app.db import Base, Database, connect
 from app.main import create_app
 from app.settings import Settings
 from tests.app.accounts.conftest import HTML, Browser
-from tests.factories import PASSWORD
+from tests.factories import PASSWORD, make_user
 
 
 def test_signing_in_sets_a_cookie_that_scripts_cannot_read(browser: Browser, ada: User) -> None:
@@ -180,7 +182,7 @@ def test_an_invited_person_comes_in(new_browser: Callable[[], Browser], ada: Use
     admin, guest = new_browser(), new_browser()
     admin.sign_in(ada.email)
     page = admin.send("/people/invitations", page="/people", note="Grace <b>Hopper</b>", role="annotator")
-    link = re.search(r'value="(http://testserver/invitations/[^"]+)"', page.text)
+    link = re.search(r'value="http://127.0.0.1:8000(/invitations/[^"]+)"', page.text)
     assert link
     assert "Grace &lt;b&gt;Hopper" in page.text
     assert link[1] not in admin.get("/people").text  # shown once
@@ -217,7 +219,7 @@ def test_a_withdrawn_link_is_dead(new_browser: Callable[[], Browser], ada: User)
     admin = new_browser()
     admin.sign_in(ada.email)
     page = admin.send("/people/invitations", page="/people", note="Eve", role="annotator").text
-    link = re.search(r'value="(http://testserver/invitations/[^"]+)"', page)
+    link = re.search(r'value="http://127.0.0.1:8000(/invitations/[^"]+)"', page)
     withdraw = re.search(r'action="http://testserver(/people/invitations/[^"]+/withdraw)"', page)
     assert link
     assert withdraw
@@ -299,6 +301,58 @@ def test_changing_the_password_needs_the_present_one(new_browser: Callable[[], B
     assert there.get("/account").status_code == 303
     assert there.sign_in(grace.email).status_code == 422
     assert there.sign_in(grace.email, "another long one").status_code == 303
+
+
+def test_passwords_are_hashed_while_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On SQLite an open writing transaction keeps every other writer waiting."""
+    database = connect(f"sqlite:///{tmp_path / 'own.db'}")
+    Base.metadata.create_all(database.engine)
+    with database.write.begin() as session:
+        email = make_user(session, password=PASSWORD).email
+        _, secret = service.invite(session, role=Role.ANNOTATOR, note="", by=None, now=utc_now())
+    app = create_app(
+        Settings(environment="test", data_dir=tmp_path, _env_file=None),
+        database=database,
+        publish=lambda _: None,
+    )
+    writers: list[int] = []
+
+    def note(password: str) -> str:
+        writers.append(database.engine.pool.checkedout())  # type: ignore[attr-defined]  # a QueuePool has it
+        return hash_password(password)
+
+    monkeypatch.setattr(service, "hash_password", note)
+    browser, guest = (Browser(TestClient(app, follow_redirects=False)) for _ in range(2))
+    browser.sign_in(email)
+    changed = browser.send(
+        "/account/password", page="/account", current=PASSWORD, password="another long one"
+    )
+    link = f"/invitations/{secret}"
+    came = guest.send(link, page=link, name="Grace", email="grace@example.org", password=PASSWORD)
+    database.dispose()
+
+    assert (changed.status_code, came.status_code) == (303, 303)
+    assert writers == [0, 0]
+
+
+def test_a_right_password_on_the_account_page_gives_the_attempts_back(browser: Browser, grace: User) -> None:
+    browser.sign_in(grace.email)
+    old, new = PASSWORD, "another long one"
+    for _ in range(12):
+        done = browser.send("/account/password", page="/account", current=old, password=new)
+        assert done.status_code == 303
+        old, new = new, old
+
+
+def test_an_invitation_names_our_public_address_and_no_other(browser: Browser, ada: User) -> None:
+    browser.sign_in(ada.email)
+    browser.client.headers["Host"] = "evil.example"
+    browser.client.headers["Origin"] = "http://evil.example"
+
+    page = browser.send("/people/invitations", page="/people", note="Eve", role="annotator")
+
+    assert 'value="http://127.0.0.1:8000/invitations/' in page.text
+    assert browser.get("/").headers["location"] == "/campaigns"
 
 
 def test_invitation_links_stay_out_of_the_logs(

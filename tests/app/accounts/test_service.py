@@ -86,7 +86,8 @@ def test_a_new_password_signs_other_browsers_out(session: Session) -> None:
     user = make_user(session, password=PASSWORD)
     here, there = (service.start_session(session, user, now=NOW) for _ in range(2))
 
-    service.change_password(session, user, password="another long one", keep=here)
+    new = service.hash_if_strong("another long one")
+    service.change_password(session, user, proved=user, password_hash=new, keep=here)
 
     assert service.user_of_session(session, here, now=NOW) == user
     assert service.user_of_session(session, there, now=NOW) is None
@@ -158,13 +159,13 @@ def test_an_invitation_works_once(session: Session) -> None:
     _, secret = service.invite(session, role=Role.ADMIN, note="Ada", by=None, now=NOW)
 
     user = service.accept_invitation(
-        session, secret, email="ada@example.org", name="Ada", password=PASSWORD, now=NOW
+        session, secret, email="ada@example.org", name="Ada", password_hash="hash", now=NOW
     )
 
     assert user.is_admin
     with pytest.raises(InvitationNotFound):
         service.accept_invitation(
-            session, secret, email="eve@example.org", name="Eve", password=PASSWORD, now=NOW
+            session, secret, email="eve@example.org", name="Eve", password_hash="hash", now=NOW
         )
 
 
@@ -173,7 +174,7 @@ def test_an_invitation_survives_a_refused_attempt(session: Session) -> None:
     _, secret = service.invite(session, role=Role.ANNOTATOR, note="", by=None, now=NOW)
 
     with pytest.raises(EmailTaken):
-        service.accept_invitation(session, secret, email=taken, name="Ada", password=PASSWORD, now=NOW)
+        service.accept_invitation(session, secret, email=taken, name="Ada", password_hash="hash", now=NOW)
     assert service.find_invitation(session, secret, now=NOW)
 
 
