@@ -16,7 +16,6 @@ from app import jobs
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
-from app.jobs import Job
 from app.runs import trials
 from app.runs.workers import forget_workers
 from worker.context import Context
@@ -48,11 +47,11 @@ class Upkeep:
 
     def _imports(self, session: Session, now: datetime) -> None:
         datasets.give_up_imports(session, now)
-        self._nudge(jobs.IMPORT_DATASET, datasets.waiting_imports(session, now))
+        self._nudge(session, jobs.IMPORT_DATASET, datasets.waiting_imports(session, now))
 
     def _openings(self, session: Session, now: datetime) -> None:
         campaigns.give_up_openings(session, now)
-        self._nudge(jobs.OPEN_CAMPAIGN, campaigns.waiting_openings(session, now))
+        self._nudge(session, jobs.OPEN_CAMPAIGN, campaigns.waiting_openings(session, now))
 
     def _trials(self, session: Session, now: datetime) -> None:
         if ended := trials.give_up_trials(session, now):
@@ -64,14 +63,14 @@ class Upkeep:
     def _workers(self, session: Session, now: datetime) -> None:
         forget_workers(session, now=now)
 
-    def _nudge(self, name: str, waiting: list[UUID]) -> None:
+    def _nudge(self, session: Session, name: str, waiting: list[UUID]) -> None:
         moment = time.monotonic()
         self._nudged = {key: at for key, at in self._nudged.items() if moment - at < NUDGE_AGAIN_S}
         for row_id in waiting:
             if (name, row_id) not in self._nudged:
                 self._nudged[name, row_id] = moment
                 log.info("upkeep.nudged", job=name, row_id=str(row_id))
-                self.context.publish(Job(name, (str(row_id),)))
+                jobs.enqueue(session, name, row_id)
 
 
 def run_upkeep(context: Context, ended: threading.Event) -> None:
