@@ -84,11 +84,11 @@ def authenticate(
 
     Runs for every route. A route without an access mark refuses everybody.
     """
-    if request.method in SAFE_METHODS or request.headers.get("content-type") == "application/json":
+    if request.method in SAFE_METHODS:
         _identify(request, session, settings)
     else:
-        # Forms and uploads arrive after this, perhaps for minutes. A look in the request's own transaction
-        # would begin it, and on SQLite a begun transaction keeps every other writer waiting.
+        # A look in the request's own transaction would begin it, and on SQLite a begun transaction keeps
+        # every other writer waiting: while an upload arrives, perhaps for minutes, or labels are frozen.
         with reading.begin() as looking:
             _identify(request, looking, settings)
     user: User | None = request.state.user

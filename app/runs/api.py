@@ -11,7 +11,7 @@ from app.access import admin_only
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
-from app.deps import CurrentUser, SessionDep, StorageDep
+from app.deps import CurrentUser, ReadingDep, SessionDep, StorageDep
 from app.runs import configs, service
 from app.runs.events import Streams, follow
 from app.runs.models import Run
@@ -31,13 +31,17 @@ def start_run(
     request: Request,
     response: Response,
     session: SessionDep,
+    reading: ReadingDep,
     storage: StorageDep,
     user: CurrentUser,
 ) -> RunRead:
     """Freeze the campaign's labels and queue one trial per seed."""
+    with reading.begin() as looking:
+        campaign = campaigns.find_campaign(looking, campaign_id, by=user)
+        labels = service.freeze_labels(looking, campaign, setting=body.setting, by=user, storage=storage)
     run = service.start_run(
         session,
-        campaigns.find_campaign(session, campaign_id, by=user),
+        labels,
         method=body.method,
         setting=body.setting,
         preset=body.preset or configs.first_preset(body.method),
@@ -46,9 +50,8 @@ def start_run(
         config=body.config,
         by=user,
         now=utc_now(),
-        storage=storage,
     )
-    response.headers["Location"] = request.url_for("read_run", run_id=run.id).path
+    response.headers["Location"] = request.app.url_path_for("read_run", run_id=run.id)
     return _read(session, run)
 
 

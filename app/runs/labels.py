@@ -12,7 +12,7 @@ from app.campaigns.models import Campaign
 from app.runs.errors import TooFewLabels
 from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels
 
-# Fewer answers per class teach nothing, and would only keep a GPU busy.
+# On average over the classes: fewer answers teach nothing, and would only keep a GPU busy.
 MIN_LABELS_PER_CLASS = 10
 
 

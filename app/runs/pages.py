@@ -11,9 +11,9 @@ from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.models import DatasetState
-from app.deps import CurrentUser, FormDep, SessionDep, StorageDep
+from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.errors import Conflict, Unprocessable
-from app.pages import render
+from app.pages import render, wants_fragment
 from app.runs import configs, forms, service
 from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages
 from app.runs.labels import Readiness, collect
@@ -77,7 +77,7 @@ def cancel_run_from_page(
 ) -> RedirectResponse:
     """Ask for the end of a run."""
     service.cancel_run(session, service.get_run(session, run_id, by=user), by=user, now=utc_now())
-    return RedirectResponse(request.url_for("show_run", run_id=run_id), 303)
+    return RedirectResponse(request.app.url_path_for("show_run", run_id=run_id), 303)
 
 
 @router.get("/campaigns/{campaign_id}/runs/new")
@@ -97,6 +97,7 @@ def start_run_from_form(
     campaign_id: UUID,
     form: FormDep,
     session: SessionDep,
+    reading: ReadingDep,
     storage: StorageDep,
     user: CurrentUser,
 ) -> Response:
@@ -104,9 +105,14 @@ def start_run_from_form(
     asked, errors = forms.read_run_form(form)
     if asked is not None:
         try:
+            with reading.begin() as looking:
+                campaign = campaigns.find_campaign(looking, campaign_id, by=user)
+                labels = service.freeze_labels(
+                    looking, campaign, setting=asked.setting, by=user, storage=storage
+                )
             run = service.start_run(
                 session,
-                campaigns.find_campaign(session, campaign_id, by=user),
+                labels,
                 method=asked.method,
                 setting=asked.setting,
                 preset=asked.preset,
@@ -115,7 +121,6 @@ def start_run_from_form(
                 config=asked.config,
                 by=user,
                 now=utc_now(),
-                storage=storage,
             )
         except BadConfig as error:
             apart = error.field in configs.CHOSEN_APART
@@ -127,7 +132,7 @@ def start_run_from_form(
         except (Conflict, Unprocessable) as error:
             errors[""] = error.detail
         else:
-            return RedirectResponse(request.url_for("show_run", run_id=run.id), 303)
+            return RedirectResponse(request.app.url_path_for("show_run", run_id=run.id), 303)
     return _form(request, campaign_id, session, user, typed=form, errors=errors, status=UNPROCESSABLE)
 
 
@@ -155,7 +160,8 @@ def _form(
         fragment="runs/_settings.html",
         status=status,
         campaign=campaign,
-        readiness=Readiness.of(collect(session, campaign)[1]),
+        # Takes a second for many labels; the part that comes with another recipe does not show it.
+        readiness=None if wants_fragment(request) else Readiness.of(collect(session, campaign)[1]),
         recipe=recipe,
         recipes=forms.recipes(),
         settings=forms.settings(),

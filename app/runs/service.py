@@ -1,6 +1,7 @@
 """Runs: start, cancel and read them. The life of a trial is in trials.py."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -37,9 +38,39 @@ LARGEST_SEED = 2**31 - 1  # what the column holds
 NUMBER_TRIES = 5
 
 
+@dataclass(frozen=True, slots=True)
+class FrozenLabels:
+    """The labels that a campaign had at one moment: the digest of their file, and what it holds."""
+
+    campaign_id: UUID
+    digest: str
+    facts: dict[str, Any]
+
+
+def freeze_labels(
+    session: Session, campaign: Campaign, *, setting: str, by: User, storage: Storage
+) -> FrozenLabels:
+    """Store the labels a campaign has now. Takes seconds for many: give a session that only looks.
+
+    A file that no run then uses is harmless; the same labels give the same file.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        CampaignNotOpened: nothing was asked yet.
+        TooFewLabels: fewer complementary labels, over all classes together, than MIN_LABELS_PER_CLASS times
+            the number of classes; for pc no true one.
+    """
+    accounts.require_admin(by)
+    if campaign.state is CampaignState.DRAFT:
+        raise CampaignNotOpened
+    labels, facts = collect(session, campaign)
+    Readiness.of(facts).require(setting)
+    return FrozenLabels(campaign.id, freeze(storage, labels), facts)
+
+
 def start_run(
     session: Session,
-    campaign: Campaign,
+    labels: FrozenLabels,
     *,
     method: str,
     setting: str,
@@ -49,41 +80,34 @@ def start_run(
     config: Mapping[str, object],
     by: User,
     now: datetime,
-    storage: Storage,
 ) -> Run:
-    """Freeze the labels a campaign has now, and queue one trial per seed over them.
+    """Queue one trial per seed over frozen labels.
 
     Args:
+        labels: what `freeze_labels` gave a moment ago.
         config: single hyper-parameters that replace the preset's.
 
     Raises:
         NotAllowed: `by` is no admin.
-        CampaignNotOpened: nothing was asked yet.
-        TooFewLabels: fewer complementary labels than MIN_LABELS_PER_CLASS per class; for pc no true one.
         TargetNotReady, TargetWithoutImages: there is nothing to adapt to.
         BadSeeds, BadConfig: refused values, in words.
     """
     accounts.require_admin(by)
-    if campaign.state is CampaignState.DRAFT:
-        raise CampaignNotOpened
     _check_target(target_dataset)
     _check_seeds(seeds)
     try:
         values = configs.config_for(method, setting, preset, config)
     except configs.ConfigRefused as refused:
         raise BadConfig(refused.field, refused.message) from refused
-    labels, facts = collect(session, campaign)
-    Readiness.of(facts).require(setting)
-
     run = Run(
-        campaign_id=campaign.id,
+        campaign_id=labels.campaign_id,
         target_dataset_id=target_dataset.id,
         method=method,
         setting=setting,
         preset=preset,
         config=values,
-        snapshot_digest=freeze(storage, labels),
-        snapshot_facts=facts,
+        snapshot_digest=labels.digest,
+        snapshot_facts=labels.facts,
         created_by_id=by.id,
         created_at=now,
         trials=[Trial(seed=seed, queued_at=now) for seed in sorted(seeds)],

@@ -1,6 +1,7 @@
 """The JSON API of runs, and its stream of events."""
 
 import json
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,12 +13,17 @@ from sqlalchemy.orm import Session
 from app import jobs
 from app.campaigns.models import Campaign
 from app.datasets.models import Dataset
+from app.db import Base, connect
 from app.jobs import Job
-from app.runs import trials
+from app.main import create_app
+from app.runs import service, trials
 from app.runs.events import Streams
 from app.runs.models import Run, TrialState
+from app.runs.snapshots import Labels, freeze
+from app.settings import Settings
 from app.storage import Storage
-from tests.factories import NOW, make_run
+from tests.app.runs.conftest import answered
+from tests.factories import NOW, make_dataset, make_run, make_token, make_user
 
 
 def body(target: Dataset, **changes: Any) -> dict[str, Any]:
@@ -163,3 +169,31 @@ class TestEvents:
 
         assert response.status_code == 429
         assert response.headers["retry-after"] == "5"
+
+
+def test_labels_are_frozen_while_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On SQLite an open writing transaction keeps every answer waiting."""
+    settings = Settings(environment="test", data_dir=tmp_path, _env_file=None)
+    storage = Storage(settings.artefact_dir)
+    database = connect(settings.sqlalchemy_url)
+    Base.metadata.create_all(database.engine)
+    with database.write.begin() as session:
+        campaign = answered(session, storage, by=make_user(session))
+        target = make_dataset(session, storage, train=10)
+        admin = make_user(session, role="admin")
+    with database.write() as session:
+        token = make_token(session, admin)
+    writers: list[int] = []
+
+    def note(storage: Storage, labels: Labels) -> str:
+        writers.append(database.engine.pool.checkedout())  # type: ignore[attr-defined]  # a QueuePool has it
+        return freeze(storage, labels)
+
+    monkeypatch.setattr(service, "freeze", note)
+    app = create_app(settings, database=database, publish=lambda _: None)
+    client = TestClient(app, headers={"Authorization": f"Bearer {token}"})
+    response = client.post(f"/api/v1/campaigns/{campaign.id}/runs", json=body(target))
+    database.dispose()
+
+    assert response.status_code == 202
+    assert writers == [0]

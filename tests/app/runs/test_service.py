@@ -40,15 +40,9 @@ def start(session: Session, campaign: Campaign, target: Dataset, storage: Storag
         "config": {},
     }
     admin = changes.pop("by", None) or make_user(session, role="admin")
-    return service.start_run(
-        session,
-        campaign,
-        **(details | changes),
-        target_dataset=target,
-        by=admin,
-        now=NOW,
-        storage=storage,
-    )
+    details |= changes
+    labels = service.freeze_labels(session, campaign, setting=details["setting"], by=admin, storage=storage)
+    return service.start_run(session, labels, **details, target_dataset=target, by=admin, now=NOW)
 
 
 class TestStartRun:
