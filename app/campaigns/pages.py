@@ -97,9 +97,16 @@ def edit_campaign_from_form(
 @router.get("/campaigns/{campaign_id}/pictures")
 @admin_only
 def choose_pictures(
-    *, request: Request, campaign: CampaignDep, session: SessionDep, first: FirstClass = 0, batch: Batch = 0
+    *,
+    request: Request,
+    campaign_id: UUID,
+    user: CurrentUser,
+    session: SessionDep,
+    first: FirstClass = 0,
+    batch: Batch = 0,
 ) -> Response:
     """Pictures to show annotators what each class looks like."""
+    campaign = service.find_campaign(session, campaign_id, by=user)
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise NotADraft
     return _pictures(request, session, campaign, first=first, batch=batch)

@@ -8,24 +8,17 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.service import MAX_CLASS_EXAMPLES, MAX_CLASSES, CampaignDetails, ClassDetails
-from app.schemas import Input, Output
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("Only letters, digits, signs and spaces, please")
-    return text
+from app.schemas import Input, Name, Output, printable
 
 
 def _printable_lines(text: str) -> str:
     text = text.replace("\r\n", "\n")
     for line in text.split("\n"):
-        _printable(line.replace("\t", " "))
+        printable(line.replace("\t", " "))
     return text
 
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(_printable)]
-ClassName = Annotated[str, StringConstraints(min_length=1, max_length=80), AfterValidator(_printable)]
+ClassName = Annotated[str, StringConstraints(min_length=1, max_length=80), AfterValidator(printable)]
 Text = Annotated[str, StringConstraints(max_length=4000), AfterValidator(_printable_lines)]
 ExampleId = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Rounds = Annotated[int, Field(ge=1, le=MAX_CLASSES)]
