@@ -1,6 +1,8 @@
-"""Bases of what the JSON API accepts and returns."""
+"""Bases of what the JSON API and the forms accept and return, and the text they take."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 
 class Input(BaseModel):
@@ -13,3 +15,13 @@ class Output(BaseModel):
     """A response, read from a row or built by hand."""
 
     model_config = ConfigDict(from_attributes=True)
+
+
+def printable(text: str) -> str:
+    """Refuse control characters: they forge log lines and terminals obey them."""
+    if not text.isprintable():
+        raise ValueError("Only letters, digits, signs and spaces, please")
+    return text
+
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(printable)]

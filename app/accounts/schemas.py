@@ -9,15 +9,9 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from app.accounts.models import Role
 from app.accounts.service import MIN_PASSWORD_LENGTH
-from app.schemas import Input, Output
+from app.schemas import Input, Name, Output, printable
 
 MAX_PASSWORD_LENGTH = 1024  # hashing time must not grow with what a stranger sends
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("Only letters, digits, signs and spaces, please")
-    return text
 
 
 def _address(text: str) -> str:
@@ -32,10 +26,9 @@ def _long_enough(text: str) -> str:
     return text
 
 
-Line = Annotated[str, StringConstraints(max_length=254), AfterValidator(_printable)]
+Line = Annotated[str, StringConstraints(max_length=254), AfterValidator(printable)]
 Email = Annotated[Line, AfterValidator(_address)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(_printable)]
-Note = Annotated[str, StringConstraints(max_length=120), AfterValidator(_printable)]
+Note = Annotated[str, StringConstraints(max_length=120), AfterValidator(printable)]
 # Kept as typed: spaces at either end are part of a password.
 Password = Annotated[str, StringConstraints(max_length=MAX_PASSWORD_LENGTH, strip_whitespace=False)]
 NewPassword = Annotated[Password, AfterValidator(_long_enough)]

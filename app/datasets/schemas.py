@@ -4,23 +4,17 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from app.datasets.models import DatasetState, Split
 from app.datasets.uploads import Kind
-from app.schemas import Input, Output
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("Only letters, digits, signs and spaces, please")
-    return text
+from app.schemas import Input, Name, Output
 
 
 class DatasetCreate(Input):
     """What is said about a new dataset; the file comes beside it, or lies at `path` on the server."""
 
-    name: Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(_printable)]
+    name: Name
     description: Annotated[str, StringConstraints(max_length=4000)] = ""
     kind: Kind = Field(default="auto", description="auto looks inside the file")
     path: Annotated[str, StringConstraints(max_length=4096)] | None = Field(

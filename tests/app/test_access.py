@@ -111,7 +111,6 @@ def test_every_number_in_an_address_has_bounds_that_both_databases_can_hold(app:
             for value in (10**20, -(10**20)):
                 with pytest.raises(ValidationError):
                     TypeAdapter(hint).validate_python(value)
-                    pytest.fail(f"{route.path} takes {name}={value}")
             checked.add(f"{route.path} {name}")
 
     assert {"/runs before", "/api/v1/runs before", "/datasets/{dataset_id} after"} <= checked
