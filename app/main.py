@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
 
 from app import health, problem_pages, problems
 from app.accounts import api as accounts_api
@@ -21,7 +20,7 @@ from app.deps import Guard
 from app.hardening import BodyLimit, Gate, SecurityHeaders
 from app.jobs import publisher
 from app.logs import RequestLog, configure_logs
-from app.pages import FRONTEND
+from app.pages import FRONTEND, VersionedFiles
 from app.registry import api as registry_api
 from app.registry import pages as registry_pages
 from app.runs import api as runs_api
@@ -81,5 +80,5 @@ def create_app(
         app.include_router(feature.router)
     for feature in APIS:
         app.include_router(feature.router, prefix=API)
-    app.mount("/static", StaticFiles(directory=FRONTEND / "static"), name="static")
+    app.mount("/static", VersionedFiles(directory=FRONTEND / "static"), name="static")
     return app

@@ -9,7 +9,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
+from starlette.types import Scope
 
 import frontend
 from app.clock import utc_now
@@ -43,6 +46,19 @@ environment = jinja2.Environment(
 )
 environment.globals["static_version"] = static_version()
 templates = Jinja2Templates(env=environment, context_processors=[_context])
+
+
+class VersionedFiles(StaticFiles):
+    """Static files that browsers keep for a year if the address names a version, and else check."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """The file, with how long it may be kept."""
+        response = await super().get_response(path, scope)
+        is_versioned = scope["query_string"].startswith(b"v=")
+        response.headers["Cache-Control"] = (
+            "public, max-age=31536000, immutable" if is_versioned else "no-cache"
+        )
+        return response
 
 
 def wants_fragment(request: Request) -> bool:

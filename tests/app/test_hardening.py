@@ -151,3 +151,15 @@ def crowded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[st
         for table in reversed(Base.metadata.sorted_tables):
             session.execute(table.delete())
     database.dispose()
+
+
+def test_versioned_files_are_kept_and_others_are_checked(anonymous: TestClient) -> None:
+    versioned = anonymous.get("/static/css/base.css", params={"v": "1"})
+    plain = anonymous.get("/static/css/base.css")
+
+    assert "immutable" in versioned.headers["cache-control"]
+    assert plain.headers["cache-control"] == "no-cache"
+    assert (
+        anonymous.get("/static/css/base.css", headers={"if-none-match": plain.headers["etag"]}).status_code
+        == 304
+    )
