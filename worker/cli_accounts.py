@@ -56,13 +56,14 @@ def add_user(
     """Make an account. Asks for a password; without a terminal to ask on, prints a one-time link."""
     from pydantic import TypeAdapter
 
-    from app.accounts import schemas, service
+    from app.accounts import service
     from app.accounts.models import Role
     from app.clock import utc_now
+    from app.schemas import Name
     from app.settings import Settings
 
     email = TypeAdapter(schemas.Email).validate_python(email.strip())
-    name = TypeAdapter(schemas.Name).validate_python(name.strip() or email.partition("@")[0])
+    name = TypeAdapter(Name).validate_python(name.strip() or email.partition("@")[0])
     settings = Settings()
     role = Role.ADMIN if admin else Role.ANNOTATOR
     password: str | None = None
@@ -93,11 +94,12 @@ def add_token(
     """Make a bearer token and print it, this once."""
     from pydantic import TypeAdapter
 
-    from app.accounts import schemas, service
+    from app.accounts import service
     from app.clock import utc_now
+    from app.schemas import Name
     from app.settings import Settings
 
-    name = TypeAdapter(schemas.Name).validate_python(name.strip())
+    name = TypeAdapter(Name).validate_python(name.strip())
     with changes(Settings()) as session:
         user = service.user_by_email(session, email)
         token, secret = service.create_token(session, user, name, now=utc_now())
