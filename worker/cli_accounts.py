@@ -58,11 +58,12 @@ def add_user(
 
     from app.accounts import service
     from app.accounts.models import Role
+    from app.accounts.schemas import Email
     from app.clock import utc_now
     from app.schemas import Name
     from app.settings import Settings
 
-    email = TypeAdapter(schemas.Email).validate_python(email.strip())
+    email = TypeAdapter(Email).validate_python(email.strip())
     name = TypeAdapter(Name).validate_python(name.strip() or email.partition("@")[0])
     settings = Settings()
     role = Role.ADMIN if admin else Role.ANNOTATOR
