@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,9 +25,9 @@ POSTGRES = os.environ.get("CLARINET_TEST_POSTGRES", "postgresql+psycopg://postgr
 SERVICES_REQUIRED = os.environ.get("CLARINET_REQUIRE_SERVICES") == "1"
 
 
-@pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    """A database of our own on the PostgreSQL server, dropped at the end."""
+@contextmanager
+def postgres_database() -> Iterator[str]:
+    """A new, empty database on the PostgreSQL server, dropped at the end; skips where none answers."""
     admin = create_engine(POSTGRES, isolation_level="AUTOCOMMIT")
     name = f"clarinet_test_{uuid4().hex[:12]}"
     try:
@@ -40,6 +41,13 @@ def postgres_url() -> Iterator[str]:
     with admin.connect() as connection:
         connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
     admin.dispose()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A database of the tests' own, with whatever tables they make."""
+    with postgres_database() as url:
+        yield url
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])

@@ -19,6 +19,7 @@ from sqlalchemy import func, select
 
 from app.annotation.models import Answer, Lease, Question
 from app.db import connect
+from tests.conftest import postgres_database
 from tests.live import CLARINET, PASSWORD, Live, free_port, installation
 
 pytestmark = pytest.mark.faults
@@ -27,12 +28,13 @@ CLIENTS = 4
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Where the installation under fire keeps its rows."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'data' / 'clarinet.db'}"
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+        yield f"sqlite:///{tmp_path / 'data' / 'clarinet.db'}"
+        return
+    with postgres_database() as url:
+        yield url
 
 
 @pytest.fixture

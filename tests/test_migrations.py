@@ -4,17 +4,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import inspect
 
 from app.db import Base, Database, connect
 from app.migrate import alembic_config, is_at_head, upgrade
-from tests.conftest import POSTGRES
+from tests.conftest import postgres_database
 
 UPGRADE = """
 import sys
@@ -35,17 +34,10 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
         yield database
         database.dispose()
         return
-    request.getfixturevalue("postgres_url")  # skips, or fails, where none answers
-    admin = create_engine(POSTGRES, isolation_level="AUTOCOMMIT")
-    name = f"clarinet_test_{uuid4().hex[:12]}"
-    with admin.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    database = connect(admin.url.set(database=name).render_as_string(hide_password=False))
-    yield database
-    database.dispose()
-    with admin.connect() as connection:
-        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    admin.dispose()
+    with postgres_database() as url:
+        database = connect(url)
+        yield database
+        database.dispose()
 
 
 def test_up_down_up(empty: Database) -> None:

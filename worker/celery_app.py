@@ -73,7 +73,7 @@ def create_celery(settings: Settings) -> Celery:
     )
     contexts = ProcessContext(settings)
     for name, (module, function) in TASKS.items():
-        celery.task(name=name)(_task(contexts, name, module, function))
+        celery.task(name=name, shared=False)(_task(contexts, name, module, function))
     celery.steps["consumer"].add(_heartbeat_step(contexts))
     celery.contexts = contexts
     return celery

@@ -3,13 +3,14 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.browser.screenshots import QUIET
-from tests.conftest import SERVICES_REQUIRED
+from tests.conftest import SERVICES_REQUIRED, postgres_database
 from tests.live import EMAIL, PASSWORD, Live, installation
 
 REDIS = os.environ.get("CLARINET_TEST_REDIS", "redis://127.0.0.1:6379/15")
@@ -33,12 +34,13 @@ def chromium() -> Iterator[Browser]:
 def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """An installation: SQLite and the filesystem queue, then PostgreSQL and Redis."""
     folder: Path = tmp_path_factory.mktemp(request.param)
-    addresses: dict[str, str] = {}
-    if request.param == "services":
-        addresses["CLARINET_DATABASE_URL"] = request.getfixturevalue("postgres_url")
-        addresses["CLARINET_BROKER_URL"] = request.getfixturevalue("redis_url")
-    with installation(folder / "data", folder / "log", **addresses) as live:
-        yield live
+    with ExitStack() as services:
+        addresses: dict[str, str] = {}
+        if request.param == "services":
+            addresses["CLARINET_DATABASE_URL"] = services.enter_context(postgres_database())
+            addresses["CLARINET_BROKER_URL"] = request.getfixturevalue("redis_url")
+        with installation(folder / "data", folder / "log", **addresses) as live:
+            yield live
 
 
 @pytest.fixture(scope="session")
