@@ -41,7 +41,7 @@ def first_admin_link(database: Database, settings: Settings) -> str | None:
         if accounts.has_admin(session):
             return None
         _, secret = accounts.invite(session, role=Role.ADMIN, note="", by=None, now=utc_now())
-    return f"{settings.public_url.rstrip('/')}/invitations/{secret}"
+    return accounts.invitation_url(settings.public_url, secret)
 
 
 def _tie_to(parent: int | None) -> None:
