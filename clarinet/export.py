@@ -170,7 +170,8 @@ def _graph(module: FromImages, shape: tuple[int, int, int]) -> "onnx.ModelProto"
             dynamic_shapes={"images": {0: torch.export.Dim("N")}},
         )
     except Exception as error:  # the exporter and its passes raise whatever they meet
-        raise ExportError(f"the network cannot be written as ONNX: {str(error).splitlines()[0]}") from error
+        why = (str(error) or type(error).__name__).splitlines()[0]
+        raise ExportError(f"the network cannot be written as ONNX: {why}") from error
     if program is None:
         raise ExportError("the network cannot be written as ONNX: the exporter gave no program")
     return program.model_proto

@@ -23,9 +23,9 @@ from app.runs import trials
 from app.runs.models import Run, Trial
 from app.settings import Settings
 from app.storage import Storage
-from clarinet.checkpoints import save_model
 from clarinet.config import TrainConfig
-from clarinet.errors import CheckpointError, CheckpointNotWritten, ClarinetError, Interrupted
+from clarinet.errors import CheckpointError, CheckpointNotWritten, ClarinetError, ExportError, Interrupted
+from clarinet.export import export_model
 from clarinet.training import EpochReport, TrainResult, train
 from worker.exits import Exit
 from worker.outages import OUTAGES, keep_trying
@@ -70,11 +70,11 @@ class ClaimedTrial:
             ClaimLost: the trial is not ours any more; the files are gone again.
         """
         key = registry.key_of(self.claim.id, self.claim.number)
-        weights = self.storage.path(f"{key}/{registry.WEIGHTS}")
-        save_model(weights, result)
-        digest, size = hashlib.sha256(weights.read_bytes()).hexdigest(), weights.stat().st_size
+        folder = self.storage.path(key)
+        onnx = self._export(folder, result, loaded)
+        weights = _file_facts(folder / registry.WEIGHTS)
         facts = _facts(result, loaded)
-        card = self._card(facts, loaded.class_names, digest)
+        card = self._card(facts, loaded.class_names, weights["sha256"]) | {"onnx": onnx}
         self.storage.put(f"{key}/{registry.CARD}", json.dumps(card, indent=2).encode())
 
         def end() -> None:
@@ -87,8 +87,8 @@ class ClaimedTrial:
                     session,
                     trial_id=self.claim.id,
                     key=key,
-                    digest=digest,
-                    size_bytes=size,
+                    digest=weights["sha256"],
+                    size_bytes=weights["size_bytes"],
                     card=card,
                     now=now,
                 )
@@ -98,8 +98,19 @@ class ClaimedTrial:
         except ClaimLost:
             # A commit whose confirmation got lost has ended the trial, and its repetition finds it ended.
             if not keep_trying(lambda: self._is_published(key)):
-                shutil.rmtree(weights.parent, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
                 raise
+
+    def _export(self, folder: Path, result: TrainResult, loaded: TrialData) -> dict[str, Any]:
+        """Write the model's files; what the card says of the ONNX one, which a model can do without."""
+        share = self.run.snapshot_facts["simulated_share"]
+        simulated = {"share_of_answers": share} if share else None
+        try:
+            export_model(folder, result, loaded.data, class_names=loaded.class_names, simulated=simulated)
+        except ExportError as error:
+            log.warning("model.without_onnx", trial_id=str(self.claim.id), exc_info=True)
+            return {"missing": str(error)}
+        return _file_facts(folder / registry.ONNX)
 
     def _is_published(self, key: str) -> bool:
         with self.database.read.begin() as session:
@@ -192,6 +203,10 @@ def _from_checkpoint_or_anew(once: Callable[[], TrainResult], checkpoint: Path) 
         log.warning("trial.checkpoint_dropped", exc_info=True)
         checkpoint.unlink(missing_ok=True)
         return once()
+
+
+def _file_facts(path: Path) -> dict[str, Any]:
+    return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "size_bytes": path.stat().st_size}
 
 
 def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:

@@ -38,15 +38,31 @@ def read_model(model_id: UUID, session: SessionDep, user: CurrentUser) -> Model:
 @router.get(
     "/models/{model_id}/download",
     response_class=Response,
-    responses={200: {"content": {"application/zip": {}}, "description": "model.safetensors and model.json"}},
+    responses={200: {"content": {"application/zip": {}}, "description": "weights, cards and, mostly, ONNX"}},
 )
 @admin_only
 def download_model(model_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser) -> Response:
-    """A zip of the weights (safetensors) and the card (JSON)."""
+    """A zip of the weights (safetensors), the card (JSON, Markdown) and the ONNX file, if there is one."""
     model = service.get_model(session, model_id, by=user)
-    name = f"clarinet-run{model.card['run']}-seed{model.card['seed']}.zip"
+    return _attachment(model, service.archive(storage, model), "zip", "application/zip")
+
+
+@router.get(
+    "/models/{model_id}/onnx",
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {}}, "description": "model.onnx"}},
+)
+@admin_only
+def download_onnx(model_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser) -> Response:
+    """The model as ONNX: images as uint8 (N, H, W, C) in, probabilities (N, K) out."""
+    model = service.get_model(session, model_id, by=user)
+    return _attachment(model, service.onnx_file(storage, model), "onnx", "application/octet-stream")
+
+
+def _attachment(model: Model, content: bytes, extension: str, media_type: str) -> Response:
+    name = f"clarinet-run{model.card['run']}-seed{model.card['seed']}.{extension}"
     return Response(
-        service.archive(storage, model),
-        media_type="application/zip",
+        content,
+        media_type=media_type,
         headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
     )

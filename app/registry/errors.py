@@ -10,3 +10,12 @@ class ModelNotFound(NotFound):
 
     def __init__(self) -> None:
         super().__init__("There is no such model.")
+
+
+class ModelWithoutOnnx(NotFound):
+    """A model whose ONNX file could not be written."""
+
+    title = "Model without ONNX"
+
+    def __init__(self) -> None:
+        super().__init__("This model has no ONNX file; its page says why. Its weights can be downloaded.")

@@ -17,9 +17,7 @@ class Model(Base):
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     trial_id: Mapped[UUID] = mapped_column(ForeignKey("trial.id", ondelete="CASCADE"), unique=True)
-    key: Mapped[str] = mapped_column(
-        String(200)
-    )  # in storage: a folder with model.safetensors and model.json
+    key: Mapped[str] = mapped_column(String(200))  # in storage: the folder of its files, see the service
     digest: Mapped[str] = mapped_column(String(64))  # SHA-256 of the weights file
     size_bytes: Mapped[int] = mapped_column(BigId)
     card: Mapped[dict[str, Any]]

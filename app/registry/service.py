@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.registry.errors import ModelNotFound
+from app.registry.errors import ModelNotFound, ModelWithoutOnnx
 from app.registry.models import Model
 from app.storage import Storage
 
-WEIGHTS, CARD = "model.safetensors", "model.json"
+WEIGHTS, CARD, ONNX, PAGE = "model.safetensors", "model.json", "model.onnx", "MODEL_CARD.md"
 
 
 def key_of(trial_id: UUID, claim_number: int) -> str:
@@ -93,10 +93,24 @@ def model_of_trial(session: Session, trial_id: UUID, *, by: User) -> Model:
 
 
 def archive(storage: Storage, model: Model) -> bytes:
-    """A zip of weights (safetensors) and card (JSON). Models of this kind have a few megabytes."""
+    """A zip of weights, card (JSON and Markdown) and, where there is one, the ONNX file: a few megabytes."""
     buffer = io.BytesIO()
     # Weights are noise to a compressor; storing them is faster and no larger.
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         file.writestr(zipfile.ZipInfo(WEIGHTS), storage.read(f"{model.key}/{WEIGHTS}"))
         file.writestr(zipfile.ZipInfo(CARD), json.dumps(model.card, indent=2) + "\n")
+        for name in (PAGE, ONNX):
+            if storage.path(f"{model.key}/{name}").exists():
+                file.writestr(zipfile.ZipInfo(name), storage.read(f"{model.key}/{name}"))
     return buffer.getvalue()
+
+
+def onnx_file(storage: Storage, model: Model) -> bytes:
+    """The model as ONNX, from bytes of images to probabilities.
+
+    Raises:
+        ModelWithoutOnnx: it could not be written, or the model is older than that file.
+    """
+    if "sha256" not in model.card.get("onnx", {}):
+        raise ModelWithoutOnnx
+    return storage.read(f"{model.key}/{ONNX}")

@@ -3,13 +3,11 @@
 import argparse
 import os
 import shlex
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet.commands.options import Commands, named_device, override, percent
+from clarinet.commands.stopping import INTERRUPTED, stopping
 from clarinet.errors import ConfigError, DataNotFound, Interrupted
 
 if TYPE_CHECKING:
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from clarinet.reproduction.tasks import TaskData
     from clarinet.reproduction.trials import Trial
 
-INTERRUPTED = 130  # what a shell says of a command that Ctrl-C ended
 DATA_VARIABLE = "CLARINET_DATA"
 METHODS = ["clarinet", "clarinet-plus"]
 
@@ -69,7 +66,7 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--seeds {arguments.seeds}: at least 1 is needed")
     trials = _planned(arguments)
     try:
-        with _stopping() as stop:
+        with stopping() as stop:
             busy = _train_all(arguments, trials, stop)
         status = 0
     except Interrupted as error:
@@ -157,24 +154,6 @@ def _train_task(
             result: dict[str, Any] = record["result"]
             print(f"  {name}: {percent(result['target_accuracy'])} in {result['seconds']:.0f} s", flush=True)
     return busy
-
-
-@contextmanager
-def _stopping() -> Iterator[list[int]]:
-    """A list that fills when somebody wants to stop: training then ends at its next step, and is kept."""
-    asked: list[int] = []
-
-    def ask(number: int, _frame: object) -> None:
-        if asked:  # asked twice: at once
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _report(folder: Path, records: list[dict[str, Any]]) -> None:

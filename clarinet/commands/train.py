@@ -3,19 +3,24 @@
 import argparse
 import json
 import statistics
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet.commands.labels import add_label_options, label_seed, simulated, train_data
 from clarinet.commands.options import Commands, named_device, override, percent
+from clarinet.commands.progress import shown
+from clarinet.commands.stopping import INTERRUPTED, stopping
 from clarinet.config import TrainConfig
-from clarinet.errors import DataError
+from clarinet.errors import DataError, ExportError, Interrupted
 from clarinet.methods import METHODS, config_for
 
 if TYPE_CHECKING:
     import torch
 
-    from clarinet.training_result import EpochReport, TrainResult
+    from clarinet.data import TrainData
+    from clarinet.training_result import TrainResult
 
 
 def add_train(commands: Commands) -> None:
@@ -70,6 +75,15 @@ def add_train(commands: Commands) -> None:
         metavar="DIR",
         help="folder for the model: weights, card and ONNX; with several seeds DIR/seed-N for each",
     )
+    train.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="keep the run's state here, and go on from it if it exists; with several seeds FILE-seed-N",
+    )
+    train.add_argument(
+        "--tensorboard", type=Path, metavar="DIR", help="write losses and accuracies for TensorBoard here"
+    )
     train.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     train.add_argument("--json", action="store_true", help="end with one JSON object, and no lines per epoch")
     train.set_defaults(run=run_train)
@@ -77,7 +91,11 @@ def add_train(commands: Commands) -> None:
 
 def run_train(arguments: argparse.Namespace) -> int:
     """Train once per seed and say how well; returns the exit status."""
-    summary = _train_all(arguments)
+    try:
+        summary = _train_all(arguments)
+    except Interrupted as stopped:
+        print(f"clarinet: {stopped}", file=sys.stderr)
+        return INTERRUPTED
     if arguments.json:
         print(json.dumps(summary))
     return 0
@@ -86,23 +104,16 @@ def run_train(arguments: argparse.Namespace) -> int:
 def _train_all(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from clarinet.export import export_model
-    from clarinet.training import ignore, train
-
     device = named_device(arguments.device)
     configs = [_config(arguments, seed) for seed in arguments.seeds]
     source, target, class_names = _load(arguments, configs[0].image_size)
     trials = []
     for config in configs:
         data = train_data(arguments, config, source, target)
-        result = train(config, data, device=device, on_epoch=ignore if arguments.json else _show)
+        result = _train_one(arguments, config, data, device)
         trials.append(_trial(result) | {"label_seed": label_seed(arguments, config)})
         if arguments.out is not None:
-            several = len(configs) > 1
-            folder = arguments.out / f"seed-{config.seed}" if several else arguments.out
-            export_model(
-                folder, result, data, class_names=class_names or None, simulated=simulated(arguments, config)
-            )
+            _export(arguments, config, data, result, class_names)
         if not arguments.json:
             print(
                 f"seed {config.seed}: target {percent(result.target_accuracy)} after {result.seconds:.0f} s"
@@ -111,6 +122,55 @@ def _train_all(arguments: argparse.Namespace) -> dict[str, Any]:
     if not arguments.json:
         _show_summary(summary)
     return summary | {"device": device.type, "torch": str(torch.__version__)}
+
+
+def _train_one(
+    arguments: argparse.Namespace, config: TrainConfig, data: "TrainData", device: "torch.device"
+) -> "TrainResult":
+    from clarinet.training import train
+
+    log_dir = arguments.tensorboard and _folder(arguments.tensorboard, arguments, config)
+    checkpoint = _checkpoint(arguments, config)
+    with shown(config, quiet=arguments.json, log_dir=log_dir) as on_epoch, ExitStack() as stack:
+        # Without a checkpoint nothing would be gained by waiting for the step's end.
+        asked = stack.enter_context(stopping()) if checkpoint else []
+        return train(
+            config,
+            data,
+            device=device,
+            on_epoch=on_epoch,
+            checkpoint=checkpoint,
+            should_stop=lambda: bool(asked),
+        )
+
+
+def _folder(path: Path, arguments: argparse.Namespace, config: TrainConfig) -> Path:
+    """A trial's own folder: the one that was named, or one below it for each of several seeds."""
+    return path / f"seed-{config.seed}" if len(arguments.seeds) > 1 else path
+
+
+def _checkpoint(arguments: argparse.Namespace, config: TrainConfig) -> Path | None:
+    path: Path | None = arguments.checkpoint
+    if path is None or len(arguments.seeds) == 1:
+        return path
+    return path.with_name(f"{path.stem}-seed-{config.seed}{path.suffix}")
+
+
+def _export(
+    arguments: argparse.Namespace,
+    config: TrainConfig,
+    data: "TrainData",
+    result: "TrainResult",
+    class_names: list[str],
+) -> None:
+    from clarinet.export import export_model
+
+    folder = _folder(arguments.out, arguments, config)
+    drawn = simulated(arguments, config)
+    try:
+        export_model(folder, result, data, class_names=class_names or None, simulated=drawn)
+    except ExportError as error:  # weights and card are written, and the other seeds wait
+        print(f"clarinet: {error}", file=sys.stderr)
 
 
 def _config(arguments: argparse.Namespace, seed: int) -> TrainConfig:
@@ -179,13 +239,6 @@ def _summary(trials: list[dict[str, Any]], config: TrainConfig) -> dict[str, Any
         "std_accuracy": (statistics.stdev(known) if len(known) > 1 else 0.0) if known else None,
         "trials": trials,
     }
-
-
-def _show(report: "EpochReport") -> None:
-    losses = ", ".join(f"{name} {value:.4f}" for name, value in report.losses.items())
-    target, source = percent(report.target_accuracy), percent(report.source_accuracy_estimate)
-    progress = f"epoch {report.epoch}/{report.epochs}  {report.seconds:6.1f} s"
-    print(f"{progress}  target {target}  source about {source}  {losses}", flush=True)
 
 
 def _show_summary(summary: dict[str, Any]) -> None:

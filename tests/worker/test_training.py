@@ -1,11 +1,13 @@
 """Publishing a model: once, by the holder of the claim, and never unpublished by accident."""
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from sqlalchemy import select
@@ -22,11 +24,15 @@ from app.registry.models import Model
 from app.runs import trials
 from app.runs.models import Metric, Run, Trial, TrialState
 from app.runs.snapshots import COMPLEMENTARY, Labels, freeze
+from clarinet.cards import card_digest
+from clarinet.checkpoints import load_card, load_model
 from clarinet.config import TrainConfig
 from clarinet.data import TrainData
 from clarinet.errors import CheckpointError, CheckpointNotWritten, DataError
+from clarinet.evaluation import predict
 from clarinet.methods import METHODS, config_for
 from clarinet.training import TrainResult, train
+from tests.clarinet.factories import in_memory
 from tests.factories import make_dataset, make_labels, make_run
 from tests.worker.conftest import trial_of
 from worker.context import Context
@@ -108,6 +114,49 @@ def test_who_lost_the_claim_publishes_nothing_and_leaves_no_files(
     assert not context.storage.path(registry.key_of(current.claim.id, 99)).exists()
     with context.reading() as session:
         assert session.scalars(select(Model)).all() == []
+
+
+def test_a_published_model_has_its_card_and_an_onnx_file_that_predicts_alike(
+    context: Context, loaded: tuple[Run, TrialData], result: TrainResult
+) -> None:
+    run, trial_data = loaded
+
+    claimed(context, run).publish(result, trial_data)
+
+    with context.reading() as session:
+        [model] = session.scalars(select(Model)).all()
+    folder = context.storage.path(model.key)
+    card = load_card(folder / registry.WEIGHTS)
+    assert card["classes"] == model.card["classes"] == trial_data.class_names
+    assert sum(card["labels"]["complementary"]) == sum(model.card["labels"]["complementary"])
+    assert card_digest(card) in (folder / registry.PAGE).read_text()
+    graph = (folder / registry.ONNX).read_bytes()
+    assert model.card["onnx"] == {"sha256": hashlib.sha256(graph).hexdigest(), "size_bytes": len(graph)}
+    images = in_memory(trial_data.data.target_images)
+    onnx = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    planes = images if images.ndim == 4 else images[..., None]
+    [probabilities] = onnx.run(None, {"images": planes.numpy()})
+    ours = predict(load_model(folder / registry.WEIGHTS), images)
+    torch.testing.assert_close(torch.from_numpy(probabilities), ours, atol=1e-4, rtol=0)
+
+
+def test_a_model_that_cannot_be_exported_is_published_without_onnx(
+    context: Context,
+    loaded: tuple[Run, TrialData],
+    result: TrainResult,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, trial_data = loaded
+    monkeypatch.setattr("clarinet.export.find_spec", lambda _: None)  # a machine without the packages
+
+    claimed(context, run).publish(result, trial_data)
+
+    with context.reading() as session:
+        [model] = session.scalars(select(Model)).all()
+    folder = context.storage.path(model.key)
+    assert {item.name for item in folder.iterdir()} == {registry.WEIGHTS, registry.CARD, registry.PAGE}
+    assert "needs the package onnx" in model.card["onnx"]["missing"]
+    assert trial_of(context, run.trials[0].id).state is TrialState.SUCCEEDED
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,51 @@ def test_a_downloaded_zip_holds_the_weights_and_the_card(client: TestClient, mod
     assert "attachment" in response.headers["content-disposition"]
 
 
+class TestOnnx:
+    @pytest.fixture
+    def with_onnx(self, session: Session, storage: Storage, model: Model) -> Model:
+        """The model with the files of a trainer that could export it."""
+        digest = storage.put(f"{model.key}/{service.ONNX}", b"graph")
+        storage.put(f"{model.key}/{service.PAGE}", b"# Model card")
+        model.card = model.card | {"onnx": {"sha256": digest, "size_bytes": 5}}
+        session.commit()
+        return model
+
+    def test_it_is_downloaded_alone_and_in_the_zip(self, client: TestClient, with_onnx: Model) -> None:
+        alone = client.get(f"/api/v1/models/{with_onnx.id}/onnx")
+        everything = client.get(f"/api/v1/models/{with_onnx.id}/download")
+
+        assert alone.content == b"graph"
+        assert alone.headers["content-disposition"].endswith('-seed0.onnx"')
+        assert alone.headers["cache-control"] == "no-store"
+        with zipfile.ZipFile(io.BytesIO(everything.content)) as file:
+            assert file.read("model.onnx") == b"graph"
+            assert file.read("MODEL_CARD.md") == b"# Model card"
+
+    def test_the_page_leads_to_it(self, client: TestClient, with_onnx: Model) -> None:
+        page = client.get(f"/models/{with_onnx.id}", headers=HTML)
+
+        assert f"/api/v1/models/{with_onnx.id}/onnx" in page.text
+
+    def test_where_it_could_not_be_written_the_page_says_why(
+        self, client: TestClient, session: Session, model: Model
+    ) -> None:
+        model.card = model.card | {"onnx": {"missing": "ONNX export needs the package onnx"}}
+        session.commit()
+
+        page = client.get(f"/models/{model.id}", headers=HTML)
+        refused = client.get(f"/api/v1/models/{model.id}/onnx")
+
+        assert "Not there: ONNX export needs the package onnx" in page.text
+        assert f"{model.id}/onnx" not in page.text
+        assert refused.status_code == 404
+        assert refused.json()["type"] == "/problems/model-without-onnx"
+
+    def test_a_model_from_before_it_existed_has_none(self, client: TestClient, model: Model) -> None:
+        assert client.get(f"/api/v1/models/{model.id}/onnx").status_code == 404
+        assert "older than this file" in client.get(f"/models/{model.id}", headers=HTML).text
+
+
 def test_models_are_listed_newest_first_in_pages(
     client: TestClient, session: Session, storage: Storage, model: Model
 ) -> None:
@@ -97,7 +142,7 @@ def test_without_models_the_list_says_what_one_is(client: TestClient) -> None:
     assert "No model yet" in client.get("/models", headers=HTML).text
 
 
-@pytest.mark.parametrize("path", ["", "/download"])
+@pytest.mark.parametrize("path", ["", "/download", "/onnx"])
 def test_an_unknown_model_is_not_found_and_annotators_see_none(
     client: TestClient, annotator_client: TestClient, model: Model, path: str
 ) -> None:

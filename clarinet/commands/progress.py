@@ -1,0 +1,96 @@
+"""What `clarinet train` shows of a run: a bar on a terminal, lines elsewhere, TensorBoard where wanted."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clarinet.commands.options import percent
+from clarinet.config import TrainConfig
+from clarinet.errors import ConfigError
+
+if TYPE_CHECKING:
+    from clarinet.training_result import EpochReport
+
+Show = Callable[["EpochReport"], None]
+
+
+@contextmanager
+def shown(config: TrainConfig, *, quiet: bool, log_dir: Path | None) -> Iterator[Show]:
+    """What to call after each epoch.
+
+    Args:
+        config: of the run.
+        quiet: show nothing; a log is written all the same.
+        log_dir: folder for TensorBoard's events, or None.
+
+    Raises:
+        ConfigError: a log is wanted, and the package is missing.
+    """
+    with ExitStack() as stack:
+        shows: list[Show] = []
+        if log_dir is not None:
+            shows.append(stack.enter_context(_tensorboard(log_dir)))
+        if not quiet:
+            shows.append(stack.enter_context(_bar(config)) if sys.stdout.isatty() else _line)
+
+        def show(report: "EpochReport") -> None:
+            for each in shows:
+                each(report)
+
+        yield show
+
+
+@contextmanager
+def _bar(config: TrainConfig) -> Iterator[Show]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("epochs"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[told]}"),
+    )
+    with Progress(*columns) as progress:
+        task = progress.add_task(f"seed {config.seed}", total=config.epochs, told="")
+
+        def show(report: "EpochReport") -> None:
+            progress.update(task, completed=report.epoch, told=_accuracies(report))
+
+        yield show
+
+
+def _line(report: "EpochReport") -> None:
+    losses = ", ".join(f"{name} {value:.4f}" for name, value in report.losses.items())
+    progress = f"epoch {report.epoch}/{report.epochs}  {report.seconds:6.1f} s"
+    print(f"{progress}  {_accuracies(report)}  {losses}", flush=True)
+
+
+def _accuracies(report: "EpochReport") -> str:
+    target, source = percent(report.target_accuracy), percent(report.source_accuracy_estimate)
+    return f"target {target}  source about {source}"
+
+
+@contextmanager
+def _tensorboard(folder: Path) -> Iterator[Show]:
+    """Each loss and each figure of a report as a scalar over the optimiser's steps."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ConfigError(
+            "--tensorboard needs the package tensorboard: pip install 'clarinet[tensorboard]'"
+        ) from error
+    with SummaryWriter(folder) as writer:
+
+        def show(report: "EpochReport") -> None:
+            figures = report.to_dict()
+            losses = {f"loss/{name}": value for name, value in figures.pop("losses").items()}
+            for name, value in (figures | losses).items():
+                if isinstance(value, float):  # the counts of epochs and steps are the axis
+                    writer.add_scalar(name, value, report.step)
+            writer.flush()  # a killed run leaves what it had reported
+
+        yield show
