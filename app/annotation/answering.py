@@ -17,9 +17,10 @@ from app.annotation.errors import CampaignNotOpen, KeyReused, NothingToUndo, Und
 from app.annotation.leasing import LEASE, LeasedQuestion, held_questions, serialise
 from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.annotation.tallies import Change, add_to_tallies
+from app.campaigns.draws import MAX_BLOCK
 from app.campaigns.models import Campaign, CampaignState
 
-UNDO_LIMIT = 10
+UNDO_LIMIT = MAX_BLOCK  # a whole page of one class
 
 NOT_HERE = "There is no such question in this campaign."
 CLOSED = "The campaign is closed and takes no more answers."
@@ -247,6 +248,25 @@ def _set_standing(session: Session, ids: Sequence[int], *, slots: int, is_waitin
     session.execute(
         statements.SET_STANDING, {"ids": ids, "new_slots": slots, "waits": is_waiting, "move": move}
     )
+
+
+def undo_answers(
+    session: Session, campaign: Campaign, *, count: int, by: User, now: datetime
+) -> list[tuple[LeasedQuestion, AnswerValue]]:
+    """Take back up to `count` answers of this person; gives them in the order in which they were given.
+
+    Raises:
+        CampaignNotOpen, NothingToUndo, UndoTooLate: not even the last one could be taken back.
+    """
+    undone: list[tuple[LeasedQuestion, AnswerValue]] = []
+    for _ in range(count):
+        try:
+            undone.append(undo_answer(session, campaign, by=by, now=now))
+        except (NothingToUndo, UndoTooLate):
+            if not undone:
+                raise
+            break
+    return undone[::-1]
 
 
 def undo_answer(

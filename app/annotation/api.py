@@ -27,7 +27,9 @@ def lease_questions(
     session: SessionDep,
 ) -> schemas.LeasesRead:
     """Hold up to `count` questions for some minutes. Those held already come first, in the same order."""
-    leased = service.lease_questions(session, campaign, count=body.count, by=user, now=utc_now())
+    leased = service.lease_questions(
+        session, campaign, count=body.count, one_class=body.one_class, by=user, now=utc_now()
+    )
     standing = service.standing(session, campaign, by=user)
     return schemas.LeasesRead(
         questions=[_question(request, question) for question in leased],
@@ -58,12 +60,17 @@ def submit_answers(
 
 @router.post("/campaigns/{campaign_id}/undo")
 @signed_in
-def undo_answer(
-    request: Request, campaign: AnsweringDep, _: schemas.Empty, user: CurrentUser, session: SessionDep
+def undo_answers(
+    request: Request, campaign: AnsweringDep, body: schemas.UndoInput, user: CurrentUser, session: SessionDep
 ) -> schemas.UndoRead:
-    """Take back my last answer; its question is mine again. At most the last ten answers can be undone."""
-    question, value = service.undo_answer(session, campaign, by=user, now=utc_now())
-    return schemas.UndoRead(question=_question(request, question), undone_value=value)
+    """Take back my last answers; their questions are mine again. At most the last 30 can be undone."""
+    undone = service.undo_answers(session, campaign, count=body.count, by=user, now=utc_now())
+    return schemas.UndoRead(
+        undone=[
+            schemas.UndoneRead(question=_question(request, question), value=value)
+            for question, value in undone
+        ]
+    )
 
 
 @router.post("/campaigns/{campaign_id}/leases/renew")

@@ -11,6 +11,7 @@ from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.models import Lease, Question, Tally
+from app.campaigns.draws import MAX_BLOCK
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.service import state_lock_key
@@ -25,11 +26,24 @@ _LOCK = select(func.pg_advisory_xact_lock(bindparam("key")))
 _HOLD_STATE = select(func.pg_advisory_xact_lock_shared(bindparam("key")))
 _STATE = select(Campaign.state).where(Campaign.id == bindparam("campaign"))
 
+# What I may take. My own live slot (99) rules a question out. The conditions are sums and counts rather than
+# NOT EXISTS: PostgreSQL would turn those into a join with everything I have ever answered.
+_MAY_TAKE = """question.campaign_id = :campaign AND question.is_waiting
+      AND question.slots > (
+        SELECT coalesce(sum(CASE WHEN lease.user_id = :me THEN 99 ELSE 1 END), 0) FROM lease
+        WHERE lease.question_id = question.id AND (lease.expires_at IS NULL OR lease.expires_at > :now))
+      AND 0 = (
+        SELECT count(*) FROM answer
+        WHERE answer.question_id = question.id AND answer.user_id = :me AND answer.superseded_at IS NULL)"""
+# The head of a block, locked so that it stays mine to take; the rest, of the same class, lies behind it.
+_HEAD = f"""SELECT question.candidate_class AS block_class, question.rank AS block_rank
+    FROM question WHERE {_MAY_TAKE} ORDER BY question.rank LIMIT 1 """
+_OF_BLOCK = """AND question.candidate_class = :block_class
+      AND question.rank >= :block_rank AND question.rank < :block_end"""
+
 # One statement, so that nothing can come between choosing and taking. A slot is free when it has no row, or a
 # row that has expired; the unique constraints settle every race. Somebody whose own lease on the question ran
-# out gets that very slot again, because one person has one row per question at most. My own live slot (99)
-# rules a question out. The conditions are sums and counts rather than NOT EXISTS: PostgreSQL would turn
-# those into a join with everything I have ever answered.
+# out gets that very slot again, because one person has one row per question at most.
 _TOP_UP = """
 WITH held AS (
     SELECT count(*) AS held_count, coalesce(max(lease.turn), 0) AS last_turn
@@ -38,13 +52,7 @@ WITH held AS (
 ), free AS (
     SELECT question.id AS question_id, question.rank AS rank
     FROM question
-    WHERE question.campaign_id = :campaign AND question.is_waiting
-      AND question.slots > (
-        SELECT coalesce(sum(CASE WHEN lease.user_id = :me THEN 99 ELSE 1 END), 0) FROM lease
-        WHERE lease.question_id = question.id AND (lease.expires_at IS NULL OR lease.expires_at > :now))
-      AND 0 = (
-        SELECT count(*) FROM answer
-        WHERE answer.question_id = question.id AND answer.user_id = :me AND answer.superseded_at IS NULL)
+    WHERE {may_take} {of_block}
     ORDER BY question.rank
     LIMIT (SELECT CASE WHEN held_count < :count THEN :count - held_count ELSE 0 END FROM held)
     {lock}
@@ -75,15 +83,24 @@ _TYPES = (
 )
 # PostgreSQL: people pass by what others are taking at this moment. A lease that was committed between the
 # statement's snapshot and its lock makes the insert take less than was chosen; then it is worth another try.
-_TOP_UP_POSTGRESQL = text(
-    _TOP_UP.format(
-        lock="FOR NO KEY UPDATE OF question SKIP LOCKED",
-        before=", taken AS (",
-        after=") SELECT (SELECT count(*) FROM free) - (SELECT count(*) FROM taken) AS missed",
-    )
-).bindparams(*_TYPES)
 # SQLite: the transaction began IMMEDIATE, so nobody else writes.
-_TOP_UP_SQLITE = text(_TOP_UP.format(lock="", before="", after="")).bindparams(*_TYPES)
+_LOCK_QUESTION = "FOR NO KEY UPDATE OF question SKIP LOCKED"
+_PARTS = {
+    "postgresql": {
+        "lock": _LOCK_QUESTION,
+        "before": ", taken AS (",
+        "after": ") SELECT (SELECT count(*) FROM free) - (SELECT count(*) FROM taken) AS missed",
+    },
+    "sqlite": {"lock": "", "before": "", "after": ""},
+}
+_TOP_UPS = {
+    (dialect, is_block): text(
+        _TOP_UP.format(may_take=_MAY_TAKE, of_block=_OF_BLOCK if is_block else "", **parts)
+    ).bindparams(*_TYPES)
+    for dialect, parts in _PARTS.items()
+    for is_block in (False, True)
+}
+_HEADS = {dialect: text(_HEAD + parts["lock"]).bindparams(*_TYPES[:3]) for dialect, parts in _PARTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +158,11 @@ def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Camp
 
 
 def lease_questions(
-    session: Session, campaign: Campaign, *, count: int, by: User, now: datetime
+    session: Session, campaign: Campaign, *, count: int, by: User, now: datetime, one_class: bool = False
 ) -> list[LeasedQuestion]:
     """Up to `count` questions for this person: those already held first and in the same order, then new ones.
+
+    With `one_class` the new ones are all of the class that comes first in the queue, and of the same block.
 
     Raises:
         CampaignNotOpen: it is not open.
@@ -151,20 +170,25 @@ def lease_questions(
     state = serialise(session, by, campaign)
     if state is not CampaignState.OPEN:
         raise CampaignNotOpen(state=state)
-    details = {
-        "campaign": campaign.id,
-        "me": by.id,
-        "now": now,
-        "until": now + LEASE,
-        "count": min(count, MAX_LEASED),
-    }
-    if session.get_bind().dialect.name == "postgresql":
-        for _ in range(MAX_TRIES):
-            if session.execute(_TOP_UP_POSTGRESQL, details).scalar_one() == 0:
+    mine = {"campaign": campaign.id, "me": by.id, "now": now}
+    wanted = {"until": now + LEASE, "count": min(count, MAX_LEASED)}
+    dialect = session.get_bind().dialect.name
+    for _ in range(MAX_TRIES):
+        block: dict[str, int] = {}
+        if one_class:
+            head = session.execute(_HEADS[dialect], mine).mappings().one_or_none()
+            if head is None:
                 break
-    else:
-        session.execute(_TOP_UP_SQLITE, details).all()
+            block = {**head, "block_end": _end_of_block(campaign, head["block_rank"])}
+        taken = session.execute(_TOP_UPS[dialect, one_class], mine | wanted | block)
+        if dialect != "postgresql" or taken.scalar_one() == 0:
+            break
     return held_questions(session, campaign, by=by, now=now)[:count]
+
+
+def _end_of_block(campaign: Campaign, rank: int) -> int:
+    """The rank before which a page ends. Questions asked again are sparse: theirs come from all blocks."""
+    return rank + MAX_BLOCK if rank < campaign.question_count else 2**62
 
 
 def held_questions(

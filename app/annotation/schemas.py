@@ -9,7 +9,7 @@ from pydantic import Field
 from app.annotation.auditing import Audit
 from app.annotation.models import AnswerValue
 from app.annotation.progress import Counts, Progress
-from app.annotation.service import GivenAnswer, LeasedQuestion, Status
+from app.annotation.service import UNDO_LIMIT, GivenAnswer, LeasedQuestion, Status
 from app.schemas import Input, Output
 
 MAX_COUNT = 100
@@ -18,9 +18,13 @@ MAX_RESPONSE_MS = 24 * 3600 * 1000
 
 
 class LeaseRequest(Input):
-    """How many questions to hold; those held already count."""
+    """How many questions to hold; those held already count.
+
+    `one_class`: take new ones only of the class that comes first in the queue, for a page about one class.
+    """
 
     count: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 20
+    one_class: bool = False
 
 
 class QuestionRead(Output):
@@ -53,7 +57,12 @@ class LeasesRead(Output):
 
 
 class AnswerInput(Input):
-    """An answer. The same key twice is the same answer."""
+    """An answer. The same key twice is the same answer.
+
+    `response_ms` is the time from the picture's first frame to the answer, without breaks. On a page of
+    several pictures each has the page's time divided by their number. Null: not known, for example because
+    the person was away.
+    """
 
     question_id: Annotated[int, Field(ge=1, le=2**63 - 1)]
     value: AnswerValue
@@ -89,11 +98,23 @@ class Empty(Input):
     """Nothing to say."""
 
 
-class UndoRead(Output):
-    """The question that is this person's again, and what they had said."""
+class UndoInput(Input):
+    """How many of the last answers to take back: one, or those of a page."""
+
+    count: Annotated[int, Field(ge=1, le=UNDO_LIMIT)] = 1
+
+
+class UndoneRead(Output):
+    """A question that is this person's again, and what they had said."""
 
     question: QuestionRead
-    undone_value: AnswerValue
+    value: AnswerValue
+
+
+class UndoRead(Output):
+    """What was taken back, in the order in which it had been answered."""
+
+    undone: list[UndoneRead]
 
 
 class RenewalRead(Output):

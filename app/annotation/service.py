@@ -1,6 +1,14 @@
 """What routes, tasks and other features call: leases, answers, labels, progress and the audit."""
 
-from app.annotation.answering import GivenAnswer, Outcome, Status, answer_questions, undo_answer
+from app.annotation.answering import (
+    UNDO_LIMIT,
+    GivenAnswer,
+    Outcome,
+    Status,
+    answer_questions,
+    undo_answer,
+    undo_answers,
+)
 from app.annotation.auditing import Audit, audit, started_campaign
 from app.annotation.labels import (
     ExampleLabel,
@@ -24,6 +32,7 @@ from app.annotation.progress import Progress, finished_questions, progress
 
 __all__ = [
     "LEASE",
+    "UNDO_LIMIT",
     "Audit",
     "ExampleLabel",
     "GivenAnswer",
@@ -48,4 +57,5 @@ __all__ = [
     "standing",
     "started_campaign",
     "undo_answer",
+    "undo_answers",
 ]

@@ -20,6 +20,14 @@ class CampaignState(enum.StrEnum):
     CLOSED = "closed"
 
 
+class Modes(enum.StrEnum):
+    """How questions may be put: one picture at a time, pages of one class, or as each person likes."""
+
+    CARD = "card"
+    GRID = "grid"
+    BOTH = "both"
+
+
 class Campaign(Claimable, Base):
     """One labelling effort: a source dataset, ordered classes, a policy, a state."""
 
@@ -33,6 +41,7 @@ class Campaign(Claimable, Base):
     state: Mapped[CampaignState] = mapped_column(enum_column(CampaignState), default=CampaignState.DRAFT)
     confirm_yes: Mapped[bool] = mapped_column(default=True)  # every yes is asked of a second person
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
+    modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
     seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed
     commitment: Mapped[str | None] = mapped_column(String(64))  # SHA-256, published when it opens
     dataset_digest: Mapped[str | None] = mapped_column(String(64))  # of the dataset as it was at opening

@@ -72,6 +72,7 @@ def edit_campaign_form(
         "instructions": campaign.instructions,
         "confirm_yes": "true" if campaign.confirm_yes else "",
         "rounds": str(campaign.rounds),
+        "modes": str(campaign.modes),
     }
     return _form(request, session, user, values, {}, campaign=campaign)
 
@@ -254,6 +255,7 @@ def _details(
         instructions=form.instructions,
         confirm_yes=form.confirm_yes,
         rounds=form.rounds,
+        modes=form.modes,
     )
     return details, {}
 

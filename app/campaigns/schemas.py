@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import Campaign, CampaignState, Modes
 from app.campaigns.service import MAX_CLASS_EXAMPLES, MAX_CLASSES, CampaignDetails, ClassDetails
 from app.schemas import Input, Name, Output, printable
 
@@ -45,6 +45,7 @@ class CampaignCreate(Input):
     instructions: Text = ""
     confirm_yes: bool = True
     rounds: Rounds = 1
+    modes: Modes = Modes.BOTH
 
     def details(self) -> CampaignDetails:
         """For the service."""
@@ -55,6 +56,7 @@ class CampaignCreate(Input):
             instructions=self.instructions,
             confirm_yes=self.confirm_yes,
             rounds=self.rounds,
+            modes=self.modes,
         )
 
 
@@ -67,6 +69,7 @@ class CampaignUpdate(Input):
     instructions: Text | None = None
     confirm_yes: bool | None = None
     rounds: Rounds | None = None
+    modes: Modes | None = None
 
     def details(self, campaign: Campaign) -> CampaignDetails:
         """The draft's details with the changes in them; pictures of classes leave with their dataset."""
@@ -82,6 +85,7 @@ class CampaignUpdate(Input):
             instructions=campaign.instructions if self.instructions is None else self.instructions,
             confirm_yes=campaign.confirm_yes if self.confirm_yes is None else self.confirm_yes,
             rounds=campaign.rounds if self.rounds is None else self.rounds,
+            modes=campaign.modes if self.modes is None else self.modes,
         )
 
 
@@ -94,6 +98,7 @@ class CampaignForm(Input):
     instructions: Text = ""
     confirm_yes: bool = False
     rounds: Rounds = 1
+    modes: Modes = Modes.BOTH
 
 
 def _as_list(given: object) -> object:
@@ -141,6 +146,7 @@ class CampaignRead(Output):
     opening_failure: str | None
     confirm_yes: bool
     rounds: int
+    modes: Modes
     classes: list[ClassRead]
     question_count: int
     commitment: str | None

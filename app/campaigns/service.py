@@ -21,7 +21,7 @@ from app.campaigns.errors import (
     SourceNotReady,
     WrongCampaignState,
 )
-from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.campaigns.models import Campaign, CampaignClass, CampaignState, Modes
 from app.claims import MAX_ATTEMPTS, Claim
 from app.datasets.models import Dataset, DatasetState, Example, Split
 
@@ -49,6 +49,7 @@ class CampaignDetails:
     instructions: str = ""
     confirm_yes: bool = True
     rounds: int = 1
+    modes: Modes = Modes.BOTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ def create_campaign(session: Session, details: CampaignDetails, *, by: User, now
         state=CampaignState.DRAFT,
         confirm_yes=details.confirm_yes,
         rounds=details.rounds,
+        modes=details.modes,
         seed=new_seed(),
         created_by_id=by.id,
         created_at=now,
@@ -114,6 +116,7 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
             campaign.instructions = details.instructions
             campaign.confirm_yes = details.confirm_yes
             campaign.rounds = details.rounds
+            campaign.modes = details.modes
             campaign.name = details.name
     except IntegrityError as error:
         raise CampaignNameTaken(details.name) from error

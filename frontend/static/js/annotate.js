@@ -267,13 +267,8 @@ function undo() {
   inTurn(async () => {
     try {
       await answers.send(refused);
-      const { question: back, undone_value: value } = await post(main.dataset.undoUrl, {});
+      const { undone: [{ question: back, value }] } = await post(main.dataset.undoUrl, {});
       recovered();
-      if (!back) {
-        undoable = 0;
-        remark("There is nothing left to undo.");
-        return;
-      }
       settled.delete(back.id);
       answered = Math.max(0, answered - 1);
       waiting = (waiting ?? 0) + 1;

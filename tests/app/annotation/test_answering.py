@@ -11,7 +11,7 @@ from app.accounts.models import User
 from app.annotation import service
 from app.annotation.errors import CampaignNotOpen, KeyReused, NothingToUndo, UndoTooLate
 from app.annotation.models import Answer, AnswerValue, Lease, Question
-from app.annotation.service import LEASE, GivenAnswer, Status
+from app.annotation.service import LEASE, UNDO_LIMIT, GivenAnswer, Status
 from app.campaigns.models import Campaign, CampaignState
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
@@ -245,15 +245,18 @@ class TestUndo:
 
         assert lease(session, campaign, annotator, 3) == ids
 
-    def test_ten_back_and_no_further(self, session: Session, annotator: User) -> None:
-        campaign = make_campaign(session, examples=12)
-        ids = lease(session, campaign, annotator, 12)
+    def test_a_page_back_and_no_further(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=UNDO_LIMIT + 2)
+        ids = lease(session, campaign, annotator, UNDO_LIMIT + 2)
         for id_ in ids:
             statuses(session, campaign, [given(id_)], annotator)
 
-        undone = [service.undo_answer(session, campaign, by=annotator, now=NOW)[0].id for _ in range(10)]
+        last, value = service.undo_answer(session, campaign, by=annotator, now=NOW)
+        page = service.undo_answers(session, campaign, count=100, by=annotator, now=NOW)
 
-        assert undone == ids[:1:-1]
+        assert (last.id, value) == (ids[-1], "no")
+        assert [question.id for question, _ in page] == ids[2:-1], "in the order of the page"
+        assert lease(session, campaign, annotator, UNDO_LIMIT) == ids[2:], "and held again in that order"
         with pytest.raises(NothingToUndo):
             service.undo_answer(session, campaign, by=annotator, now=NOW)
 

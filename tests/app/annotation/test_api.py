@@ -138,7 +138,7 @@ def test_undo_gives_the_question_back(annotator_client: TestClient, campaign: Ca
     undone = annotator_client.post(url(campaign, "undo"), json={})
     nothing = annotator_client.post(url(campaign, "undo"), json={})
 
-    assert undone.json() == {"question": question, "undone_value": "yes"}
+    assert undone.json() == {"undone": [{"question": question, "value": "yes"}]}
     assert (nothing.status_code, nothing.json()["type"]) == (409, "/problems/nothing-to-undo")
     body = annotator_client.post(url(campaign, "questions"), json={"count": 1}).json()
     assert (body["questions"], body["answered_by_me"]) == ([question], 0)

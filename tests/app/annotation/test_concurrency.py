@@ -101,6 +101,24 @@ def test_people_who_ask_at_once_get_different_questions(committed: Database) -> 
     assert [len(ids) for ids in held.values()] == [20] * PEOPLE
 
 
+def test_pages_of_one_class_are_shared_by_nobody(committed: Database) -> None:
+    campaign_id, people = arranged(committed, examples=400, confirm_yes=False)
+    pages: list[list[service.LeasedQuestion]] = []
+
+    def ask(person: User) -> None:
+        with committed.write.begin() as session:
+            campaign = service.campaign_to_answer(session, campaign_id, by=person)
+            pages.append(
+                service.lease_questions(session, campaign, count=30, one_class=True, by=person, now=utc_now())
+            )
+
+    at_once([lambda person=person: ask(person) for person in people])  # type: ignore[misc]
+
+    ids = [question.id for page in pages for question in page]
+    assert len(ids) == len(set(ids))
+    assert all(len({question.candidate_class for question in page}) == 1 for page in pages)
+
+
 def test_two_tabs_of_one_person_get_the_same_questions(committed: Database) -> None:
     campaign_id, (person, *_) = arranged(committed, examples=200, confirm_yes=False)
     seen: list[list[int]] = []
@@ -205,7 +223,12 @@ def test_a_busy_campaign_ends_without_doubles(committed: Database) -> None:
             with committed.write.begin() as session:
                 campaign = service.campaign_to_answer(session, campaign_id, by=person)
                 leased = service.lease_questions(
-                    session, campaign, count=chance.choice([1, 3, 20]), by=person, now=utc_now()
+                    session,
+                    campaign,
+                    count=chance.choice([1, 3, 20]),
+                    one_class=chance.random() < 0.3,
+                    by=person,
+                    now=utc_now(),
                 )
             idle = 0 if leased else idle + 1
             if chance.random() < 0.1:

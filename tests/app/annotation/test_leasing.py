@@ -1,6 +1,7 @@
 """Who holds which question, until when."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import func, select
@@ -9,8 +10,9 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import service
 from app.annotation.errors import CampaignNotOpen
-from app.annotation.models import Lease
-from app.annotation.service import LEASE
+from app.annotation.models import AnswerValue, Lease
+from app.annotation.service import LEASE, GivenAnswer
+from app.campaigns.draws import MIN_BLOCK
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import CampaignState
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
@@ -55,6 +57,42 @@ class TestLease:
         ]
         assert [q.id for q in more[:2]] == [q.id for q in mine]
         assert service.lease_questions(session, campaign, count=5, by=annotator, now=LATER) == more
+
+    def test_a_page_is_the_rest_of_one_block(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=200)
+        queue = questions_of(session, campaign)
+        block = [q.id for q in queue[:30] if q.candidate_class == queue[0].candidate_class]
+        service.lease_questions(session, campaign, count=3, by=make_user(session), now=NOW)
+
+        page = service.lease_questions(session, campaign, count=30, one_class=True, by=annotator, now=NOW)
+        again = service.lease_questions(session, campaign, count=30, one_class=True, by=annotator, now=NOW)
+
+        assert [q.id for q in page] == block[3:]
+        assert len(page) >= MIN_BLOCK - 3
+        assert again[: len(page)] == page, "what is held comes first"
+        assert len({q.candidate_class for q in again[len(page) :]}) == 1, "and the next block after it"
+
+    def test_a_page_of_questions_asked_again_comes_from_all_blocks(
+        self, session: Session, annotator: User
+    ) -> None:
+        campaign = make_campaign(session, examples=300, confirm_yes=True)
+        other = make_user(session)
+        while leased := service.lease_questions(session, campaign, count=100, by=other, now=NOW):
+            given = [GivenAnswer(q.id, AnswerValue.YES, None, uuid4()) for q in leased]
+            service.answer_questions(session, campaign, given, by=other, now=NOW)
+
+        page = service.lease_questions(session, campaign, count=30, one_class=True, by=annotator, now=NOW)
+
+        assert len(page) == 30
+        assert len({q.candidate_class for q in page}) == 1
+
+    def test_no_page_when_nothing_is_left(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=4)
+        service.lease_questions(session, campaign, count=4, by=make_user(session), now=NOW)
+
+        assert (
+            service.lease_questions(session, campaign, count=30, one_class=True, by=annotator, now=NOW) == []
+        )
 
     def test_two_people_never_hold_the_same_question(self, session: Session) -> None:
         campaign = make_campaign(session, examples=10)
