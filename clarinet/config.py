@@ -263,8 +263,8 @@ class TrainConfig:
 
     pretraining: float = option(
         0.0,
-        "Share of the run, in whole epochs, in which features are learned from pairs of distorted views "
-        "of both domains' images, without labels.",
+        "Share of the run, in whole epochs, in which an encoder learns from pairs of distorted views of the "
+        "source's images, without labels, which images are similar.",
         minimum=0,
         maximum=0.9,
     )

@@ -2,24 +2,11 @@
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-
-PROJECTED = 128  # features in which views are compared
-
-
-def projector(features: int) -> nn.Linear:
-    """The map from the extractor's features to those in which views are compared: (B, D) to (B, PROJECTED).
-
-    It is thrown away after the pretraining: what makes views of an image equal forgets what tells a view.
-    """
-    return nn.Linear(features, PROJECTED)
+from torch import Tensor
 
 
 def contrastive_loss(first: Tensor, second: Tensor, temperature: float) -> Tensor:
     """How badly the two views of an image find each other among all views of the batch.
-
-    Both should come from one domain: beside images of another one any two of a domain look alike, and the
-    domain would become the feature.
 
     Args:
         first, second: (B, D) projected features of two views of the same images, row by row, B >= 2.

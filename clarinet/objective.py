@@ -37,12 +37,15 @@ STATISTICS_EVERY = 10  # steps between two looks at a target in no loss yet, for
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Networks:
-    """The networks of a run; `averaged` predicts and teaches, the last two are None where no loss asks."""
+    """The networks of a run; `averaged` predicts and teaches, the last two are None where no loss asks.
+
+    `encoder` is that of the pretraining, whose features tell which images of the source are similar.
+    """
 
     classifier: Classifier
     averaged: Classifier
     discriminator: nn.Module | None
-    projector: nn.Module | None = None
+    encoder: Classifier | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,15 +101,9 @@ class Objective:
         centre = moment_match(domains.source, domains.target) if matched else (1.0, 1.0)
         self.neighbours: NeighbourLabels | None = None
         self._pretraining = None
-        if networks.projector is not None:
-            self._pretraining = Pretraining(
-                config,
-                domains,
-                networks.classifier,
-                networks.projector,
-                steps=config.pretraining_epochs * epoch_steps,
-                centre=centre,
-            )
+        if networks.encoder is not None:
+            steps = config.pretraining_epochs * epoch_steps
+            self._pretraining = Pretraining(config, domains, networks.encoder, steps=steps, centre=centre)
         self._distort_source = distortion_of(config, centre)
         self._distort_target = distortion_of(config)
         self._blend = config.background_blending and digits and domains.grey_to_colour
@@ -182,10 +179,7 @@ class Objective:
     def find_neighbours(self) -> NeighbourLabels:
         """Look, once, which classes similar source images agree on."""
         assert self._pretraining is not None
-        network = self.networks.averaged
-        was_training = network.training
-        self.neighbours = self._pretraining.neighbours(network.eval())
-        network.train(was_training)
+        self.neighbours = self._pretraining.neighbours()
         return self.neighbours
 
     def _ramp(self, progress: float, start: float) -> float:

@@ -35,6 +35,8 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     if not all(math.isfinite(value) for value in losses.values()):
         raise Diverged(epoch, losses)
     state.totals.clear()
+    # In the pretraining the classifier stands where it began: its accuracy would only alarm people.
+    learns = state.step > stage.config.pretraining_epochs * epoch_steps
     network = state.networks.averaged
     held_out = domains.held_out_rows
     source = predict_resized(network, domains.source[domains.example[held_out]], domain=SOURCE).argmax(1)
@@ -58,9 +60,11 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
         steps=stage.steps_before + stage.steps + stage.steps_after,
         seconds=state.seconds,
         losses=losses,
-        target_accuracy=_target_accuracy(config, network, domains, whole=state.step == stage.steps),
-        source_accuracy_estimate=estimate[0] if estimate else None,
-        source_accuracy_error=estimate[1] if estimate else None,
+        target_accuracy=(
+            _target_accuracy(config, network, domains, whole=state.step == stage.steps) if learns else None
+        ),
+        source_accuracy_estimate=estimate[0] if estimate and learns else None,
+        source_accuracy_error=estimate[1] if estimate and learns else None,
         smallest_predicted_share=float(counts.min() / counts.sum()),
         target_information=information(predicted),
         student_agreement=agreed,

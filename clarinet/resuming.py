@@ -142,8 +142,8 @@ def _modules(state: RunState) -> dict[str, torch.nn.Module]:
         modules["averaged"] = networks.averaged
     if networks.discriminator is not None:
         modules["discriminator"] = networks.discriminator
-    if networks.projector is not None:
-        modules["projector"] = networks.projector
+    if networks.encoder is not None:
+        modules["encoder"] = networks.encoder
     return modules
 
 

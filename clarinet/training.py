@@ -12,13 +12,13 @@ from torch import Tensor
 
 from clarinet.backbones import Backbone, load_pretrained
 from clarinet.config import TrainConfig
-from clarinet.contrast import projector
 from clarinet.data import TrainData
 from clarinet.domains import Domains, fingerprint, prepare
 from clarinet.errors import Interrupted
 from clarinet.methods import two_steps
-from clarinet.networks import Classifier, discriminator
+from clarinet.networks import Classifier, ModelSpec, discriminator
 from clarinet.objective import Networks, Objective
+from clarinet.pretraining import encoder_spec
 from clarinet.relabelling import pseudo_labels, with_pseudo_labels
 from clarinet.reporting import epoch_report, run_result
 from clarinet.resuming import RunState, restore, save, stored_pseudo_labels
@@ -182,27 +182,31 @@ def _train_stage(run: _Run, stage: Stage, state: RunState) -> None:
 def build_networks(config: TrainConfig, domains: Domains, device: torch.device) -> Networks:
     """Networks in training mode (the averaged one in eval mode), initialised from the seed."""
     seed_global(torch.device("cpu"), config.seed, "initialisation")  # weights are drawn before they move
-    classifier = Classifier(domains.spec)
-    if isinstance(classifier.extractor, Backbone) and config.pretrained:
-        load_pretrained(classifier.extractor, config.pretrained)
-    classifier = classifier.to(device).to(memory_format=torch.channels_last)
+    classifier = _network(domains.spec, config, device)
     adversary = None
     if config.trade_off > 0:
         inputs = classifier.extractor.features * (domains.spec.num_classes if config.conditioning else 1)
         adversary = discriminator(inputs).to(device)
     # Without averaging the classifier itself predicts and teaches: one module under two names.
     averaged = copy.deepcopy(classifier).eval().requires_grad_(False) if config.averaging > 0 else classifier
-    views = None
+    encoder = None
     if config.pretraining_epochs > 0:
-        views = projector(classifier.extractor.features).to(device)
-    return Networks(classifier, averaged, adversary, views)
+        encoder = _network(encoder_spec(config, domains), config, device)
+    return Networks(classifier, averaged, adversary, encoder)
+
+
+def _network(spec: ModelSpec, config: TrainConfig, device: torch.device) -> Classifier:
+    network = Classifier(spec)
+    if isinstance(network.extractor, Backbone) and config.pretrained:
+        load_pretrained(network.extractor, config.pretrained)
+    return network.to(device).to(memory_format=torch.channels_last)
 
 
 def build_optimizer(config: TrainConfig, networks: Networks) -> torch.optim.Optimizer:
-    """The config's optimiser: first the group of classifier and projector, then that of the discriminator."""
+    """The config's optimiser: first the group of classifier and encoder, then that of the discriminator."""
     learning = list(networks.classifier.parameters())
-    if networks.projector is not None:
-        learning += networks.projector.parameters()
+    if networks.encoder is not None:
+        learning += networks.encoder.parameters()
     groups = [{"params": learning, "lr": config.learning_rate}]
     if networks.discriminator is not None:
         groups.append(

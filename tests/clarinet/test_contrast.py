@@ -10,11 +10,15 @@ from torch import Tensor
 
 from clarinet import TrainConfig, config_for, train
 from clarinet.contrast import contrastive_loss
+from clarinet.domains import prepare
 from clarinet.errors import Interrupted
 from clarinet.objective import Objective
+from clarinet.pretraining import encoder_spec
 from clarinet.seeding import generator
-from clarinet.training import EpochReport
+from clarinet.training import EpochReport, build_networks
 from tests.clarinet.factories import make_data
+
+CPU = torch.device("cpu")
 
 
 def slow_loss(first: Tensor, second: Tensor, temperature: float) -> float:
@@ -70,6 +74,37 @@ class TestRun:
         assert 0 < result.label_noise < 0.3
         assert [set(report.losses) == {"contrast"} for report in reports] == [True] * 3 + [False] * 3
         assert all("neighbours" in report.losses for report in reports[3:])
+
+    def test_the_pretraining_tells_no_accuracy(self) -> None:
+        reports: list[EpochReport] = []
+
+        train(short_config(), make_data(), on_epoch=reports.append)
+
+        known = [(r.target_accuracy is not None, r.source_accuracy_estimate is not None) for r in reports]
+        assert known == [(False, False)] * 3 + [(True, True)] * 3
+
+    def test_the_classifier_starts_from_the_same_weights_as_without_it(self) -> None:
+        data = make_data()
+        networks = [
+            build_networks(config, prepare(data, config, CPU), CPU)
+            for config in (short_config(), short_config(pretraining=0.0))
+        ]
+
+        first, second = (each.classifier.state_dict() for each in networks)
+
+        assert all(torch.equal(first[name], second[name]) for name in first)
+        assert networks[0].encoder is not None
+        assert networks[1].encoder is None
+
+    def test_a_grey_source_has_a_grey_encoder_whatever_the_target(self) -> None:
+        coloured, config = make_data(colour_target=True), short_config(epochs=4)
+
+        domains = prepare(coloured, config, CPU)
+
+        assert domains.spec.architecture == "dann"
+        assert encoder_spec(config, domains).architecture == "lenet"
+        assert encoder_spec(config, domains).channels == 1
+        assert train(config, coloured).label_noise is not None
 
     def test_labels_change_no_feature_that_is_learned_without_them(self) -> None:
         data = make_data()
