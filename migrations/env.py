@@ -1,5 +1,8 @@
 """Alembic's entry: the connection comes from the caller, the metadata from app."""
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from alembic import context
@@ -31,11 +34,30 @@ def run(connection: Connection) -> None:
         compare_server_default=True,
         render_item=render_item,
     )
-    with context.begin_transaction():
+    with _unreferenced(connection), context.begin_transaction():
         if connection.dialect.name == "postgresql":
             context.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         context.run_migrations()
     connection.commit()
+
+
+@contextmanager
+def _unreferenced(connection: Connection) -> Iterator[None]:
+    """Let SQLite's tables be replaced by changed copies (batch mode).
+
+    With foreign keys enforced, dropping the old table would delete every row that refers to it.
+    """
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    connection.commit()  # inside a transaction the pragma does nothing
+    plain = connection.connection.driver_connection
+    assert isinstance(plain, sqlite3.Connection)
+    plain.execute("PRAGMA foreign_keys=OFF")
+    try:
+        yield
+    finally:
+        plain.execute("PRAGMA foreign_keys=ON")
 
 
 given = context.config.attributes.get("connection")

@@ -3,18 +3,51 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect
+from sqlalchemy import MetaData, func, insert, inspect, select
 
 from app.db import Base, Database, connect
 from app.migrate import alembic_config, is_at_head, upgrade
 from tests.conftest import postgres_database
 
+ID = UUID(int=1).hex  # as SQLite keeps it; PostgreSQL takes it, too
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+WHO = {"created_by_id": ID, "created_at": AT}
+UNCLAIMED = {"claim_number": 0, "attempts": 0}
+# Of the first schema, in an order in which each refers to those before.
+FIRST_ROWS: dict[str, dict[str, object]] = {
+    "user": {
+        "id": ID,
+        "email": "a@b.c",
+        "name": "A",
+        "role": "admin",
+        "is_simulated": False,
+        "created_at": AT,
+    },
+    "dataset": {"id": ID, "name": "D", "description": "", "state": "ready", "progress": 0, "train_count": 1}
+    | {"test_count": 0, "size_bytes": 1}
+    | WHO
+    | UNCLAIMED,
+    "example": {"id": 1, "dataset_id": ID, "position": 0, "split": "train", "shard": 0, "byte_offset": 0}
+    | {"byte_length": 1, "digest": "d", "media_type": "image/png", "width": 1, "height": 1},
+    "campaign": {"id": ID, "name": "C", "instructions": "", "dataset_id": ID, "state": "open"}
+    | {"confirm_yes": True, "rounds": 1, "seed": "s", "question_count": 1}
+    | WHO
+    | UNCLAIMED,
+    "campaign_class": {"campaign_id": ID, "position": 0, "name": "cat", "description": "", "example_ids": []}
+    | {"question_count": 1},
+    "question": {"id": 1, "campaign_id": ID, "example_id": 1, "round": 0, "candidate_class": 0}
+    | {"probability": 1.0, "purpose": "labelling", "rank": 0, "slots": 1, "is_waiting": False},
+    "answer": {"id": 1, "question_id": 1, "user_id": ID, "value": "yes", "key": ID, "created_at": AT},
+    "lease": {"id": 1, "question_id": 1, "slot": 0, "user_id": ID, "turn": 1},
+}
 UPGRADE = """
 import sys
 from app.db import connect
@@ -50,6 +83,24 @@ def test_up_down_up(empty: Database) -> None:
         assert not is_at_head(connection)
         command.upgrade(config, "head")
         assert is_at_head(connection)
+
+
+def test_upgrades_keep_what_is_there(empty: Database) -> None:
+    config = alembic_config()
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        schema = MetaData()
+        schema.reflect(connection)
+        for name, values in FIRST_ROWS.items():
+            connection.execute(insert(schema.tables[name]), values)
+        connection.commit()
+
+        command.upgrade(config, "head")
+
+        for name in FIRST_ROWS:
+            count = connection.scalar(select(func.count()).select_from(schema.tables[name]))
+            assert count == 1, f"the row of {name} is gone"
 
 
 def test_migrations_equal_models(empty: Database) -> None:
