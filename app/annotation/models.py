@@ -42,6 +42,7 @@ class Question(Base):
         ),
         CheckConstraint("probability > 0 AND probability <= 1", name="probability"),
         CheckConstraint("slots >= 1", name="slots_positive"),
+        CheckConstraint("least BETWEEN 1 AND 4", name="least_in_range"),
     )
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
@@ -52,6 +53,8 @@ class Question(Base):
     probability: Mapped[float]  # with which this class was drawn
     purpose: Mapped[Purpose] = mapped_column(enum_column(Purpose), default=Purpose.LABELLING)
     rank: Mapped[int] = mapped_column(BigId)  # place in the queue
+    # Yes/no answers it needs whatever they say: the campaign's overlap, more where it was asked again.
+    least: Mapped[int] = mapped_column(default=1, server_default="1")
     slots: Mapped[int] = mapped_column(default=1)  # how many yes/no answers it needs; grows with confirmation
     is_waiting: Mapped[bool] = mapped_column(default=True)  # some slot has no answer yet
 
@@ -106,6 +109,31 @@ class Answer(Base):
     value: Mapped[AnswerValue] = mapped_column(enum_column(AnswerValue))
     response_ms: Mapped[int | None]  # from picture shown to key pressed, measured by the client
     key: Mapped[UUID]  # made by the client: the same key twice is the same answer
+    created_at: Mapped[datetime]
+    superseded_at: Mapped[datetime | None]
+
+
+class Decision(Base):
+    """What an admin settled about a question that people's answers left open; it stands above them.
+
+    Append-only like answers: taking it back supersedes it.
+    """
+
+    __tablename__ = "decision"
+    __table_args__ = (
+        Index(
+            "uq_decision_live",
+            "question_id",
+            unique=True,
+            sqlite_where=text("superseded_at IS NULL"),
+            postgresql_where=text("superseded_at IS NULL"),
+        ),
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    question_id: Mapped[int] = mapped_column(ForeignKey("question.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
+    value: Mapped[AnswerValue] = mapped_column(enum_column(AnswerValue))  # unsure: nobody can tell
     created_at: Mapped[datetime]
     superseded_at: Mapped[datetime | None]
 

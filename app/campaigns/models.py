@@ -28,11 +28,21 @@ class Modes(enum.StrEnum):
     BOTH = "both"
 
 
+class Consensus(enum.StrEnum):
+    """How the answers to one question become a label with a weight."""
+
+    MAJORITY = "majority"
+    DAWID_SKENE = "dawid-skene"
+
+
 class Campaign(Claimable, Base):
     """One labelling effort: a source dataset, ordered classes, a policy, a state."""
 
     __tablename__ = "campaign"
-    __table_args__ = (CheckConstraint("rounds >= 1", name="rounds_positive"),)
+    __table_args__ = (
+        CheckConstraint("rounds >= 1", name="rounds_positive"),
+        CheckConstraint("overlap BETWEEN 1 AND 3", name="overlap_in_range"),
+    )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     name: Mapped[str] = mapped_column(String(120), unique=True)
@@ -40,6 +50,10 @@ class Campaign(Claimable, Base):
     dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="RESTRICT"), index=True)
     state: Mapped[CampaignState] = mapped_column(enum_column(CampaignState), default=CampaignState.DRAFT)
     confirm_yes: Mapped[bool] = mapped_column(default=True)  # every yes is asked of a second person
+    overlap: Mapped[int] = mapped_column(default=1, server_default="1")  # yes/no answers to each question
+    consensus: Mapped[Consensus] = mapped_column(
+        enum_column(Consensus), default=Consensus.DAWID_SKENE, server_default=Consensus.DAWID_SKENE
+    )
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
     modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
     seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed
