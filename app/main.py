@@ -11,6 +11,7 @@ from app.accounts import pages as accounts_pages
 from app.accounts.limits import SignInLimit
 from app.annotation import api as annotation_api
 from app.annotation import pages as annotation_pages
+from app.annotation import review_api, review_pages
 from app.campaigns import api as campaigns_api
 from app.campaigns import pages as campaigns_pages
 from app.datasets import api as datasets_api
@@ -31,8 +32,16 @@ from app.storage import Storage
 
 API = "/api/v1"
 # Pages come first where paths overlap: /campaigns/new before /campaigns/{campaign_id}.
-PAGES = (accounts_pages, datasets_pages, campaigns_pages, annotation_pages, runs_pages, registry_pages)
-APIS = (accounts_api, datasets_api, campaigns_api, annotation_api, runs_api, registry_api)
+PAGES = (
+    accounts_pages,
+    datasets_pages,
+    campaigns_pages,
+    annotation_pages,
+    review_pages,
+    runs_pages,
+    registry_pages,
+)
+APIS = (accounts_api, datasets_api, campaigns_api, annotation_api, review_api, runs_api, registry_api)
 
 
 def create_app(

@@ -12,11 +12,13 @@ from sqlalchemy.orm import Session
 from app.accounts import service as accounts
 from app.accounts.models import Role, User
 from app.annotation import service as annotation
+from app.annotation.consensus import MAX_SLOTS
 from app.annotation.models import AnswerValue, Lease, Question
 from app.annotation.questions import add_questions
 from app.campaigns import draws
 from app.campaigns import service as campaigns
-from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.campaigns.classes import ClassDetails
+from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus
 from app.datasets import service as datasets
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.shards import Incoming, ShardWriter, index_key, read_records
@@ -216,6 +218,8 @@ def make_campaign(
     class_names: Sequence[str] = ("cat", "dog", "owl"),
     state: str = "open",
     confirm_yes: bool = False,
+    overlap: int = 1,
+    consensus: str = "majority",
     rounds: int = 1,
     seed: str = "00" * 32,
     name: str | None = None,
@@ -232,8 +236,10 @@ def make_campaign(
         campaigns.CampaignDetails(
             name=name or f"Campaign {number()}",
             dataset_id=dataset.id,
-            classes=tuple(campaigns.ClassDetails(name) for name in names),
+            classes=tuple(ClassDetails(name) for name in names),
             confirm_yes=confirm_yes,
+            overlap=overlap,
+            consensus=Consensus(consensus),
             rounds=rounds,
         ),
         by=admin,
@@ -257,6 +263,7 @@ def make_campaign(
         drawn,
         example_ids=dict(places),
         probability=1 / len(names),
+        overlap=overlap,
         start=0,
         stop=len(drawn),
     )
@@ -291,7 +298,7 @@ def answer(
     held = session.scalar(select(Lease.id).where(Lease.question_id == question_id, Lease.user_id == user.id))
     if held is None:
         taken = set(session.scalars(select(Lease.slot).where(Lease.question_id == question_id)))
-        slot = min(set(range(3)) - taken)
+        slot = min(set(range(MAX_SLOTS)) - taken)
         session.add(
             Lease(question_id=question_id, slot=slot, user_id=user.id, expires_at=now + annotation.LEASE)
         )

@@ -57,6 +57,7 @@ def _draw(context: Context, claim: claims.Claim, opening: campaigns.Opening) -> 
                 drawn,
                 example_ids=example_ids,
                 probability=probability,
+                overlap=opening.overlap,
                 start=start,
                 stop=start + CHUNK,
             )

@@ -60,7 +60,7 @@ class Outcome:
 class _Asked:
     """A question with all that bears on it, locked until the transaction ends."""
 
-    row: RowMapping  # id, candidate_class, slots, is_waiting
+    row: RowMapping  # id, candidate_class, least, slots, is_waiting
     leases: list[RowMapping] = field(default_factory=list)  # id, slot, user_id, expires_at
     answers: list[RowMapping] = field(default_factory=list)  # live ones: user_id, value
 
@@ -213,7 +213,7 @@ def _write(
         yes = question.count(AnswerValue.YES) + (item.value is AnswerValue.YES)
         no = question.count(AnswerValue.NO) + (item.value is AnswerValue.NO)
         unsure = question.count(AnswerValue.UNSURE) + is_unsure
-        needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes)
+        needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes, least=question.row["least"])
         slots = max(needed, yes + no + question.held_by_others(by, now))
         is_waiting = yes + no < slots and unsure < UNSURE_LIMIT
         if (slots, is_waiting) != (question.row["slots"], question.row["is_waiting"]) or is_waiting:
@@ -234,7 +234,7 @@ def _write(
     if freed:
         session.execute(statements.FREE_SLOTS, {"ids": freed})
     for (slots, is_waiting, to_the_end), ids in standings.items():
-        _set_standing(
+        set_standing(
             session,
             ids,
             slots=slots,
@@ -244,7 +244,8 @@ def _write(
     add_to_tallies(session, campaign, changes, by=by, now=now)
 
 
-def _set_standing(session: Session, ids: Sequence[int], *, slots: int, is_waiting: bool, move: int) -> None:
+def set_standing(session: Session, ids: Sequence[int], *, slots: int, is_waiting: bool, move: int) -> None:
+    """Say how many answers questions need, whether one is missing, and move them back in the queue."""
     session.execute(
         statements.SET_STANDING, {"ids": ids, "new_slots": slots, "waits": is_waiting, "move": move}
     )
@@ -300,9 +301,9 @@ def undo_answer(
     )
     yes = question.count(AnswerValue.YES, without=by)
     no = question.count(AnswerValue.NO, without=by)
-    needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes)
+    needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes, least=question.row["least"])
     slots = max(needed, yes + no + question.held_by_others(by, now) + 1)
-    _set_standing(session, [last.question_id], slots=slots, is_waiting=True, move=0)
+    set_standing(session, [last.question_id], slots=slots, is_waiting=True, move=0)
     change = Change(
         candidate_class=question.row["candidate_class"],
         value=last.value,

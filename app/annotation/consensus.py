@@ -1,14 +1,15 @@
 """What the answers to one question add up to. Pure.
 
 A no stands alone: it is wrong far less often than a yes (in K classes with a share e of images seen wrongly,
-a no is wrong with about e / (K - 1), a yes with about e). With `confirm_yes` a yes needs a second person;
-where the two disagree, a third decides. "Can't tell" says nothing about the class and never enters.
+a no is wrong with about e / (K - 1), a yes with about e). With `confirm_yes` a yes needs a second person and
+no objection, or two more yes than no: a yes that one of three people denied is wrong five times as often as
+one that two people gave at once. "Can't tell" says nothing about the class and never enters.
 """
 
 import enum
 from dataclasses import dataclass
 
-MAX_SLOTS = 3  # yes/no answers that a question can need: the first, its confirmation, the deciding one
+MAX_SLOTS = 4  # yes/no answers that a question can need; where they still disagree, an admin decides
 UNSURE_LIMIT = 3  # people who could not tell; then nobody is asked any more
 
 
@@ -28,24 +29,49 @@ class Verdict:
     weight: float
 
 
-def answers_needed(yes: int, no: int, *, confirm_yes: bool) -> int:
-    """How many yes/no answers settle a question that has these: 1 .. MAX_SLOTS."""
-    if not confirm_yes or yes == 0:
-        return 1
-    return 2 if no == 0 else MAX_SLOTS
+def answers_needed(yes: int, no: int, *, confirm_yes: bool, least: int = 1) -> int:
+    """How many yes/no answers settle a question that has these: `least` .. MAX_SLOTS.
+
+    Args:
+        yes: answers so far.
+        no: likewise.
+        confirm_yes: the campaign's policy.
+        least: answers it needs whatever they say.
+    """
+    answers = yes + no
+    if answers < least:
+        return least
+    is_settled = verdict(yes, no, confirm_yes=confirm_yes).kind is not None
+    return answers if is_settled else min(answers + 1, MAX_SLOTS)
 
 
 def verdict(yes: int, no: int, *, confirm_yes: bool) -> Verdict:
-    """The label that follows from the answers to one question.
-
-    Every label weighs 1: with no estimate of each person's error rate there is no ground to trust one label
-    more than another, and the labels' noise is left to the training.
-    """
-    answers = yes + no
-    if yes > no:
-        kind = LabelKind.TRUE if yes > 1 or not confirm_yes else None
-    elif no > yes:
+    """The label that follows from the answers to one question, if all people are trusted alike."""
+    lead = yes - no
+    if lead >= (2 if confirm_yes else 1):
+        kind = LabelKind.TRUE
+    elif lead < 0:
         kind = LabelKind.COMPLEMENTARY
     else:
         kind = None
-    return Verdict(kind, answers, 1.0 if kind else 0.0)
+    return Verdict(kind, yes + no, 1.0 if kind else 0.0)
+
+
+def weighed(found: Verdict, probability_yes: float, *, num_classes: int) -> Verdict:
+    """The same label weighing as much as it is probably right.
+
+    None where a yes is more probably wrong than right, or a no less probably right than for a class that
+    nobody was asked about (1 - 1 / K): then the answers have told nothing.
+
+    Args:
+        found: what follows if all people are trusted alike.
+        probability_yes: that yes is right, given who answered what.
+        num_classes: K.
+    """
+    if found.kind is LabelKind.TRUE:
+        right, enough = probability_yes, 1 / 2
+    else:
+        right, enough = 1 - probability_yes, 1 - 1 / num_classes
+    if found.kind is None or right < enough:
+        return Verdict(None, found.answers, 0.0)
+    return Verdict(found.kind, found.answers, right)

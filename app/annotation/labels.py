@@ -8,19 +8,16 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, Select, case, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.consensus import LabelKind, verdict
-from app.annotation.models import Answer, AnswerValue, Purpose, Question, Tally
+from app.annotation.consensus import LabelKind
+from app.annotation.judging import AnsweredQuestion, Judge, judge_of, question_answers
+from app.annotation.models import Tally
 from app.campaigns.models import Campaign
-from app.datasets.models import Example
 
 NONE = -1
-
-# question id, example id, position, candidate class, yes, no
-AnsweredQuestion = Row[int, int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,45 +67,20 @@ class Labels:
     is_unfinished: bool  # some question still waits
 
 
-def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int]:
-    """Questions with a yes or no, in position order: id, example id, position, class, yes, no."""
-    yes = func.sum(case((Answer.value == AnswerValue.YES, 1), else_=0))
-    no = func.sum(case((Answer.value == AnswerValue.NO, 1), else_=0))
-    return (
-        select(
-            Question.id,
-            Question.example_id,
-            Example.position.label("position"),
-            Question.candidate_class,
-            yes.label("yes"),
-            no.label("no"),
-        )
-        .join(Example, Example.id == Question.example_id)
-        .join(Answer, Answer.question_id == Question.id)
-        .where(
-            Question.campaign_id == campaign_id,
-            Question.purpose == Purpose.LABELLING,
-            Answer.superseded_at.is_(None),
-            Answer.value != AnswerValue.UNSURE,
-        )
-        .group_by(Question.id, Question.example_id, Example.position, Question.candidate_class)
-        .order_by(Example.position, Question.id)
-    )
-
-
 def labels(session: Session, campaign: Campaign) -> Iterator[ExampleLabel]:
     """The label of each labelled example, in position order; rows are streamed."""
+    judge = judge_of(session, campaign, num_classes=campaign.num_classes)
     rows = session.execute(question_answers(campaign.id).execution_options(yield_per=5_000))
-    yield from _labels_of(rows, confirm_yes=campaign.confirm_yes)
+    yield from _labels_of(rows, judge)
 
 
-def _labels_of(rows: Iterable[AnsweredQuestion], *, confirm_yes: bool) -> Iterator[ExampleLabel]:
+def _labels_of(rows: Iterable[AnsweredQuestion], judge: Judge) -> Iterator[ExampleLabel]:
     found = (
         QuestionLabel(
             row.example_id, row.position, given.kind, row.candidate_class, given.answers, given.weight
         )
         for row in rows
-        if (given := verdict(row.yes, row.no, confirm_yes=confirm_yes)).kind
+        if (given := judge(row)).kind
     )
     for _, group in groupby(found, key=attrgetter("example_id")):
         label = combine(list(group))
@@ -139,6 +111,7 @@ def label_arrays(session: Session, campaign_id: UUID) -> Labels:
     """Every label of a campaign as arrays, for a run to freeze. 60,000 examples take well below a second."""
     campaign = session.get_one(Campaign, campaign_id)
     drawn = drawn_per_class(session, campaign_id)
+    judge = judge_of(session, campaign, num_classes=len(drawn))
     questions = session.execute(question_answers(campaign_id)).all()
     answered = np.bincount([row.candidate_class for row in questions], minlength=len(drawn))  # (K,)
     finished, answer_count = session.execute(
@@ -153,7 +126,7 @@ def label_arrays(session: Session, campaign_id: UUID) -> Labels:
 
     rows = [
         (label.example_id, label.position, label.kind is LabelKind.TRUE, class_, label.answers, label.weight)
-        for label in _labels_of(questions, confirm_yes=campaign.confirm_yes)
+        for label in _labels_of(questions, judge)
         for class_ in label.classes
     ]
     ids, positions, is_true, classes, answers, weights = zip(*rows, strict=True) if rows else ((),) * 6

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import statements
+from app.annotation.consensus import MAX_SLOTS
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.models import Lease, Question, Tally
 from app.campaigns.draws import MAX_BLOCK
@@ -62,7 +63,7 @@ INSERT INTO lease (question_id, slot, user_id, expires_at, turn)
 SELECT free.question_id,
        coalesce(
          (SELECT own.slot FROM lease AS own WHERE own.question_id = free.question_id AND own.user_id = :me),
-         (SELECT min(open_slot.column1) FROM (VALUES (0), (1), (2)) AS open_slot
+         (SELECT min(open_slot.column1) FROM (VALUES {slots}) AS open_slot
           WHERE NOT EXISTS (
             SELECT 1 FROM lease AS live
             WHERE live.question_id = free.question_id AND live.slot = open_slot.column1
@@ -75,6 +76,7 @@ ON CONFLICT (question_id, slot) DO UPDATE
 RETURNING id
 {after}
 """
+_SLOTS = ", ".join(f"({slot})" for slot in range(MAX_SLOTS))
 _TYPES = (
     bindparam("campaign", type_=Uuid()),
     bindparam("me", type_=Uuid()),
@@ -95,7 +97,7 @@ _PARTS = {
 }
 _TOP_UPS = {
     (dialect, is_block): text(
-        _TOP_UP.format(may_take=_MAY_TAKE, of_block=_OF_BLOCK if is_block else "", **parts)
+        _TOP_UP.format(slots=_SLOTS, may_take=_MAY_TAKE, of_block=_OF_BLOCK if is_block else "", **parts)
     ).bindparams(*_TYPES)
     for dialect, parts in _PARTS.items()
     for is_block in (False, True)

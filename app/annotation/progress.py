@@ -162,6 +162,7 @@ def _annotators(session: Session, campaign: Campaign) -> list[AnnotatorProgress]
             last_at=last_at,
         )
         for id_, name, is_simulated, timed, active_ms, last_at, *sums in rows
+        if any(sums)  # an admin who had questions asked again has a row without answers
     ]
     return sorted(people, key=lambda person: (-person.counts.total, person.name))
 

@@ -10,7 +10,17 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Purpose, Question
 from app.campaigns.draws import Draws
 
-COLUMNS = ("campaign_id", "example_id", "round", "candidate_class", "probability", "purpose", "rank", "slots")
+COLUMNS = (
+    "campaign_id",
+    "example_id",
+    "round",
+    "candidate_class",
+    "probability",
+    "purpose",
+    "rank",
+    "least",
+    "slots",
+)
 
 
 def forget_questions(session: Session, campaign_id: UUID) -> None:
@@ -25,6 +35,7 @@ def add_questions(
     *,
     example_ids: Mapping[int, int],
     probability: float,
+    overlap: int,
     start: int,
     stop: int,
 ) -> None:
@@ -36,6 +47,7 @@ def add_questions(
         draws: all of them.
         example_ids: id of the example at each position.
         probability: with which each class was drawn.
+        overlap: yes/no answers that each question needs at least.
         start: first rank.
         stop: one after the last rank.
     """
@@ -48,7 +60,17 @@ def add_questions(
         strict=True,
     )
     rows = [
-        (campaign_id, example_ids[position], round_, class_, probability, Purpose.LABELLING, rank, 1)
+        (
+            campaign_id,
+            example_ids[position],
+            round_,
+            class_,
+            probability,
+            Purpose.LABELLING,
+            rank,
+            overlap,
+            overlap,
+        )
         for position, round_, class_, rank in drawn
     ]
     if session.get_bind().dialect.name == "postgresql":

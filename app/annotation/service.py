@@ -29,6 +29,15 @@ from app.annotation.leasing import (
     standing,
 )
 from app.annotation.progress import Progress, finished_questions, progress
+from app.annotation.review import (
+    OpenQuestion,
+    ShownDecision,
+    ask_again,
+    decide,
+    open_questions,
+    standing_decisions,
+    take_back_decision,
+)
 
 __all__ = [
     "LEASE",
@@ -38,24 +47,31 @@ __all__ = [
     "GivenAnswer",
     "Labels",
     "LeasedQuestion",
+    "OpenQuestion",
     "Outcome",
     "Progress",
+    "ShownDecision",
     "Standing",
     "Status",
     "answer_questions",
     "answered_per_class",
+    "ask_again",
     "audit",
     "campaign_to_answer",
+    "decide",
     "drawn_per_class",
     "finished_questions",
     "label_arrays",
     "labels",
     "lease_questions",
+    "open_questions",
     "progress",
     "release_leases",
     "renew_leases",
     "standing",
+    "standing_decisions",
     "started_campaign",
+    "take_back_decision",
     "undo_answer",
     "undo_answers",
 ]

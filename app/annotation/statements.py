@@ -28,7 +28,13 @@ KNOWN_KEYS = select(_answer.c.question_id, _answer.c.value, _answer.c.response_m
 )
 # :campaign, :ids; locked in id order, so that two requests cannot deadlock
 LOCK_QUESTIONS = (
-    select(_question.c.id, _question.c.candidate_class, _question.c.slots, _question.c.is_waiting)
+    select(
+        _question.c.id,
+        _question.c.candidate_class,
+        _question.c.least,
+        _question.c.slots,
+        _question.c.is_waiting,
+    )
     .where(_question.c.id.in_(_ids), _question.c.campaign_id == bindparam("campaign"))
     .order_by(_question.c.id)
     .with_for_update(key_share=True)

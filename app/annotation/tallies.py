@@ -1,6 +1,6 @@
 """Running sums of answers, so that pages of a campaign with many answers need not count them."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,4 +46,18 @@ def add_to_tallies(
         row["finished"] += sign * change.finished
     fixed = {"campaign_id": campaign.id, "user_id": by.id, "last_at": now}
     rows = [fixed | {"candidate_class": class_} | row for class_, row in sums.items()]
+    session.execute(statements.ADD_TO_TALLIES[session.get_bind().dialect.name], rows)
+
+
+def take_back_finished(
+    session: Session, campaign: Campaign, classes: Sequence[int], *, by: User, now: datetime
+) -> None:
+    """Note that questions about these classes wait again, though nobody took back an answer."""
+    if not classes:
+        return
+    fixed = {"campaign_id": campaign.id, "user_id": by.id, "last_at": now}
+    fixed |= dict.fromkeys(statements.COUNTS, 0)
+    rows = [
+        fixed | {"candidate_class": class_, "finished": -count} for class_, count in Counter(classes).items()
+    ]
     session.execute(statements.ADD_TO_TALLIES[session.get_bind().dialect.name], rows)

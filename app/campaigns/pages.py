@@ -11,11 +11,12 @@ from sqlalchemy.orm import Session
 from app.access import admin_only
 from app.accounts.models import User
 from app.campaigns import pictures, service
+from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.deps import CampaignDep
 from app.campaigns.errors import CampaignNameTaken, InvalidClasses, NotADraft, SourceNotReady
 from app.campaigns.models import Campaign, CampaignClass, CampaignState
 from app.campaigns.schemas import CampaignForm, CampaignUpdate, ClassInput, PicturesForm
-from app.campaigns.service import CampaignDetails, ClassDetails
+from app.campaigns.service import CampaignDetails
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.models import DatasetState
@@ -26,7 +27,7 @@ router = APIRouter(include_in_schema=False)
 
 MAX_DATASETS = 500  # offered in the form
 CLASSES_ON_A_PAGE = 50  # of pictures to choose from
-FirstClass = Annotated[int, Query(ge=0, le=service.MAX_CLASSES)]
+FirstClass = Annotated[int, Query(ge=0, le=MAX_CLASSES)]
 Batch = Annotated[int, Query(ge=0, le=100_000)]
 FIELD_OF = {CampaignNameTaken: "name", SourceNotReady: "dataset_id", InvalidClasses: "classes"}
 
@@ -71,6 +72,8 @@ def edit_campaign_form(
         "classes": "\n".join(map(_line, campaign.classes)),
         "instructions": campaign.instructions,
         "confirm_yes": "true" if campaign.confirm_yes else "",
+        "overlap": str(campaign.overlap),
+        "consensus": campaign.consensus,
         "rounds": str(campaign.rounds),
         "modes": str(campaign.modes),
     }
@@ -172,7 +175,7 @@ def _pictures(
         status=status.HTTP_422_UNPROCESSABLE_CONTENT if error else status.HTTP_200_OK,
         campaign=campaign,
         offers=pictures.offers(session, campaign, classes, batch=batch, chosen=ticked),
-        limit=service.MAX_CLASS_EXAMPLES,
+        limit=MAX_CLASS_EXAMPLES,
         first=first,
         batch=batch,
         is_last=first + CLASSES_ON_A_PAGE >= campaign.num_classes,
@@ -254,6 +257,8 @@ def _details(
         classes=tuple(classes),
         instructions=form.instructions,
         confirm_yes=form.confirm_yes,
+        overlap=form.overlap,
+        consensus=form.consensus,
         rounds=form.rounds,
         modes=form.modes,
     )

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from app.campaigns.models import Campaign, CampaignState, Modes
-from app.campaigns.service import MAX_CLASS_EXAMPLES, MAX_CLASSES, CampaignDetails, ClassDetails
+from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
+from app.campaigns.models import Campaign, CampaignState, Consensus, Modes
+from app.campaigns.service import MAX_OVERLAP, CampaignDetails
 from app.schemas import Input, Name, Output, printable
 
 
@@ -22,6 +23,7 @@ ClassName = Annotated[str, StringConstraints(min_length=1, max_length=80), After
 Text = Annotated[str, StringConstraints(max_length=4000), AfterValidator(_printable_lines)]
 ExampleId = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Rounds = Annotated[int, Field(ge=1, le=MAX_CLASSES)]
+Overlap = Annotated[int, Field(ge=1, le=MAX_OVERLAP)]
 
 
 class ClassInput(Input):
@@ -44,6 +46,8 @@ class CampaignCreate(Input):
     classes: Annotated[list[ClassInput], Field(max_length=MAX_CLASSES, default_factory=list)]
     instructions: Text = ""
     confirm_yes: bool = True
+    overlap: Overlap = 1
+    consensus: Consensus = Consensus.DAWID_SKENE
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -55,6 +59,8 @@ class CampaignCreate(Input):
             classes=tuple(item.details() for item in self.classes),
             instructions=self.instructions,
             confirm_yes=self.confirm_yes,
+            overlap=self.overlap,
+            consensus=self.consensus,
             rounds=self.rounds,
             modes=self.modes,
         )
@@ -68,6 +74,8 @@ class CampaignUpdate(Input):
     classes: Annotated[list[ClassInput], Field(max_length=MAX_CLASSES)] | None = None
     instructions: Text | None = None
     confirm_yes: bool | None = None
+    overlap: Overlap | None = None
+    consensus: Consensus | None = None
     rounds: Rounds | None = None
     modes: Modes | None = None
 
@@ -84,6 +92,8 @@ class CampaignUpdate(Input):
             classes=kept if self.classes is None else tuple(item.details() for item in self.classes),
             instructions=campaign.instructions if self.instructions is None else self.instructions,
             confirm_yes=campaign.confirm_yes if self.confirm_yes is None else self.confirm_yes,
+            overlap=self.overlap or campaign.overlap,
+            consensus=self.consensus or campaign.consensus,
             rounds=campaign.rounds if self.rounds is None else self.rounds,
             modes=campaign.modes if self.modes is None else self.modes,
         )
@@ -97,6 +107,8 @@ class CampaignForm(Input):
     classes: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(_printable_lines)] = ""
     instructions: Text = ""
     confirm_yes: bool = False
+    overlap: Overlap = 1
+    consensus: Consensus = Consensus.DAWID_SKENE
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -145,6 +157,8 @@ class CampaignRead(Output):
     is_opening: bool
     opening_failure: str | None
     confirm_yes: bool
+    overlap: int
+    consensus: Consensus
     rounds: int
     modes: Modes
     classes: list[ClassRead]

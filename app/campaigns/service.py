@@ -12,31 +12,20 @@ from sqlalchemy.orm import Session, selectinload
 from app import claims, jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
+from app.campaigns.classes import ClassDetails, checked_classes
 from app.campaigns.draws import commitment, new_seed
 from app.campaigns.errors import (
     CampaignNameTaken,
     CampaignNotFound,
-    InvalidClasses,
     NotADraft,
     SourceNotReady,
     WrongCampaignState,
 )
-from app.campaigns.models import Campaign, CampaignClass, CampaignState, Modes
+from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus, Modes
 from app.claims import MAX_ATTEMPTS, Claim
 from app.datasets.models import Dataset, DatasetState, Example, Split
 
-MIN_CLASSES = 2
-MAX_CLASSES = 1000
-MAX_CLASS_EXAMPLES = 4  # pictures beside a class's description
-
-
-@dataclass(frozen=True, slots=True)
-class ClassDetails:
-    """A class people are asked about."""
-
-    name: str
-    description: str = ""
-    example_ids: tuple[int, ...] = ()
+MAX_OVERLAP = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +37,8 @@ class CampaignDetails:
     classes: tuple[ClassDetails, ...] = ()  # none: the dataset's own
     instructions: str = ""
     confirm_yes: bool = True
+    overlap: int = 1
+    consensus: Consensus = Consensus.DAWID_SKENE
     rounds: int = 1
     modes: Modes = Modes.BOTH
 
@@ -60,6 +51,7 @@ class Opening:
     seed: str
     class_names: tuple[str, ...]
     rounds: int
+    overlap: int
     dataset_id: UUID
     dataset_digest: str
 
@@ -72,13 +64,15 @@ def create_campaign(session: Session, details: CampaignDetails, *, by: User, now
         SourceNotReady, InvalidClasses, CampaignNameTaken: nothing was made.
     """
     accounts.require_admin(by)
-    classes = _checked_classes(session, details)
+    classes = checked_classes(session, details.dataset_id, details.classes, rounds=details.rounds)
     campaign = Campaign(
         name=details.name,
         instructions=details.instructions,
         dataset_id=details.dataset_id,
         state=CampaignState.DRAFT,
         confirm_yes=details.confirm_yes,
+        overlap=details.overlap,
+        consensus=details.consensus,
         rounds=details.rounds,
         modes=details.modes,
         seed=new_seed(),
@@ -106,7 +100,7 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
     _lock(session, campaign)
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise NotADraft
-    classes = _checked_classes(session, details)
+    classes = checked_classes(session, details.dataset_id, details.classes, rounds=details.rounds)
     try:
         with session.begin_nested():
             campaign.classes = []
@@ -115,6 +109,8 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
             campaign.dataset_id = details.dataset_id
             campaign.instructions = details.instructions
             campaign.confirm_yes = details.confirm_yes
+            campaign.overlap = details.overlap
+            campaign.consensus = details.consensus
             campaign.rounds = details.rounds
             campaign.modes = details.modes
             campaign.name = details.name
@@ -134,52 +130,6 @@ def delete_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise WrongCampaignState(step="deleted", state=campaign.shown_state, needs="a draft")
     session.execute(delete(Campaign).where(Campaign.id == campaign.id))  # its classes go with it
-
-
-def _checked_classes(session: Session, details: CampaignDetails) -> list[CampaignClass]:
-    dataset = session.get(Dataset, details.dataset_id)
-    if dataset is None or dataset.state is not DatasetState.READY or dataset.train_count == 0:
-        raise SourceNotReady
-    chosen = details.classes or tuple(ClassDetails(name) for name in dataset.class_names or ())
-    names = [item.name for item in chosen]
-    if not MIN_CLASSES <= len(names) <= MAX_CLASSES:
-        raise InvalidClasses(
-            f"A campaign needs {MIN_CLASSES} to {MAX_CLASSES} classes; this one has {len(names)}."
-        )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InvalidClasses(f"Each class needs its own name; {twice[0]!r} is there twice.")
-    if not 1 <= details.rounds <= len(names):
-        raise InvalidClasses(
-            f"Each picture can be asked about each class once, so 1 to {len(names)} questions per picture "
-            f"are possible, not {details.rounds}."
-        )
-    _check_examples(session, dataset, chosen)
-    return [
-        CampaignClass(
-            position=position,
-            name=item.name,
-            description=item.description,
-            example_ids=list(item.example_ids),
-        )
-        for position, item in enumerate(chosen)
-    ]
-
-
-def _check_examples(session: Session, dataset: Dataset, chosen: Sequence[ClassDetails]) -> None:
-    for item in chosen:
-        if len(item.example_ids) > MAX_CLASS_EXAMPLES:
-            raise InvalidClasses(
-                f"At most {MAX_CLASS_EXAMPLES} pictures can show a class; {item.name!r} has "
-                f"{len(item.example_ids)}."
-            )
-    wanted = {example_id for item in chosen for example_id in item.example_ids}
-    known = session.scalars(
-        select(Example.id).where(Example.dataset_id == dataset.id, Example.id.in_(wanted))
-    )
-    unknown = wanted - set(known)
-    if unknown:
-        raise InvalidClasses(f"Picture {min(unknown)} is not in the campaign's dataset.")
 
 
 def list_campaigns(
@@ -348,6 +298,7 @@ def claim_opening(
         seed=campaign.seed,
         class_names=tuple(campaign.class_names),
         rounds=campaign.rounds,
+        overlap=campaign.overlap,
         dataset_id=dataset.id,
         dataset_digest=dataset.digest or "",
     )

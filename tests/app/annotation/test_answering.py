@@ -178,7 +178,19 @@ class TestSlots:
         question = questions_of(session, campaign)[0]
 
         seen = []
-        for value in ("yes", "no", "yes"):
+        for value in ("yes", "no", "yes", "yes"):
+            answer(session, campaign, question.id, value)
+            session.refresh(question)
+            seen.append((question.slots, question.is_waiting))
+
+        assert seen == [(2, True), (3, True), (4, True), (4, False)]
+
+    def test_an_overlap_asks_as_many_people(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=1, overlap=2)
+        question = questions_of(session, campaign)[0]
+
+        seen = []
+        for value in ("no", "yes", "no"):
             answer(session, campaign, question.id, value)
             session.refresh(question)
             seen.append((question.slots, question.is_waiting))

@@ -35,7 +35,7 @@ class TestLabels:
         campaign = make_campaign(session, examples=5, confirm_yes=True)
         asked = by_position(session, campaign)
         answer(session, campaign, asked[3].id, "no")
-        for value in ("yes", "no", "yes"):
+        for value in ("yes", "no", "yes", "yes"):
             answer(session, campaign, asked[1].id, value)
         answer(session, campaign, asked[2].id, "unsure")
         answer(session, campaign, asked[0].id, "yes")
@@ -43,7 +43,7 @@ class TestLabels:
         found = list(service.labels(session, campaign))
 
         assert [(x.position, x.kind, x.classes, x.answers) for x in found] == [
-            (1, TRUE, (asked[1].candidate_class,), 3),
+            (1, TRUE, (asked[1].candidate_class,), 4),
             (3, COMPLEMENTARY, (asked[3].candidate_class,), 1),
         ]
         assert [x.example_id for x in found] == [asked[1].example_id, asked[3].example_id]

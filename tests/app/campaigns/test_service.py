@@ -11,6 +11,7 @@ from app import claims, jobs
 from app.accounts.errors import NotAllowed
 from app.accounts.models import User
 from app.campaigns import service
+from app.campaigns.classes import ClassDetails
 from app.campaigns.errors import (
     CampaignNameTaken,
     CampaignNotFound,
@@ -20,7 +21,7 @@ from app.campaigns.errors import (
     WrongCampaignState,
 )
 from app.campaigns.models import Campaign, CampaignClass, CampaignState
-from app.campaigns.service import CampaignDetails, ClassDetails
+from app.campaigns.service import CampaignDetails
 from app.claims import LEASE, MAX_ATTEMPTS
 from app.datasets import service as datasets
 from app.datasets.models import Dataset, DatasetState

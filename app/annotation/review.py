@@ -1,0 +1,223 @@
+"""Questions that people's answers leave open or in doubt: asked again, or settled by an admin."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import exists, func, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.annotation import statements
+from app.annotation.answering import set_standing
+from app.annotation.consensus import MAX_SLOTS, LabelKind
+from app.annotation.errors import (
+    AlreadyDecided,
+    CampaignNotOpen,
+    DecisionNotFound,
+    QuestionNotFound,
+    QuestionStillAsked,
+)
+from app.annotation.judging import judge_of, question_answers
+from app.annotation.leasing import serialise
+from app.annotation.models import Answer, AnswerValue, Decision, Purpose, Question
+from app.annotation.tallies import take_back_finished
+from app.campaigns.models import Campaign, CampaignState
+from app.datasets.models import Example
+
+DOUBT = 0.95  # a label that is less probably right than this may be asked about again
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A finished question whose label is missing or in doubt."""
+
+    id: int
+    example_id: int
+    position: int
+    candidate_class: int
+    yes: int
+    no: int
+    kind: LabelKind | None
+    weight: float  # of the label; 0 without one
+
+    @property
+    def answers(self) -> int:
+        """Yes and no."""
+        return self.yes + self.no
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDecision:
+    """A decision that stands."""
+
+    id: int
+    question_id: int
+    example_id: int
+    candidate_class: int
+    value: AnswerValue
+    by_name: str
+    created_at: datetime
+
+
+def open_questions(session: Session, campaign: Campaign) -> list[OpenQuestion]:
+    """Finished questions without a label, or with one in doubt: most doubtful first.
+
+    `campaign` has its classes. Takes as long as the campaign's labels do.
+    """
+    found = [*_disputed(session, campaign), *_untold(session, campaign)]
+    return sorted(found, key=lambda question: (question.weight, question.position, question.id))
+
+
+def _disputed(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
+    judge = judge_of(session, campaign, num_classes=campaign.num_classes)
+    rows = session.execute(
+        question_answers(campaign.id).where(~Question.is_waiting).execution_options(yield_per=5_000)
+    )
+    for row in rows:
+        if row.id in judge.decisions:
+            continue
+        given = judge(row)
+        if given.weight < DOUBT:
+            yield OpenQuestion(
+                row.id,
+                row.example_id,
+                row.position,
+                row.candidate_class,
+                row.yes,
+                row.no,
+                given.kind,
+                given.weight,
+            )
+
+
+def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
+    """Questions to which everybody asked said "can't tell"."""
+    told = exists().where(
+        Answer.question_id == Question.id,
+        Answer.superseded_at.is_(None),
+        Answer.value != AnswerValue.UNSURE,
+    )
+    decided = exists().where(Decision.question_id == Question.id, Decision.superseded_at.is_(None))
+    rows = session.execute(
+        select(Question.id, Question.example_id, Example.position, Question.candidate_class)
+        .join(Example, Example.id == Question.example_id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.LABELLING,
+            ~Question.is_waiting,
+            ~told,
+            ~decided,
+        )
+    )
+    for id_, example_id, position, candidate_class in rows:
+        yield OpenQuestion(id_, example_id, position, candidate_class, 0, 0, None, 0.0)
+
+
+def ask_again(session: Session, campaign: Campaign, *, count: int, by: User, now: datetime) -> int:
+    """Ask one more person about the `count` most doubtful questions; gives how many there were.
+
+    Questions with MAX_SLOTS answers stay as they are: an admin has to settle them.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        CampaignNotOpen: the campaign takes no answers.
+    """
+    accounts.require_admin(by)
+    state = serialise(session, by, campaign)
+    if state not in (CampaignState.OPEN, CampaignState.PAUSED):
+        raise CampaignNotOpen(state=state)
+    doubtful = [question for question in open_questions(session, campaign) if question.answers < MAX_SLOTS]
+    chosen = {question.id: question for question in doubtful[:count]}
+    rows = session.execute(
+        statements.LOCK_QUESTIONS, {"ids": sorted(chosen), "campaign": campaign.id}
+    ).mappings()
+    finished = [row for row in rows if not row["is_waiting"]]  # an undo may have come between
+    for answers in {chosen[row["id"]].answers for row in finished}:
+        ids = [row["id"] for row in finished if chosen[row["id"]].answers == answers]
+        session.execute(
+            update(Question).where(Question.id.in_(ids)).values(least=answers + 1),
+            execution_options={"synchronize_session": False},
+        )
+        set_standing(session, ids, slots=answers + 1, is_waiting=True, move=campaign.question_count)
+    take_back_finished(session, campaign, [row["candidate_class"] for row in finished], by=by, now=now)
+    return len(finished)
+
+
+def decide(
+    session: Session, campaign: Campaign, question_id: int, value: AnswerValue, *, by: User, now: datetime
+) -> Decision:
+    """Settle a question in everybody's place; "unsure" means that nobody can tell, so it has no label.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        QuestionNotFound: the campaign has no such labelling question.
+        QuestionStillAsked: people are still being asked.
+        AlreadyDecided: a decision stands; it must be taken back first.
+    """
+    accounts.require_admin(by)
+    is_waiting = session.scalar(
+        select(Question.is_waiting).where(
+            Question.id == question_id,
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.LABELLING,
+        )
+    )
+    if is_waiting is None:
+        raise QuestionNotFound
+    if is_waiting:
+        raise QuestionStillAsked
+    decision = Decision(question_id=question_id, user_id=by.id, value=value, created_at=now)
+    try:
+        with session.begin_nested():
+            session.add(decision)
+    except IntegrityError as error:
+        raise AlreadyDecided from error
+    return decision
+
+
+def take_back_decision(
+    session: Session, campaign: Campaign, decision_id: int, *, by: User, now: datetime
+) -> None:
+    """Let people's answers count again. Twice is once.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        DecisionNotFound: the campaign has no such decision.
+    """
+    accounts.require_admin(by)
+    decision = session.scalar(
+        select(Decision)
+        .join(Question, Question.id == Decision.question_id)
+        .where(Decision.id == decision_id, Question.campaign_id == campaign.id)
+        .with_for_update(of=Decision)
+    )
+    if decision is None:
+        raise DecisionNotFound
+    decision.superseded_at = decision.superseded_at or now
+
+
+def standing_decisions(
+    session: Session, campaign_id: UUID, *, limit: int
+) -> tuple[int, Sequence[ShownDecision]]:
+    """How many decisions stand, and the newest of them."""
+    query = (
+        select(
+            Decision.id,
+            Decision.question_id,
+            Question.example_id,
+            Question.candidate_class,
+            Decision.value,
+            User.name,
+            Decision.created_at,
+        )
+        .join(Question, Question.id == Decision.question_id)
+        .join(User, User.id == Decision.user_id)
+        .where(Question.campaign_id == campaign_id, Decision.superseded_at.is_(None))
+    )
+    count = session.scalar(select(func.count()).select_from(query.subquery())) or 0
+    rows = session.execute(query.order_by(Decision.id.desc()).limit(limit))
+    return count, [ShownDecision(*row) for row in rows]
