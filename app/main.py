@@ -10,6 +10,7 @@ from app.accounts import api as accounts_api
 from app.accounts import pages as accounts_pages
 from app.accounts.limits import SignInLimit
 from app.annotation import api as annotation_api
+from app.annotation import downloads as annotation_downloads
 from app.annotation import pages as annotation_pages
 from app.annotation import review_api, review_pages
 from app.campaigns import api as campaigns_api
@@ -41,7 +42,16 @@ PAGES = (
     runs_pages,
     registry_pages,
 )
-APIS = (accounts_api, datasets_api, campaigns_api, annotation_api, review_api, runs_api, registry_api)
+APIS = (
+    accounts_api,
+    datasets_api,
+    campaigns_api,
+    annotation_api,
+    annotation_downloads,
+    review_api,
+    runs_api,
+    registry_api,
+)
 
 
 def create_app(

@@ -1,16 +1,11 @@
-"""JSON routes of annotation: questions, answers, undo, leases; progress, labels and the audit."""
-
-from collections.abc import Iterator
-from typing import Literal
+"""JSON routes of annotation: questions, answers, undo, leases; progress and the audit."""
 
 from fastapi import APIRouter, Request, status
-from fastapi.responses import StreamingResponse
 
 from app.access import admin_only, signed_in
-from app.annotation import exports, schemas, service
+from app.annotation import schemas, service
 from app.annotation.deps import AnsweringDep, StartedDep
 from app.campaigns.deps import CampaignDep
-from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.deps import CurrentUser, SessionDep
 
@@ -104,28 +99,3 @@ def read_audit(campaign: StartedDep, user: CurrentUser, session: SessionDep) -> 
     For an admin the server recomputes earlier as well, and still keeps the seed to itself.
     """
     return schemas.AuditRead.of(service.audit(session, campaign, now=utc_now(), has_seed=user.is_admin))
-
-
-@router.get("/campaigns/{campaign_id}/labels", response_class=StreamingResponse)
-@admin_only
-def download_labels(
-    request: Request,
-    campaign: CampaignDep,
-    format: Literal["csv", "jsonl"] = "csv",
-) -> StreamingResponse:
-    """The labels that the answers add up to so far."""
-    return StreamingResponse(
-        _label_lines(request, campaign, format),
-        media_type={"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}[format],
-        headers={
-            "Content-Disposition": f'attachment; filename="labels-{campaign.id}.{format}"',
-            "Cache-Control": "no-store",
-        },
-    )
-
-
-def _label_lines(request: Request, campaign: Campaign, format_: str) -> Iterator[str]:
-    # The route's own session ends before the body is sent; a download gets one for as long as it lasts.
-    with request.app.state.database.read.begin() as session:
-        lines = exports.csv_lines if format_ == "csv" else exports.json_lines
-        yield from lines(service.labels(session, campaign), campaign.class_names)

@@ -114,15 +114,9 @@ def label_arrays(session: Session, campaign_id: UUID) -> Labels:
     judge = judge_of(session, campaign, num_classes=len(drawn))
     questions = session.execute(question_answers(campaign_id)).all()
     answered = np.bincount([row.candidate_class for row in questions], minlength=len(drawn))  # (K,)
-    finished, answer_count = session.execute(
-        select(
-            func.coalesce(func.sum(Tally.finished), 0),
-            func.coalesce(func.sum(Tally.yes + Tally.no + Tally.unsure), 0),
-        ).where(Tally.campaign_id == campaign_id)
-    ).one()
-    is_unfinished = int(finished) < campaign.question_count
-    # Classes that were asked about less so far count for more, so that the labels stand for uniform draws.
-    factors = drawn / np.maximum(answered, 1) if is_unfinished else np.ones(len(drawn))  # (K,)
+    finished, answer_count = _standing(session, campaign_id)
+    is_unfinished = finished < campaign.question_count
+    factors = _factors(drawn, answered, is_unfinished=is_unfinished)
 
     rows = [
         (label.example_id, label.position, label.kind is LabelKind.TRUE, class_, label.answers, label.weight)
@@ -141,10 +135,39 @@ def label_arrays(session: Session, campaign_id: UUID) -> Labels:
         answers=np.array(answers, dtype=np.int64),
         drawn=drawn,
         answered=answered,
-        answer_count=int(answer_count),
+        answer_count=answer_count,
         simulated_count=simulated_answers(session, campaign_id),
         is_unfinished=is_unfinished,
     )
+
+
+def class_factors(session: Session, campaign_id: UUID) -> NDArray[np.float64]:
+    """(K,) by which a label's weight is multiplied for its class; ones once nothing waits."""
+    campaign = session.get_one(Campaign, campaign_id)
+    drawn = drawn_per_class(session, campaign_id)
+    finished, _ = _standing(session, campaign_id)
+    if finished >= campaign.question_count:
+        return np.ones(len(drawn))
+    answered = answered_per_class(session, campaign_id, num_classes=len(drawn))
+    return _factors(drawn, answered, is_unfinished=True)
+
+
+def _factors(
+    drawn: NDArray[np.int64], answered: NDArray[np.int64], *, is_unfinished: bool
+) -> NDArray[np.float64]:
+    # Classes that were asked about less so far count for more, so that the labels stand for uniform draws.
+    return drawn / np.maximum(answered, 1) if is_unfinished else np.ones(len(drawn))  # (K,)
+
+
+def _standing(session: Session, campaign_id: UUID) -> tuple[int, int]:
+    """Questions that need no more answers, and live answers, "can't tell" included."""
+    finished, answers = session.execute(
+        select(
+            func.coalesce(func.sum(Tally.finished), 0),
+            func.coalesce(func.sum(Tally.yes + Tally.no + Tally.unsure), 0),
+        ).where(Tally.campaign_id == campaign_id)
+    ).one()
+    return int(finished), int(answers)
 
 
 def drawn_per_class(session: Session, campaign_id: UUID) -> NDArray[np.int64]:

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from app.annotation.consensus import LabelKind
-from app.annotation.exports import csv_lines, json_lines
+from app.annotation.exports.formats import ExportFormat
+from app.annotation.exports.labels import label_rows, pieces
 from app.annotation.labels import ExampleLabel
 from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels, freeze
 from app.storage import Storage
@@ -25,7 +26,7 @@ NAMES = ("cat", "=dog", "owl, grey")
 
 def write(kind: str, folder: Path) -> Path:
     """A file of the application with these labels."""
-    if kind == "npz":
+    if kind == "snapshot":
         storage = Storage(folder)
         labels = Labels(
             example_ids=np.array([91, 94, 94]),
@@ -35,13 +36,13 @@ def write(kind: str, folder: Path) -> Path:
             weights=np.array([1, 0.5, 0.5], np.float32),
         )
         return storage.path(f"snapshots/{freeze(storage, labels)}.npz")
-    lines = csv_lines if kind == "csv" else json_lines
     path = folder / f"labels.{kind}"
-    path.write_text("".join(lines(GIVEN, NAMES)), newline="")
+    rows = label_rows(GIVEN, np.ones(len(NAMES)))
+    path.write_bytes(b"".join(pieces(rows, ExportFormat(kind), class_names=NAMES, image_url="")))
     return path
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz", "snapshot"])
 class TestFiles:
     def test_what_the_application_writes_is_read_back(self, kind: str, tmp_path: Path) -> None:
         labels = load_labels(write(kind, tmp_path), images=5, num_classes=3)

@@ -1,6 +1,5 @@
 """JSON routes of annotation."""
 
-import json
 from typing import Any
 from uuid import uuid4
 
@@ -159,7 +158,7 @@ def test_leases_are_renewed_and_released(
     assert theirs["questions"] == mine["questions"]
 
 
-class TestProgressLabelsAudit:
+class TestProgressAndAudit:
     def test_progress_counts_what_stands(
         self, client: TestClient, session: Session, campaign: Campaign, annotator: User
     ) -> None:
@@ -175,22 +174,6 @@ class TestProgressLabelsAudit:
         assert body["annotators"][0]["name"] == annotator.name
         assert body["annotators"][0]["is_simulated"] is False
         assert sum(item["drawn"] for item in body["classes"]) == 30
-
-    def test_labels_come_as_csv_and_as_json_lines(
-        self, client: TestClient, session: Session, campaign: Campaign
-    ) -> None:
-        question = questions_of(session, campaign)[0]
-        answer(session, campaign, question.id, "no")
-        session.commit()
-
-        table = client.get(url(campaign, "labels"))
-        lines = client.get(url(campaign, "labels"), params={"format": "jsonl"})
-
-        assert table.headers["content-type"].startswith("text/csv")
-        assert "attachment" in table.headers["content-disposition"]
-        assert f"\r\n{question.example_id}," in table.text
-        assert json.loads(lines.text)["classes"] == [question.candidate_class]
-        assert client.get(url(campaign, "labels"), params={"format": "xlsx"}).status_code == 422
 
     def test_the_audit_keeps_the_seed_until_closing(
         self, annotator_client: TestClient, session: Session, campaign: Campaign
@@ -214,7 +197,7 @@ class TestProgressLabelsAudit:
         assert (body["seed"], body["draws_match"], body["commitment_matches"]) == (None, True, True)
         assert campaign.seed not in response.text
 
-    @pytest.mark.parametrize("what", ["progress", "labels"])
+    @pytest.mark.parametrize("what", ["progress", "labels", "answers"])
     def test_annotators_see_no_totals(
         self, annotator_client: TestClient, campaign: Campaign, what: str
     ) -> None:

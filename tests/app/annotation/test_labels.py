@@ -1,6 +1,5 @@
 """Labels that follow from answers."""
 
-import json
 from uuid import UUID
 
 import numpy as np
@@ -9,9 +8,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation import exports, service
+from app.annotation import service
 from app.annotation.consensus import LabelKind
-from app.annotation.labels import ExampleLabel, QuestionLabel, combine
+from app.annotation.labels import QuestionLabel, combine
 from app.annotation.models import Question
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
@@ -123,6 +122,9 @@ class TestArrays:
         assert found.drawn.tolist() == [c.question_count for c in campaign.classes]
         assert found.answered.tolist() == [5, 1, 0]
         assert service.answered_per_class(session, campaign.id, num_classes=3).tolist() == [5, 1, 0]
+        assert service.class_factors(session, campaign.id).tolist() == pytest.approx(
+            [len(zeros) / 5, len(ones), 60 - len(zeros) - len(ones)]
+        )
         assert service.drawn_per_class(session, campaign.id).sum() == 60
         expected = {0: len(zeros) / 5, 1: float(len(ones))}
         classes = np.maximum(found.complementary, found.true)
@@ -149,60 +151,6 @@ class TestArrays:
         assert len(found.example_ids) == len(found.weights) == 0
         assert found.answered.tolist() == [0, 0, 0]
         assert found.is_unfinished
-
-
-class TestExports:
-    def labels(self) -> list[ExampleLabel]:
-        """One of each kind."""
-        return [
-            ExampleLabel(7, 0, TRUE, (1,), 2, 1.0),
-            ExampleLabel(9, 4, COMPLEMENTARY, (0, 1), 2, 1.0),
-        ]
-
-    def test_csv_has_a_row_per_class_and_no_formula(self) -> None:
-        text = "".join(exports.csv_lines(self.labels(), ["=1+1", 'cat, "wild"']))
-
-        assert text.split("\r\n") == [
-            "example_id,position,kind,class,class_name,answers,weight",
-            '7,0,true,1,"cat, ""wild""",2,1.0',
-            "9,4,complementary,0,'=1+1,2,1.0",
-            '9,4,complementary,1,"cat, ""wild""",2,1.0',
-            "",
-        ]
-
-    @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
-    def test_cells_that_could_start_a_formula_are_quoted(self, start: str) -> None:
-        assert exports.csv_safe(f"{start}cmd") == f"'{start}cmd"
-        assert exports.csv_safe(f"x{start}") == f"x{start}"
-
-    def test_json_lines_have_an_object_per_example(self) -> None:
-        lines = "".join(exports.json_lines(self.labels(), ["=a", "ö"])).splitlines()
-
-        assert [json.loads(line) for line in lines] == [
-            {
-                "example_id": 7,
-                "position": 0,
-                "kind": "true",
-                "classes": [1],
-                "class_names": ["ö"],
-                "answers": 2,
-                "weight": 1.0,
-            },
-            {
-                "example_id": 9,
-                "position": 4,
-                "kind": "complementary",
-                "classes": [0, 1],
-                "class_names": ["=a", "ö"],
-                "answers": 2,
-                "weight": 1.0,
-            },
-        ]
-
-    def test_long_files_come_in_pieces(self) -> None:
-        many = (ExampleLabel(i, i, TRUE, (0,), 1, 1.0) for i in range(2 * exports.CHUNK + 1))
-
-        assert len(list(exports.csv_lines(many, ["a"]))) == 3
 
 
 def test_an_unknown_campaign_has_no_labels(session: Session) -> None:
