@@ -29,7 +29,7 @@ def add_reproduce(commands: Commands) -> None:
         "tables with ours beside its numbers. Each finished trial is kept: a second start does the rest.",
     )
     add = parser.add_argument
-    add("tasks", nargs="*", metavar="TASK", help="U-M, M-U, M-m, S-M, Y-M, Y-S, C-T; all by default")
+    add("tasks", nargs="*", metavar="TASK", help="U-M, M-U, M-m, S-M, Y-M, Y-S, C-T (all by default), or P-p")
     add(
         "--methods",
         nargs="+",
@@ -82,10 +82,10 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
 
 def _planned(arguments: argparse.Namespace) -> "dict[str, list[Trial]]":
     """Trials by task, in the paper's order of tasks."""
-    from clarinet.reproduction.tasks import TASKS, task_called
+    from clarinet.reproduction.tasks import PAPER_TASKS, TASKS, task_called
     from clarinet.reproduction.trials import plan
 
-    asked = {task_called(name).name for name in arguments.tasks} or set(TASKS)
+    asked = {task_called(name).name for name in arguments.tasks} or set(PAPER_TASKS)
     trials = plan(
         [name for name in TASKS if name in asked],
         arguments.methods,

@@ -13,6 +13,7 @@ from torch import Tensor
 from clarinet.data import load_npz
 from clarinet.errors import DataError, DataNotFound
 from clarinet.folders import load_listed
+from clarinet.reproduction.cameras import two_cameras
 from clarinet.reproduction.synthetic import recipe_of
 
 
@@ -198,6 +199,16 @@ def _stl10(folder: Path, *, download: bool = False) -> Arrays:
     return _split(train, test, _channels_last, "labels")
 
 
+def _cameras(*, second: bool) -> tuple[_Form, ...]:
+    """The forms of CIFAR-10, small ones first: half of its photographs, as one of two cameras sees them."""
+
+    def seen(read: Callable[[Path], Arrays]) -> Callable[[Path], Arrays]:
+        return lambda folder: two_cameras(read(folder), second=second)
+
+    forms = (_npz("cifar10_subset.npz"), _npz("cifar10.npz"), _Form(("cifar-10-batches-py",), _cifar10))
+    return tuple(_Form(form.files, seen(form.read)) for form in forms)
+
+
 def _fetch(read: Callable[..., Arrays]) -> Callable[[Path], Any]:
     return lambda folder: read(folder, download=True)
 
@@ -245,6 +256,8 @@ DATA_SETS: Mapping[str, _DataSet] = MappingProxyType(
             ),
             _fetch(_cifar10),
         ),
+        "camera_1": _DataSet("CIFAR-10 by the first camera", _cameras(second=False), _fetch(_cifar10)),
+        "camera_2": _DataSet("CIFAR-10 by the second camera", _cameras(second=True), _fetch(_cifar10)),
         "stl10": _DataSet("STL-10", (_npz("stl10.npz"), _Form(("stl10_binary",), _stl10)), _fetch(_stl10)),
     }
 )

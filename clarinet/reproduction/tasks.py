@@ -1,4 +1,4 @@
-"""The paper's seven tasks: which data, how much of it, and the network that learns it."""
+"""The paper's seven tasks, and one of our own: which data, how much of it, and the network that learns it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -59,8 +59,18 @@ _TASKS = (
     Task(name="Y->M", source="syn_digits", target="mnist", network=_DTN),
     Task(name="Y->S", source="syn_digits", target="svhn", network=_DTN),
 )
-TASKS: Mapping[str, Task] = MappingProxyType({task.name: task for task in _TASKS})
-"""The paper's name of a task to the task, in the order of its tables."""
+PAPER_TASKS = tuple(task.name for task in _TASKS)
+"""The paper's names of its tasks, in the order of its tables."""
+
+_OWN = Task(
+    name="P->p",
+    source="camera_1",
+    target="camera_2",
+    classes=CIFAR_CLASSES,
+    network={"architecture": "resnet18", "image_size": 32},
+)
+TASKS: Mapping[str, Task] = MappingProxyType({task.name: task for task in (*_TASKS, _OWN)})
+"""Name to task: the paper's, and photographs by two cameras."""
 
 
 def task_called(name: str) -> Task:
@@ -71,7 +81,7 @@ def task_called(name: str) -> Task:
     """
     wanted = name if "->" in name else name.replace("-", "->")
     if wanted not in TASKS:
-        raise ConfigError(f"no task {name!r}; the paper's are {', '.join(TASKS)} (or U-M for U->M)")
+        raise ConfigError(f"no task {name!r}; the known ones are {', '.join(TASKS)} (or U-M for U->M)")
     return TASKS[wanted]
 
 
@@ -111,7 +121,7 @@ def load_task(task: Task, folder: Path, *, download: bool = False) -> TaskData:
 
 def _shared(domain: Domain, task: Task) -> Domain:
     """A domain with the classes of the task alone; the nine that CIFAR-10 and STL-10 share, in one order."""
-    if task.classes == DIGITS:
+    if task.classes in (DIGITS, CIFAR_CLASSES):
         return domain
     own = CIFAR_CLASSES if domain.name.startswith("CIFAR") else STL_CLASSES
     place = torch.tensor([task.classes.index(name) if name in task.classes else NO_LABEL for name in own])

@@ -15,6 +15,7 @@ from PIL import Image
 
 from clarinet.errors import DataError, DataNotFound
 from clarinet.folders import load_folder, load_listed
+from clarinet.reproduction.cameras import second_camera
 from clarinet.reproduction.readers import DATA_SETS, read_domain
 from clarinet.reproduction.synthetic import write_synthetic_digits
 from clarinet.reproduction.tasks import TASKS, labelled, load_task, task_called
@@ -257,6 +258,30 @@ class TestTasks:
         assert stl == [0, 2, 1, 3, 4, 5, 6, 8, 9]  # without monkey, 7; car is 2 there
         assert data.target.x_train.shape == (9, 32, 32, 3)
         assert "shared classes" in data.target.name
+
+    def test_two_cameras_share_no_photograph(self, tmp_path: Path) -> None:
+        own = np.arange(12, dtype=np.uint8)
+        images = np.broadcast_to(20 * own[:, None, None, None], (12, 32, 32, 3)).copy()
+        np.savez(tmp_path / "cifar10.npz", x_train=images, y_train=own % 10, x_test=images, y_test=own % 10)
+
+        data = load_task(task_called("P-p"), tmp_path)
+
+        assert data.source.y_train.tolist() == [0, 2, 4, 6, 8, 0]
+        assert data.target.y_train.tolist() == [1, 3, 5, 7, 9, 1]
+        assert set(data.source.x_train[1].flatten().tolist()) == {40}
+        assert data.target.x_train[1, 0, 0].tolist() == [69, 57, 42]  # 60 in a warm light
+        assert data.target.x_test is not None
+        assert data.target.x_test.shape == (12, 32, 32, 3)
+        assert "second camera" in data.target.name
+
+    def test_the_second_camera_sees_less(self) -> None:
+        lines = torch.zeros(1, 32, 32, 3, dtype=torch.uint8)
+        lines[:, ::2] = 200
+
+        seen = second_camera(lines).float()
+
+        assert float(seen[0, 4:-4].std(dim=0).max()) < 5  # lines of one pixel are gone
+        assert seen[..., 0].mean() > seen[..., 1].mean() > seen[..., 2].mean()
 
     def test_made_images_are_named_so(self, tmp_path: Path) -> None:
         from clarinet.reproduction.glyphs import glyphs
