@@ -1,5 +1,7 @@
 """Headers and limits that hold for every answer, whatever the route does."""
 
+import re
+
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -62,7 +64,7 @@ class BodyTooLarge(HTTPException):
 class BodyLimit:
     """Refuse bodies above a limit, counted while they arrive; the upload routes have a larger one."""
 
-    def __init__(self, app: ASGIApp, *, upload_paths: tuple[str, ...], max_upload_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, upload_paths: re.Pattern[str], max_upload_bytes: int) -> None:
         self.app = app
         self.upload_paths = upload_paths
         self.max_upload_bytes = max_upload_bytes
@@ -72,7 +74,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        limit = self.max_upload_bytes if scope["path"].rstrip("/") in self.upload_paths else MAX_BODY_BYTES
+        takes_files = self.upload_paths.fullmatch(scope["path"].rstrip("/"))
+        limit = self.max_upload_bytes if takes_files else MAX_BODY_BYTES
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         seen = 0
 

@@ -1,5 +1,6 @@
 """create_app(): wiring only."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,8 +12,8 @@ from app.accounts import pages as accounts_pages
 from app.accounts.limits import SignInLimit
 from app.annotation import api as annotation_api
 from app.annotation import downloads as annotation_downloads
+from app.annotation import import_api, import_pages, review_api, review_pages
 from app.annotation import pages as annotation_pages
-from app.annotation import review_api, review_pages
 from app.campaigns import api as campaigns_api
 from app.campaigns import pages as campaigns_pages
 from app.datasets import api as datasets_api
@@ -38,6 +39,7 @@ PAGES = (
     datasets_pages,
     campaigns_pages,
     annotation_pages,
+    import_pages,
     review_pages,
     runs_pages,
     registry_pages,
@@ -48,10 +50,13 @@ APIS = (
     campaigns_api,
     annotation_api,
     annotation_downloads,
+    import_api,
     review_api,
     runs_api,
     registry_api,
 )
+# Where files are sent to; other addresses take small bodies.
+UPLOAD_PATHS = re.compile(rf"{API}/datasets|/datasets/new|({API})?/campaigns/[^/]+/imports")
 
 
 def create_app(
@@ -86,7 +91,7 @@ def create_app(
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
     app.add_middleware(
         BodyLimit,
-        upload_paths=(f"{API}/datasets", "/datasets/new"),
+        upload_paths=UPLOAD_PATHS,
         max_upload_bytes=settings.max_upload_mb * 1024 * 1024,
     )
     problems.install(app)

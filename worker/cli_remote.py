@@ -215,6 +215,28 @@ def _change(campaign: str, verb: str, base_url: str, token: str, *, as_json: boo
     show(row, f"{row['name']} is {row['state']}.", as_json=as_json)
 
 
+@campaigns.command("import")
+def import_labels(
+    campaign: Campaign,
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="CSV, or the JSON of Label Studio.")
+    ],
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Bring in yes/no answers or class labels from elsewhere; they stay apart from the campaign's own."""
+    with connect(base_url, token) as client:
+        found = find(client, "campaigns", campaign)
+        with file.open("rb") as stream:
+            made = client.upload(f"/campaigns/{found['id']}/imports", stream, filename=file.name)
+    show(
+        made,
+        f"{made['filename']}: {made['yes']} yes, {made['no']} no, {made['unsure']} can't tell.",
+        as_json=as_json,
+    )
+
+
 @campaigns.command("list")
 def list_campaigns(base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson = False) -> None:
     """Every campaign, newest first."""

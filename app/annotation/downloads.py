@@ -30,14 +30,21 @@ class Named(enum.StrEnum):
 @router.get("/campaigns/{campaign_id}/labels", response_class=StreamingResponse)
 @admin_only
 def download_labels(
-    request: Request, campaign: CampaignDep, settings: SettingsDep, format: ExportFormat = ExportFormat.CSV
+    request: Request,
+    campaign: CampaignDep,
+    settings: SettingsDep,
+    format: ExportFormat = ExportFormat.CSV,
+    imported: bool = False,
 ) -> StreamingResponse:
-    """The labels that the answers add up to so far, weighted as a run would use them."""
+    """The labels that the answers add up to so far, weighted as a run would use them.
+
+    `imported`: with labels from elsewhere, about which nobody was asked here.
+    """
     image_url = _image_url(request, settings, campaign.dataset_id)
 
     def pieces(session: Session) -> Iterator[bytes]:
         rows = labels.label_rows(
-            service.labels(session, campaign), service.class_factors(session, campaign.id)
+            service.labels(session, campaign, imported=imported), service.class_factors(session, campaign.id)
         )
         return labels.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
 from itertools import groupby
 from operator import attrgetter
 from uuid import UUID
@@ -13,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation.consensus import LabelKind
+from app.annotation.importing.storing import imported_labels
 from app.annotation.judging import AnsweredQuestion, Judge, judge_of, question_answers
 from app.annotation.models import Tally
 from app.campaigns.models import Campaign
@@ -30,6 +32,7 @@ class QuestionLabel:
     class_: int
     answers: int  # yes/no answers it rests on
     weight: float
+    is_imported: bool = False  # nobody was asked here
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class ExampleLabel:
     classes: tuple[int, ...]  # one if true; one or more, ascending, if complementary
     answers: int
     weight: float
+    imported: tuple[int, ...] = ()  # those of its classes about which nobody was asked here
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,23 +69,42 @@ class Labels:
     answer_count: int  # live answers of the campaign, "can't tell" included
     simulated_count: int  # how many of them simulated annotators gave
     is_unfinished: bool  # some question still waits
+    imported_count: int  # rows that rest on imports alone
 
 
-def labels(session: Session, campaign: Campaign) -> Iterator[ExampleLabel]:
-    """The label of each labelled example, in position order; rows are streamed."""
+def labels(session: Session, campaign: Campaign, *, imported: bool = False) -> Iterator[ExampleLabel]:
+    """The label of each labelled example, in position order; rows are streamed.
+
+    `imported`: with labels from elsewhere, whose questions were not drawn uniformly.
+    """
     judge = judge_of(session, campaign, num_classes=campaign.num_classes)
     rows = session.execute(question_answers(campaign.id).execution_options(yield_per=5_000))
-    yield from _labels_of(rows, judge)
+    found = _labels_of_questions(rows, judge)
+    yield from _combined(_with_imports(session, campaign.id, found) if imported else found)
 
 
-def _labels_of(rows: Iterable[AnsweredQuestion], judge: Judge) -> Iterator[ExampleLabel]:
-    found = (
+def _labels_of_questions(rows: Iterable[AnsweredQuestion], judge: Judge) -> Iterator[QuestionLabel]:
+    for row in rows:
+        given = judge(row)
+        if given.kind:
+            yield QuestionLabel(
+                row.example_id, row.position, given.kind, row.candidate_class, given.answers, given.weight
+            )
+
+
+def _with_imports(
+    session: Session, campaign_id: UUID, found: Iterable[QuestionLabel]
+) -> Iterator[QuestionLabel]:
+    imported = (
         QuestionLabel(
-            row.example_id, row.position, given.kind, row.candidate_class, given.answers, given.weight
+            item.example_id, item.position, item.kind, item.class_, item.answers, 1.0, is_imported=True
         )
-        for row in rows
-        if (given := judge(row)).kind
+        for item in imported_labels(session, campaign_id)
     )
+    return merge(found, imported, key=attrgetter("position"))
+
+
+def _combined(found: Iterable[QuestionLabel]) -> Iterator[ExampleLabel]:
     for _, group in groupby(found, key=attrgetter("example_id")):
         label = combine(list(group))
         if label is not None:
@@ -89,14 +112,16 @@ def _labels_of(rows: Iterable[AnsweredQuestion], judge: Judge) -> Iterator[Examp
 
 
 def combine(found: list[QuestionLabel]) -> ExampleLabel | None:
-    """One example's label from its questions' labels. Pure.
+    """One example's label from its questions' labels and imports. Pure.
 
-    A true label stands alone. Two different true classes contradict each other: then nothing is known.
+    A true label stands alone. Two different true classes contradict each other: then nothing is known. An
+    import that says of a class what the answers deny leaves nothing known of that class.
     """
-    true = [label for label in found if label.kind is LabelKind.TRUE]
-    if len({label.class_ for label in true}) > 1:
+    agreed = _agreed(found)
+    true = [label for label in agreed if label.kind is LabelKind.TRUE]
+    if len({label.class_ for label in true}) > 1 or not agreed:
         return None
-    kept = true[:1] or found
+    kept = true[:1] or agreed
     return ExampleLabel(
         example_id=kept[0].example_id,
         position=kept[0].position,
@@ -104,11 +129,27 @@ def combine(found: list[QuestionLabel]) -> ExampleLabel | None:
         classes=tuple(sorted(label.class_ for label in kept)),
         answers=sum(label.answers for label in kept),
         weight=min(label.weight for label in kept),
+        imported=tuple(sorted(label.class_ for label in kept if label.is_imported)),
     )
 
 
-def label_arrays(session: Session, campaign_id: UUID) -> Labels:
-    """Every label of a campaign as arrays, for a run to freeze. 60,000 examples take well below a second."""
+def _agreed(found: list[QuestionLabel]) -> list[QuestionLabel]:
+    """One label per class: the answers' own where an import says the same, none where it denies them."""
+    by_class: dict[int, list[QuestionLabel]] = {}
+    for label in found:
+        by_class.setdefault(label.class_, []).append(label)
+    return [
+        min(group, key=attrgetter("is_imported"))
+        for group in by_class.values()
+        if len({label.kind for label in group}) == 1
+    ]
+
+
+def label_arrays(session: Session, campaign_id: UUID, *, imported: bool = False) -> Labels:
+    """Every label of a campaign as arrays, for a run to freeze. 60,000 examples take well below a second.
+
+    `imported`: with labels from elsewhere, which weigh 1.
+    """
     campaign = session.get_one(Campaign, campaign_id)
     drawn = drawn_per_class(session, campaign_id)
     judge = judge_of(session, campaign, num_classes=len(drawn))
@@ -118,12 +159,25 @@ def label_arrays(session: Session, campaign_id: UUID) -> Labels:
     is_unfinished = finished < campaign.question_count
     factors = _factors(drawn, answered, is_unfinished=is_unfinished)
 
+    found: Iterator[QuestionLabel] = _labels_of_questions(questions, judge)
+    if imported:
+        found = _with_imports(session, campaign_id, found)
     rows = [
-        (label.example_id, label.position, label.kind is LabelKind.TRUE, class_, label.answers, label.weight)
-        for label in _labels_of(questions, judge)
+        (
+            label.example_id,
+            label.position,
+            label.kind is LabelKind.TRUE,
+            class_,
+            label.answers,
+            label.weight * (1 if class_ in label.imported else factors[class_]),
+            class_ in label.imported,
+        )
+        for label in _combined(found)
         for class_ in label.classes
     ]
-    ids, positions, is_true, classes, answers, weights = zip(*rows, strict=True) if rows else ((),) * 6
+    ids, positions, is_true, classes, answers, weights, from_imports = (
+        zip(*rows, strict=True) if rows else ((),) * 7
+    )
     true_mask = np.array(is_true, dtype=bool)  # (N,)
     class_array = np.array(classes, dtype=np.int64)  # (N,)
     return Labels(
@@ -131,13 +185,14 @@ def label_arrays(session: Session, campaign_id: UUID) -> Labels:
         positions=np.array(positions, dtype=np.int64),
         complementary=np.where(true_mask, NONE, class_array),
         true=np.where(true_mask, class_array, NONE),
-        weights=(np.array(weights, dtype=np.float64) * factors[class_array]).astype(np.float32),
+        weights=np.array(weights, dtype=np.float32),
         answers=np.array(answers, dtype=np.int64),
         drawn=drawn,
         answered=answered,
         answer_count=answer_count,
         simulated_count=simulated_answers(session, campaign_id),
         is_unfinished=is_unfinished,
+        imported_count=sum(from_imports),
     )
 
 

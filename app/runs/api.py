@@ -38,7 +38,14 @@ def start_run(
     """Freeze the campaign's labels and queue one trial per seed."""
     with reading.begin() as looking:
         campaign = campaigns.find_campaign(looking, campaign_id, by=user)
-        labels = service.freeze_labels(looking, campaign, setting=body.setting, by=user, storage=storage)
+        labels = service.freeze_labels(
+            looking,
+            campaign,
+            setting=body.setting,
+            imported=body.imported_labels,
+            by=user,
+            storage=storage,
+        )
     run = service.start_run(
         session,
         labels,

@@ -21,6 +21,7 @@ class RunRequest:
 
     method: str
     setting: str
+    imported_labels: bool
     preset: str
     seeds: list[int]
     target_dataset_id: UUID
@@ -127,6 +128,7 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
         RunRequest(
             method=method,
             setting=setting,
+            imported_labels=_text(form, "imported_labels") == "true",
             preset=preset,
             seeds=seeds,
             target_dataset_id=target,

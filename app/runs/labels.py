@@ -16,9 +16,12 @@ from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels
 MIN_LABELS_PER_CLASS = 10
 
 
-def collect(session: Session, campaign: Campaign) -> tuple[Labels, dict[str, Any]]:
-    """The labels that follow from a campaign's answers now, and their facts; `campaign` has its classes."""
-    found = annotation.label_arrays(session, campaign.id)
+def collect(session: Session, campaign: Campaign, *, imported: bool = False) -> tuple[Labels, dict[str, Any]]:
+    """The labels that follow from a campaign's answers now, and their facts; `campaign` has its classes.
+
+    `imported`: with the campaign's labels from elsewhere.
+    """
+    found = annotation.label_arrays(session, campaign.id, imported=imported)
     is_true = found.true >= 0
     labels = Labels(
         example_ids=found.example_ids,
@@ -33,12 +36,19 @@ def collect(session: Session, campaign: Campaign) -> tuple[Labels, dict[str, Any
         answers=found.answer_count,
         simulated=found.simulated_count,
         unfinished=found.is_unfinished,
+        imported=found.imported_count,
     )
     return labels, facts
 
 
 def facts_of(
-    labels: Labels, *, classes: Sequence[str], answers: int, simulated: int, unfinished: bool
+    labels: Labels,
+    *,
+    classes: Sequence[str],
+    answers: int,
+    simulated: int,
+    unfinished: bool,
+    imported: int = 0,
 ) -> dict[str, Any]:
     """What a page and a model card say about the labels of a run.
 
@@ -48,6 +58,7 @@ def facts_of(
         answers: live answers of the campaign.
         simulated: how many of those were given by simulated annotators.
         unfinished: whether questions were still open; the weights then make up for uneven classes.
+        imported: labels that rest on imports alone.
     """
     return {
         "classes": list(classes),
@@ -56,6 +67,7 @@ def facts_of(
         "answers": answers,
         "simulated_share": simulated / answers if answers else 0.0,
         "is_unfinished": unfinished,
+        "imported": imported,
     }
 
 

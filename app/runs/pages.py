@@ -7,6 +7,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import FormData
 
 from app.access import admin_only
+from app.annotation import service as annotation
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
@@ -108,7 +109,12 @@ def start_run_from_form(
             with reading.begin() as looking:
                 campaign = campaigns.find_campaign(looking, campaign_id, by=user)
                 labels = service.freeze_labels(
-                    looking, campaign, setting=asked.setting, by=user, storage=storage
+                    looking,
+                    campaign,
+                    setting=asked.setting,
+                    imported=asked.imported_labels,
+                    by=user,
+                    storage=storage,
                 )
             run = service.start_run(
                 session,
@@ -167,6 +173,7 @@ def _form(
         methods=configs.methods().values(),
         settings=forms.settings(),
         targets=targets,
+        has_imports=bool(annotation.imports_of(session, campaign, by=user)),
         inputs=forms.inputs(recipe, typed),
         typed=typed,
         errors=errors or {},

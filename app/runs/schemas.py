@@ -20,6 +20,9 @@ class RunCreate(Input):
         default="clarinet-plus", description="clarinet-plus, or one of the paper's, as in the form"
     )
     setting: str = Field(default="cc", description="cc: complementary labels only; pc: true labels as well")
+    imported_labels: bool = Field(
+        default=False, description="also the campaign's labels from elsewhere, which nobody drew uniformly"
+    )
     preset: str | None = Field(default=None, description="absent: the method's first one")
     seeds: list[StrictInt] = Field(default=[0], description="1 to 20, each once")
     target_dataset_id: UUID

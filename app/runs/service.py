@@ -48,9 +48,17 @@ class FrozenLabels:
 
 
 def freeze_labels(
-    session: Session, campaign: Campaign, *, setting: str, by: User, storage: Storage
+    session: Session,
+    campaign: Campaign,
+    *,
+    setting: str,
+    imported: bool = False,
+    by: User,
+    storage: Storage,
 ) -> FrozenLabels:
     """Store the labels a campaign has now. Takes seconds for many: give a session that only looks.
+
+    `imported`: with its labels from elsewhere, whose questions were not drawn uniformly.
 
     A file that no run then uses is harmless; the same labels give the same file.
 
@@ -63,7 +71,7 @@ def freeze_labels(
     accounts.require_admin(by)
     if campaign.state is CampaignState.DRAFT:
         raise CampaignNotOpened
-    labels, facts = collect(session, campaign)
+    labels, facts = collect(session, campaign, imported=imported)
     Readiness.of(facts).require(setting)
     return FrozenLabels(campaign.id, freeze(storage, labels), facts)
 

@@ -22,6 +22,7 @@ class LabelRow(NamedTuple):
     class_: int
     answers: int
     weight: float
+    imported: bool  # nobody was asked about it here
 
 
 ARROW = {
@@ -32,6 +33,7 @@ ARROW = {
     "class_name": "string",
     "answers": "int64",
     "weight": "float64",
+    "imported": "bool",
 }
 # As a run freezes them: see app.runs.snapshots and clarinet.label_files.
 NUMPY = {
@@ -41,19 +43,23 @@ NUMPY = {
     "classes": "<i8",
     "answers": "<i8",
     "weights": "<f4",
+    "imported": "|b1",
 }
 
 
 def label_rows(labels: Iterable[ExampleLabel], factors: NDArray[np.float64]) -> Iterator[LabelRow]:
     """One row per (example, class): an example known not to be two classes has two rows.
 
-    `factors` are (K,) by which the weights of each class are multiplied.
+    `factors` are (K,) by which the weights of each class are multiplied; imported labels keep theirs.
     """
     by_class = factors.tolist()
     for label in labels:
         for class_ in label.classes:
-            weight = label.weight * by_class[class_]
-            yield LabelRow(label.example_id, label.position, label.kind, class_, label.answers, weight)
+            imported = class_ in label.imported
+            weight = label.weight if imported else label.weight * by_class[class_]
+            yield LabelRow(
+                label.example_id, label.position, label.kind, class_, label.answers, weight, imported
+            )
 
 
 def pieces(
@@ -77,7 +83,7 @@ def pieces(
 
 def _numbers(row: LabelRow) -> formats.Row:
     is_true = row.kind is LabelKind.TRUE
-    return (row.example_id, row.position, is_true, row.class_, row.answers, row.weight)
+    return (row.example_id, row.position, is_true, row.class_, row.answers, row.weight, row.imported)
 
 
 def _named(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[formats.Row]:
@@ -90,12 +96,15 @@ def _named(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[formats.R
             names[row.class_],
             row.answers,
             row.weight,
+            row.imported,
         )
 
 
 def _objects(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """An object per example, or several where its classes have different weights."""
-    for (_, weight), group in groupby(rows, key=lambda row: (row.example_id, row.weight)):
+    """An object per example, or several where its classes differ in weight or origin."""
+    for (_, weight, imported), group in groupby(
+        rows, key=lambda row: (row.example_id, row.weight, row.imported)
+    ):
         found = list(group)
         yield {
             "example_id": found[0].example_id,
@@ -105,6 +114,7 @@ def _objects(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[dict[st
             "class_names": [names[row.class_] for row in found],
             "answers": found[0].answers,
             "weight": weight,
+            "imported": imported,
         }
 
 
