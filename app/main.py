@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from app import health, problem_pages, problems
+from app import health, language_choice, problem_pages, problems
 from app.accounts import api as accounts_api
 from app.accounts import pages as accounts_pages
 from app.accounts.limits import SignInLimit
@@ -97,9 +97,11 @@ def create_app(
     problems.install(app)
     app.add_middleware(Gate)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)
+    app.add_middleware(language_choice.ChosenLanguage)
     app.add_middleware(RequestLog)
     app.include_router(health.router)
     app.include_router(problem_pages.router)
+    app.include_router(language_choice.router)
     for feature in PAGES:
         app.include_router(feature.router)
     for feature in APIS:

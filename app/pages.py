@@ -16,8 +16,18 @@ from starlette.types import Scope
 
 import frontend
 from app.clock import utc_now
+from app.languages import LANGUAGES, SOURCE, current_language, gettext, ngettext, speaking
 
 FRONTEND = Path(frontend.__file__).parent
+# Annotators meet these; every other page is for admins and speaks English.
+TRANSLATED = (
+    "annotation/",
+    "accounts/sign_in.html",
+    "accounts/accept_invitation.html",
+    "accounts/account.html",
+    "error.html",
+    "_error.html",
+)
 Schema = TypeVar("Schema", bound=BaseModel)
 
 
@@ -26,6 +36,7 @@ def _context(request: Request) -> dict[str, Any]:
         "current_user": getattr(request.state, "user", None),
         "csrf_token": getattr(request.state, "csrf_token", ""),
         "now": utc_now(),
+        "language": current_language(),
     }
 
 
@@ -43,7 +54,10 @@ environment = jinja2.Environment(
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
+    extensions=["jinja2.ext.i18n"],
 )
+environment.policies["ext.i18n.trimmed"] = True
+environment.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]  # by the extension
 environment.globals["static_version"] = static_version()
 templates = Jinja2Templates(env=environment, context_processors=[_context])
 
@@ -77,13 +91,15 @@ def render(
 ) -> HTMLResponse:
     """The whole page, or only its fragment when htmx asked for it."""
     name = fragment if fragment and wants_fragment(request) else page
-    return templates.TemplateResponse(
-        request,
-        name,
-        context,
-        status_code=status,
-        headers={"Vary": "HX-Request", "Cache-Control": "no-store"},
-    )
+    is_translated = name.startswith(TRANSLATED)
+    with speaking(current_language() if is_translated else SOURCE):
+        return templates.TemplateResponse(
+            request,
+            name,
+            context | {"languages": LANGUAGES if is_translated else {}},
+            status_code=status,
+            headers={"Vary": "HX-Request", "Cache-Control": "no-store"},
+        )
 
 
 def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict[str, str]]:

@@ -1,6 +1,7 @@
-"""HTML routes of annotation: what to answer, the card screen; campaigns with their progress and audit."""
+"""HTML routes of annotation: what to answer, the screen for it; campaigns with their progress and audit."""
 
 from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -9,9 +10,10 @@ from fastapi.responses import Response
 from app.access import admin_only, signed_in
 from app.annotation import service
 from app.annotation.deps import ScreenDep, StartedDep
+from app.annotation.texts import screen_texts
 from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
-from app.campaigns.models import CampaignState
+from app.campaigns.models import CampaignState, Modes
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.deps import CurrentUser, SessionDep
@@ -49,12 +51,18 @@ class ShownClass:
 
 @dataclass(frozen=True, slots=True)
 class ShownCampaign:
-    """What the card screen says about a campaign."""
+    """What the screen says about a campaign."""
 
     id: UUID
     name: str
     instructions: str
+    modes: Modes
     classes: list[ShownClass]
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether any class has something to show beside its questions."""
+        return any(item.description or item.example_urls for item in self.classes)
 
 
 @router.get("/annotate")
@@ -83,8 +91,8 @@ def list_annotation(request: Request, user: CurrentUser, session: SessionDep) ->
 
 @router.get("/annotate/{campaign_id}")
 @signed_in
-def annotate(request: Request, campaign: ScreenDep) -> Response:
-    """The card screen; the questions come through the API."""
+def annotate(request: Request, campaign: ScreenDep, mode: Literal["card", "grid", ""] = "") -> Response:
+    """The screen; the questions come through the API. `mode` counts where the campaign leaves the choice."""
     classes = [
         ShownClass(
             position=item.position,
@@ -99,8 +107,9 @@ def annotate(request: Request, campaign: ScreenDep) -> Response:
         )
         for item in campaign.classes
     ]
-    shown = ShownCampaign(campaign.id, campaign.name, campaign.instructions, classes)
-    return render(request, "annotation/card.html", campaign=shown)
+    begins_with = mode or Modes.CARD if campaign.modes is Modes.BOTH else campaign.modes
+    shown = ShownCampaign(campaign.id, campaign.name, campaign.instructions, campaign.modes, classes)
+    return render(request, "annotation/screen.html", campaign=shown, mode=begins_with, texts=screen_texts())
 
 
 @router.get("/campaigns")

@@ -29,6 +29,7 @@ PUBLIC = {
     ("GET", "/readyz"),
     ("GET", "/problems/{slug}"),
     ("GET", "/docs"),
+    ("POST", "/language"),
 }
 # Served by the framework, without our guard: the contract itself and the static files.
 UNGUARDED = {"/api/v1/openapi.json", "/static"}

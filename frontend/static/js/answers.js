@@ -13,46 +13,38 @@ const prefix = `clarinet:${owner}:`;
 export const kept = new Map(); // key -> answer, oldest first
 export let durable = true;
 
+function safely(action) {
+  try {
+    action();
+  } catch {
+    durable = false; // storage is full or forbidden: answers live as long as this page
+  }
+}
+
 export function keep(answer) {
   kept.set(answer.key, answer);
-  try {
-    localStorage.setItem(prefix + answer.key, JSON.stringify({ ...answer, at: Date.now() }));
-  } catch {
-    durable = false; // storage is full or forbidden: the answer lives as long as this page
-  }
+  safely(() => localStorage.setItem(prefix + answer.key, JSON.stringify({ ...answer, at: Date.now() })));
 }
 
 function forget(key) {
   kept.delete(key);
-  try {
-    localStorage.removeItem(prefix + key);
-  } catch {
-    durable = false;
-  }
+  safely(() => localStorage.removeItem(prefix + key));
 }
 
 /** Answers left by an earlier page, or by another tab that has closed. */
 export function recall() {
   const found = [];
-  try {
+  safely(() => {
     for (const [name, text] of Object.entries(localStorage)) {
       if (name.startsWith(prefix)) found.push(JSON.parse(text));
     }
-  } catch {
-    durable = false;
-  }
+  });
   for (const { at: _, ...answer } of found.sort((a, b) => a.at - b.at)) kept.set(answer.key, answer);
 }
 
-/** randomUUID exists only on https and localhost; on a plain LAN address the same is made from random bytes. */
-export function uuid() {
-  if (crypto.randomUUID) return crypto.randomUUID();
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = (bytes[6] & 0x0f) | 0x40;
-  bytes[8] = (bytes[8] & 0x3f) | 0x80;
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
-}
+/** Version 4; crypto.randomUUID exists only on https and localhost, and phones use plain LAN addresses. */
+export const uuid = () => "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (digit) =>
+  (digit ^ (crypto.getRandomValues(new Uint8Array(1))[0] & (15 >> (digit / 4)))).toString(16));
 
 export class Refusal extends Error {
   constructor(status, problem) {

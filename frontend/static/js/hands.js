@@ -1,59 +1,47 @@
-// Keys and swipes that answer.
+// Keys that answer: which they are, and listening to them.
 
-const KEYS = { y: "yes", arrowright: "yes", n: "no", arrowleft: "no", u: "unsure", arrowdown: "unsure", z: "undo", backspace: "undo" };
-const SWIPE_PX = 72;
-const REMEMBERED = "clarinet:keys";
+const DEFAULTS = { yes: "y", no: "n", unsure: "u", undo: "z", zoom: "x", pause: "p" };
+const ALWAYS = { arrowright: "yes", arrowleft: "no", arrowdown: "unsure", backspace: "undo" };
+const SWITCH = "clarinet:keys";
+const MAP = "clarinet:keymap";
 
-/** A box that switches the keys off and on; this browser remembers it. */
-function remember(box) {
-  try {
-    box.checked = localStorage.getItem(REMEMBERED) !== "off";
-    box.addEventListener("change", () => localStorage.setItem(REMEMBERED, box.checked ? "on" : "off"));
-  } catch {
-    // storage is forbidden: the box holds for this page
-  }
+let map = { ...DEFAULTS };
+
+let storage = {}; // where it is forbidden, choices hold for this page
+try {
+  storage = localStorage;
+} catch { /* as said */ }
+
+/** Keys for the pictures of a page: whatever nothing else uses. */
+export const tileKeys = () => [..."1234567890qwertyuiopasdfghjklzxcvbnm"].filter((key) => !Object.values(map).includes(key));
+
+/** Write each key where the page names it. */
+export function label(main) {
+  for (const place of main.querySelectorAll("[data-key]")) place.textContent = map[place.dataset.key].toUpperCase();
 }
 
-/** Call act("yes" | "no" | "unsure" | "undo") for each key that means one, while the box is ticked. */
-export function listenToKeys(box, act) {
-  remember(box);
+/** Give an action another key; a key in use changes places. */
+export function bind(main, action, key) {
+  const other = Object.keys(map).find((name) => map[name] === key);
+  if (other) map[other] = map[action];
+  map[action] = key;
+  storage[MAP] = JSON.stringify(map);
+  label(main);
+}
+
+/** Call act(action) for each key that means one, and act("tile", key) for any other, while the box is ticked. */
+export function listenToKeys(main, box, act) {
+  map = { ...DEFAULTS, ...JSON.parse(storage[MAP] ?? "{}") };
+  label(main);
+  box.checked = storage[SWITCH] !== "off";
+  box.addEventListener("change", () => { storage[SWITCH] = box.checked ? "on" : "off"; });
   document.addEventListener("keydown", (event) => {
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !box.checked) return;
     if (event.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
-    const action = KEYS[event.key.toLowerCase()];
-    if (!action) return;
-    event.preventDefault();
-    act(action);
+    const key = event.key.toLowerCase();
+    const elsewhere = event.target.closest?.("a, summary, button:not([data-tile])");
+    if (key === "enter" && elsewhere) return; // it presses what has the focus
+    const action = key === "enter" ? "submit" : Object.keys(map).find((name) => map[name] === key) ?? ALWAYS[key];
+    if (act(action ?? "tile", key)) event.preventDefault();
   });
-}
-
-/** Let the picture follow the finger; past a threshold its direction is the answer. `held()` gives { question, picture } while
- *  there is something to answer, else null; a swipe counts only for the question on which it began. */
-export function listenToSwipes(stage, held, give) {
-  let grip = null;
-
-  function lean(dx) {
-    grip.picture.style.translate = dx ? `${dx}px` : "";
-    if (Math.abs(dx) > SWIPE_PX) stage.dataset.lean = dx > 0 ? "yes" : "no";
-    else delete stage.dataset.lean;
-  }
-
-  function onUp(event) {
-    if (event.pointerId !== grip?.id) return;
-    const { question, x } = grip;
-    const dx = event.type === "pointerup" ? event.clientX - x : 0;
-    lean(0);
-    grip = null;
-    if (held()?.question === question && Math.abs(dx) > SWIPE_PX) give(dx > 0 ? "yes" : "no");
-  }
-
-  stage.addEventListener("pointerdown", (event) => {
-    const now = event.pointerType === "mouse" ? null : held();
-    if (now) grip = { ...now, id: event.pointerId, x: event.clientX };
-  });
-  addEventListener("pointermove", (event) => {
-    if (event.pointerId === grip?.id) lean(event.clientX - grip.x);
-  });
-  addEventListener("pointerup", onUp);
-  addEventListener("pointercancel", onUp);
 }

@@ -1,0 +1,43 @@
+"""What the scripts of the annotation screen say. Names in braces are filled in by the browser."""
+
+from app.languages import gettext as _
+from app.languages import ngettext
+
+
+def screen_texts() -> dict[str, str | list[str]]:
+    """Messages by name in the language that speaks now; two forms, for one and more, of what is counted."""
+    return {
+        # "a cat", "an owl"; languages without this difference use one sentence twice.
+        "ask_a": _("Is this a {name}?"),
+        "ask_an": _("Is this an {name}?"),
+        "mark": _("Tap every {name}"),
+        "yes": _("yes"),
+        "no": _("no"),
+        "unsure": _("can't tell"),
+        "progress": _("{done} of {all}"),
+        "minutes": _several("~{count} min", "~{count} min"),
+        "hours": _several("~{count} h", "~{count} h"),
+        "questions": _several("{count} question", "{count} questions"),
+        "kept": _several(
+            "{count} answer waits for the network, kept on this device.",
+            "{count} answers wait for the network, kept on this device.",
+        ),
+        "kept_here": _several(
+            "{count} answer waits for the network, in this page only; do not close it.",
+            "{count} answers wait for the network, in this page only; do not close it.",
+        ),
+        "sent": _("Everything is sent."),
+        "refused": _several("{count} answer did not count.", "{count} answers did not count."),
+        "undone": _("Undone: you had said “{answer}”."),
+        "page_undone": _("The last page is back."),
+        "undo_offline": _("Undo needs the network. Nothing was changed."),
+        "stopped": _("This campaign takes no answers now"),
+        "tile": _("Picture {number}: {answer}"),
+        "submit_none": _("None of these"),
+        "submit": _several("Send, {count} marked", "Send, {count} marked"),
+        "press_key": _("Press a key"),
+    }
+
+
+def _several(one: str, many: str) -> list[str]:
+    return [ngettext(one, many, 1), ngettext(one, many, 2)]

@@ -1,0 +1,88 @@
+const LONG_NAME = 36; // characters that fit one line of a phone
+
+/** `gestures` loads what fingers need, once the first picture is up. */
+export function makeCard(screen, queue, { say, article }, gestures) {
+  const { main, find } = screen;
+  const stage = find("stage");
+  const question = find("question");
+  let picture = find("picture");
+  let current = null;
+  let shownAt = null; // performance.now() of the first frame with the picture
+  let shownClass = null;
+  const held = () => (current && !screen.stopped ? { question: current, picture } : null);
+  let zoom = null;
+
+  /** Put the next picture up; the old one stays until it can be painted whole. */
+  function show() {
+    const next = current ? null : queue.ahead[0];
+    if (!next?.ready) return;
+    queue.ahead.shift();
+    zoom?.reset();
+    current = next;
+    shownAt = null;
+    screen.pause(null);
+    next.image.alt = picture.alt;
+    next.image.dataset.picture = "";
+    picture.replaceWith(next.image);
+    picture = next.image;
+    ask(next);
+    screen.enable();
+    // Two frames: the first is about to paint the picture, the second says that it has.
+    requestAnimationFrame(() => requestAnimationFrame((now) => {
+      if (current !== next) return;
+      shownAt = document.hidden ? null : now;
+      main.dataset.shown = next.id;
+      gestures?.().then(([{ listenToPicture }]) => { zoom = listenToPicture(stage, held, give); });
+      gestures = null;
+    }));
+    screen.tell();
+  }
+
+  function ask({ class_name: name, candidate_class: position }) {
+    question.toggleAttribute("data-new", shownClass !== null && shownClass !== position);
+    shownClass = position;
+    screen.ask(say(`ask_${article(name)}`, { name: "\n" }), name, position);
+    question.toggleAttribute("data-long", name.length > LONG_NAME);
+  }
+
+  function give(value) {
+    if (!current || screen.stopped || queue.undoing) return;
+    const ms = shownAt === null ? null : performance.now() - shownAt;
+    const item = current;
+    current = null;
+    queue.settle([{ item, value }], ms);
+    const button = main.querySelector(`[data-answer="${value}"]`);
+    button.dataset.pressed = "";
+    setTimeout(() => delete button.dataset.pressed, 120);
+  }
+
+  return {
+    lease: 20, // questions asked for at once
+    refillBelow: 12,
+    one_class: false,
+    undoes: () => 1,
+    shown: () => (current ? [current] : []),
+    show,
+    drop() {
+      zoom?.reset();
+      const items = this.shown();
+      current = shownClass = null;
+      return items;
+    },
+    /** The stage without a picture, for the other view. */
+    leave() {
+      const blank = new Image();
+      Object.assign(blank, { alt: picture.alt, hidden: true });
+      blank.dataset.picture = "";
+      picture.replaceWith(blank);
+      picture = blank;
+    },
+    away: (ms) => { shownAt = ms === null || shownAt === null ? null : shownAt + ms; },
+    act(action) {
+      if (["yes", "no", "unsure"].includes(action)) give(action);
+      else if (action === "zoom" && held()) zoom?.toggle();
+      else return false;
+      return true;
+    },
+  };
+}

@@ -1,0 +1,142 @@
+// A page of pictures and one class: tap those that show it, send them all with one key.
+
+const MOST = 30; // pictures on a desk's page
+const MOST_NARROW = 15;
+const LEAST = 12;
+const NARROW_PX = 640;
+const NEXT = { no: "yes", yes: "unsure", unsure: "no" };
+
+export function makeGrid(screen, queue, { say }, { tileKeys }) {
+  const { main, find } = screen;
+  const sheet = find("sheet");
+  const pattern = find("tile-pattern");
+  const storage = `${main.dataset.owner}:page`;
+  let page = null; // { items, shownAt }; each item has its .value
+
+  /** The questions of the next page: those of the first class, in pages of even size. */
+  function run() {
+    const { ahead } = queue;
+    const end = ahead.findIndex((item) => item.candidate_class !== ahead[0].candidate_class || item.page !== ahead[0].page);
+    const length = end < 0 ? ahead.length : end;
+    const most = innerWidth < NARROW_PX ? MOST_NARROW : MOST;
+    if (length <= most) return length;
+    return Math.min(most, Math.max(LEAST, Math.ceil(length / Math.ceil(length / most))));
+  }
+
+  function show() {
+    if (page || !queue.ahead.length) return;
+    const count = run();
+    if (!queue.ahead.slice(0, count).every((item) => item.ready)) return;
+    const next = { items: queue.ahead.splice(0, count), shownAt: null };
+    page = next;
+    screen.pause(null);
+    const hadFocus = sheet.contains(document.activeElement);
+    sheet.replaceChildren(...next.items.map(tile));
+    arrange();
+    if (hadFocus) sheet.firstElementChild.focus();
+    const { class_name: name, candidate_class: position } = next.items[0];
+    screen.ask(say("mark", { name: "\n" }), name, position);
+    countMarked();
+    screen.enable();
+    requestAnimationFrame(() => requestAnimationFrame((now) => {
+      if (page !== next) return;
+      next.shownAt = document.hidden ? null : now;
+      main.dataset.shown = next.items[0].id;
+    }));
+    screen.tell();
+    queue.refill();
+  }
+
+  function tile(item, index) {
+    const button = pattern.content.firstElementChild.cloneNode(true);
+    item.value ??= "no";
+    item.image.alt = "";
+    delete item.image.dataset.picture;
+    button.prepend(item.image);
+    button.querySelector("kbd").textContent = (tileKeys()[index] ?? "").toUpperCase();
+    button.addEventListener("click", () => mark(index));
+    return draw(button, item, index);
+  }
+
+  function draw(button, item, index) {
+    button.dataset.value = item.value;
+    button.setAttribute("aria-label", say("tile", { number: index + 1, answer: say(item.value) }));
+    button.querySelector("[data-word]").textContent = item.value === "no" ? "" : say(item.value);
+    return button;
+  }
+
+  function mark(index) {
+    const item = page?.items[index];
+    if (!item || screen.stopped) return;
+    item.value = NEXT[item.value];
+    draw(sheet.children[index], item, index);
+    countMarked();
+  }
+
+  function countMarked() {
+    const count = page.items.filter((item) => item.value !== "no").length;
+    find("submit-words").textContent = count ? say("submit", { count }) : say("submit_none");
+  }
+
+  /** As large as the pictures can be without scrolling. */
+  function arrange() {
+    const count = page?.items.length ?? 0;
+    let best = { side: 0 };
+    for (let columns = 1; columns <= count; columns++) {
+      const rows = Math.ceil(count / columns);
+      const side = Math.min(sheet.clientWidth / columns, sheet.clientHeight / rows);
+      if (side > best.side) best = { side, columns, rows };
+    }
+    if (best.side) sheet.style.gridTemplate = `repeat(${best.rows}, minmax(0, 1fr)) / repeat(${best.columns}, minmax(0, 1fr))`;
+  }
+
+  function submit() {
+    if (!page || screen.stopped || queue.undoing) return;
+    const { items, shownAt } = page;
+    const ms = shownAt === null ? null : (performance.now() - shownAt) / items.length;
+    page = null;
+    remember(items.length);
+    queue.settle(items.map((item) => ({ item, value: item.value })), ms);
+  }
+
+  /** How many answers the last page had, also after a reload of this tab. */
+  function remember(count) {
+    try {
+      sessionStorage.setItem(storage, count);
+    } catch {
+      // forbidden: an undo takes one answer back
+    }
+  }
+
+  function undoes() {
+    try {
+      return Number(sessionStorage.getItem(storage)) || 1;
+    } catch {
+      return 1;
+    }
+  }
+
+  addEventListener("resize", arrange);
+  find("submit").addEventListener("click", submit);
+  return {
+    lease: MOST,
+    refillBelow: 1,
+    one_class: true,
+    undoes,
+    shown: () => page?.items ?? [],
+    show,
+    drop() {
+      const items = this.shown();
+      page = null;
+      return items;
+    },
+    leave: () => sheet.replaceChildren(),
+    away: (ms) => { if (page) page.shownAt = ms === null || page.shownAt === null ? null : page.shownAt + ms; },
+    act(action, key) {
+      if (action === "submit") submit();
+      else if (tileKeys().includes(key)) mark(tileKeys().indexOf(key));
+      else return false;
+      return true;
+    },
+  };
+}

@@ -1,0 +1,256 @@
+// Questions on their way in and answers on their way out.
+//
+//   ahead   questions leased to this person, whose pictures are decoded before they are shown
+//   kept    answers the server has not acknowledged (answers.js)
+//   line    requests, one at a time, in order: answers leave before questions are asked for
+
+const SEND_AFTER_MS = 200; // a short wait lets quick answers share a request
+const LOOK_AGAIN_MS = 8_000; // when there was nothing to ask
+const BACKOFF_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
+const UNDO_LIMIT = 30;
+const PACE_OVER = 20; // answers the pace is taken from
+const MOST_ZOOM = 24; // an 8 x 8 picture the size of the screen is harder to read, not easier
+const UNLIKELY_MS = 120_000; // longer than this, somebody was away: no response time is reported
+
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+export function makeQueue(screen, answers, { say }) {
+  const { Refusal, keep, kept, post, uuid } = answers;
+  const { dataset } = screen.main;
+  const settled = new Set(); // ids answered here: the server may still lease them to us while their answers travel
+  let leasedUntil = 0; // local clock
+  let leaseMs = 0;
+  let scarce = false; // the server had fewer than we asked for: ask again only when none is left
+  let undoable = 0;
+  let refilling = false;
+  let sendTimer = 0;
+  let lookTimer = 0;
+  let retryTimer = 0;
+  let pages = 0; // taken back, so that two of one class stay apart
+  const paces = [];
+
+  const queue = {
+    ahead: [], // { id, image_url, candidate_class, class_name, image, ready; value and page after an undo }
+    answered: 0, // by me, as the server last said, plus what is kept
+    waiting: null, // questions still to be asked in the campaign
+    failures: 0,
+    undoing: false,
+    get canUndo() { return undoable > 0 && !queue.undoing; },
+    /** Milliseconds an answer takes; null before the first. */
+    get pace() { return [...paces].sort((a, b) => a - b)[Math.floor(paces.length / 2)] ?? null; },
+    refill, settle, undo, renew, leave, forget,
+    retry: () => (queue.ahead.length < screen.view.refillBelow ? refill() : sendSoon()),
+  };
+
+  let line = Promise.resolve();
+  /** Run one thing after everything asked for before. */
+  function inTurn(action) {
+    const result = line.then(action);
+    line = result.catch(() => {});
+    return result;
+  }
+
+  async function decode(item) {
+    const image = new Image();
+    item.image = image;
+    image.draggable = false;
+    // The first picture must not share the line.
+    image.fetchPriority = screen.view.shown().length || queue.ahead[0] !== item ? "low" : "high";
+    for (let attempt = 0; !item.ready; attempt++) {
+      try {
+        image.src = item.image_url;
+        await image.decode();
+        image.style.maxWidth = `${MOST_ZOOM * image.naturalWidth}px`;
+        image.style.maxHeight = `${MOST_ZOOM * image.naturalHeight}px`;
+        item.ready = true;
+      } catch {
+        if (attempt === 3) { // its lease runs out, and somebody else may see it
+          queue.ahead = queue.ahead.filter((other) => other !== item);
+          break;
+        }
+        await wait(BACKOFF_MS[attempt]);
+      }
+    }
+    screen.show();
+  }
+
+  function take(questions) {
+    const known = new Set([...queue.ahead, ...screen.view.shown()].map((item) => item.id));
+    for (const question of questions) {
+      if (known.has(question.id) || settled.has(question.id)) continue;
+      const item = { ...question, ready: false };
+      queue.ahead.push(item);
+      decode(item);
+    }
+  }
+
+  async function lease() {
+    const { view } = screen;
+    const count = view.lease + (view.one_class ? view.shown().length : 0);
+    const answer = await post(dataset.questionsUrl, { count, one_class: view.one_class });
+    leaseMs = 1000 * answer.lease_s;
+    leasedUntil = Date.now() + leaseMs;
+    queue.answered = answer.answered_by_me + kept.size;
+    queue.waiting = Math.max(0, answer.waiting - kept.size);
+    undoable = Math.max(undoable, Math.min(UNDO_LIMIT, queue.answered));
+    scarce = answer.questions.length < count;
+    take(answer.questions);
+    if (!view.shown().length && !queue.ahead.length) {
+      lookAgain(answer.waiting > 0 ? "held" : "done");
+    }
+    screen.show();
+    screen.enable();
+    screen.tell();
+  }
+
+  function lookAgain(panel) {
+    screen.pause(panel);
+    clearTimeout(lookTimer);
+    lookTimer = setTimeout(refill, LOOK_AGAIN_MS);
+  }
+
+  function refill() {
+    if (refilling || screen.isLocked() || queue.ahead.length >= (scarce ? 1 : screen.view.refillBelow)) return;
+    refilling = true;
+    deliver(lease).then(() => { refilling = false; });
+  }
+
+  /** Send what is kept, then do the rest. */
+  const deliver = (rest) => inTurn(async () => {
+    try {
+      await answers.send(refused);
+      await rest();
+      recovered();
+    } catch (error) {
+      failed(error);
+    }
+  });
+
+  function refused(results) {
+    queue.answered -= results.length;
+    const reasons = [...new Set(results.map((result) => result.detail))].filter(Boolean).join(" ");
+    screen.remark(`${say("refused", { count: results.length })} ${reasons}`);
+  }
+
+  /** Take answers to what was shown: `ms` each, or null if not known. The next picture comes first. */
+  function settle(given, ms) {
+    const likely = ms !== null && ms >= 0 && ms < UNLIKELY_MS;
+    for (const { item } of given) settled.add(item.id);
+    queue.answered += given.length;
+    queue.waiting = Math.max(0, (queue.waiting ?? 0) - given.length);
+    undoable = Math.min(UNDO_LIMIT, undoable + given.length);
+    if (likely) paces.push(ms);
+    if (paces.length > PACE_OVER) paces.shift();
+    screen.show();
+    screen.idle();
+    for (const { item, value } of given) {
+      keep({ question_id: item.id, value, response_ms: likely ? Math.round(ms) : null, key: uuid() });
+    }
+    if (queue.failures > 0) { // the retry that waits takes everything along
+      screen.tell();
+      return;
+    }
+    clearTimeout(sendTimer);
+    sendTimer = setTimeout(sendSoon, SEND_AFTER_MS);
+    refill();
+  }
+
+  const sendSoon = () => kept.size && deliver(() => {});
+
+  function undo() {
+    if (!queue.canUndo || screen.isLocked()) return;
+    queue.undoing = true;
+    screen.enable();
+    inTurn(async () => {
+      try {
+        await answers.send(refused);
+        const count = Math.min(UNDO_LIMIT, screen.view.undoes());
+        const { undone } = await post(dataset.undoUrl, { count });
+        recovered();
+        await restore(undone);
+      } catch (error) {
+        if (error instanceof Refusal && error.status === 409) {
+          undoable = 0;
+          screen.remark(error.message);
+        } else {
+          failed(error);
+          screen.remark(say("undo_offline"));
+        }
+      } finally {
+        queue.undoing = false;
+        screen.enable();
+        screen.show();
+      }
+    });
+  }
+
+  async function restore(undone) {
+    pages += 1;
+    queue.answered = Math.max(0, queue.answered - undone.length);
+    queue.waiting = (queue.waiting ?? 0) + undone.length;
+    undoable = Math.max(0, undoable - undone.length);
+    const page = screen.view.one_class ? pages : undefined;
+    const items = undone.map(({ question, value }) => ({ ...question, ready: false, value, page }));
+    for (const item of items) settled.delete(item.id);
+    queue.ahead.unshift(...items, ...screen.view.drop());
+    await Promise.all(items.map(decode));
+    screen.remark(undone.length > 1 ? say("page_undone") : say("undone", { answer: say(undone[0].value) }));
+  }
+
+  function recovered() {
+    if (queue.failures > 0) screen.remark(say("sent"));
+    queue.failures = 0;
+    clearTimeout(retryTimer);
+    if (screen.stopped === "offline" || screen.stopped === "stopped") refill();
+    screen.tell();
+  }
+
+  function failed(error) {
+    if (error instanceof Refusal) {
+      if (error.status === 401 || error.status === 403) {
+        screen.lock("signed-out");
+        return;
+      }
+      screen.find("title").textContent = error.problem.title || say("stopped");
+      screen.find("detail").textContent = error.message;
+      screen.view.drop();
+      queue.ahead = [];
+      lookAgain("stopped");
+      return;
+    }
+    queue.failures += 1;
+    if (!screen.view.shown().length && !queue.ahead.some((item) => item.ready)) screen.pause("offline");
+    screen.tell();
+    clearTimeout(retryTimer);
+    retryTimer = setTimeout(queue.retry, BACKOFF_MS[Math.min(queue.failures, BACKOFF_MS.length) - 1]);
+  }
+
+  /** Drop what was leased: it may be somebody else's now, or answered in another tab. */
+  function forget() {
+    screen.view.drop();
+    queue.ahead = [];
+    scarce = false;
+    screen.idle();
+    refill();
+  }
+
+  function renew() {
+    if (document.hidden || screen.stopped || !leaseMs) return;
+    if (Date.now() > leasedUntil) {
+      forget();
+      return;
+    }
+    inTurn(() => post(dataset.renewUrl, {}))
+      .then(() => { leasedUntil = Date.now() + leaseMs; })
+      .catch((error) => { if (error instanceof Refusal) failed(error); });
+  }
+
+  /** Following a link gives the questions back; a reload, which looks like a closed tab, must find them again. Unsent answers
+   *  need their leases, so they go first and alone. */
+  function leave(isFollowing) {
+    if (kept.size) answers.sendLeaving();
+    else if (isFollowing && screen.stopped !== "elsewhere") post(dataset.releaseUrl, {}, true).catch(() => {});
+  }
+
+  return queue;
+}

@@ -1,0 +1,26 @@
+// Choosing one's own keys; loaded when somebody opens the help.
+
+/** Let each [data-rebind] button take the next key that is pressed on it. */
+export function offerKeys(main, { bind, label }, pressKey) {
+  for (const button of main.querySelectorAll("[data-rebind]")) {
+    button.disabled = false;
+    button.addEventListener("click", () => ask(button));
+  }
+
+  function ask(button) {
+    button.focus(); // not every browser does so on a click
+    button.querySelector("kbd").textContent = pressKey;
+    const done = new AbortController();
+    button.addEventListener("keydown", (event) => {
+      if (["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
+      if (event.key.length === 1 && event.key.trim()) {
+        event.preventDefault();
+        event.stopPropagation();
+        bind(main, button.dataset.rebind, event.key.toLowerCase());
+      }
+      done.abort();
+      label(main);
+    }, { signal: done.signal });
+    button.addEventListener("blur", () => { done.abort(); label(main); }, { signal: done.signal });
+  }
+}

@@ -1,0 +1,175 @@
+"""Pages of one class: marked by key and by touch, sent at once, taken back at once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+from sklearn.datasets import load_digits
+
+from tests.browser.test_loop import new_annotator
+from tests.live import Live
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def dataset(live: Live) -> Any:
+    """300 digits."""
+    images, labels = load_digits(return_X_y=True)
+    arrays = {
+        "x_train": (images[:300].reshape(-1, 8, 8) * 15.9).astype(np.uint8),
+        "y_train": labels[:300].astype(np.uint8),
+    }
+    return live.dataset("Digits in pages", arrays)
+
+
+@pytest.fixture
+def campaign(live: Live, dataset: Any, request: pytest.FixtureRequest) -> Any:
+    """A campaign that leaves the choice of mode to each person; nobody else takes parts of its blocks."""
+    return live.open_campaign(f"Pages or cards: {request.node.name}", dataset)
+
+
+def grid(context: BrowserContext, live: Live, campaign: Any) -> Page:
+    """The screen with its first page, for a new annotator."""
+    page = context.new_page()
+    new_annotator(page, live)
+    page.goto(f"{live.url}/annotate/{campaign['id']}?mode=grid")
+    page.wait_for_selector("[data-shown]")
+    return page
+
+
+def pictures(page: Page) -> list[str]:
+    """Addresses of the pictures of the page on the screen."""
+    found: list[str] = page.eval_on_selector_all(
+        "[data-tile] img", "images => images.map(i => i.getAttribute('src'))"
+    )
+    return found
+
+
+def send(page: Page, press: Any) -> None:
+    """Send the page and wait for the next."""
+    before = page.get_attribute("[data-annotate]", "data-shown")
+    press()
+    page.wait_for_function(
+        "before => document.querySelector('[data-annotate]').dataset.shown !== before", arg=before
+    )
+
+
+def counts(live: Live, campaign: Any) -> dict[str, int]:
+    """Answers that stand."""
+    found: dict[str, int] = live.api("GET", f"/campaigns/{campaign['id']}/progress")["answers"]
+    return found
+
+
+def wait_for_answers(live: Live, campaign: Any, count: int) -> dict[str, int]:
+    """Answers that stand once there are so many."""
+    progress = live.wait(
+        f"/campaigns/{campaign['id']}/progress", until=lambda p: sum(p["answers"].values()) == count
+    )
+    found: dict[str, int] = progress["answers"]
+    return found
+
+
+def test_a_page_by_keyboard_with_an_undo_after_a_reload(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = grid(desk, live, campaign)
+    before = counts(live, campaign)
+    first = pictures(page)
+    assert 12 <= len(first) <= 30
+    assert page.evaluate("document.documentElement.scrollHeight") <= 768
+
+    page.keyboard.press("2")
+    page.keyboard.press("4")
+    page.keyboard.press("4")
+    expect(page.get_by_role("button", name="Picture 2: yes")).to_be_visible()
+    expect(page.get_by_role("button", name="Picture 4: can't tell")).to_be_visible()
+    send(page, lambda: page.keyboard.press("Enter"))
+    given = wait_for_answers(live, campaign, sum(before.values()) + len(first))
+    assert {name: given[name] - before[name] for name in given} == {
+        "yes": 1,
+        "no": len(first) - 2,
+        "unsure": 1,
+    }
+    second = pictures(page)
+    assert not set(first) & set(second)
+
+    page.reload()
+    page.wait_for_selector("[data-shown]")
+    assert pictures(page) == second, "a reload shows the same page"
+    send(page, lambda: page.keyboard.press("z"))
+
+    assert pictures(page) == first, "the page is back as it was"
+    expect(page.get_by_role("button", name="Picture 2: yes")).to_be_visible()
+    expect(page.get_by_role("button", name="Picture 4: can't tell")).to_be_visible()
+    wait_for_answers(live, campaign, sum(before.values()))
+
+
+def test_a_page_by_thumb(phone: BrowserContext, live: Live, campaign: Any) -> None:
+    page = grid(phone, live, campaign)
+    before = counts(live, campaign)
+    first = pictures(page)
+    assert 12 <= len(first) <= 15
+    tiles = page.locator("[data-tile]")
+    box = tiles.first.bounding_box()
+    assert box is not None
+    assert min(box["width"], box["height"]) >= 90
+
+    tiles.nth(0).tap()
+    tiles.nth(1).tap()
+    tiles.nth(1).tap()
+    tiles.nth(2).tap()
+    tiles.nth(2).tap()
+    tiles.nth(2).tap()
+    send(page, page.locator("[data-submit]").tap)
+
+    given = wait_for_answers(live, campaign, sum(before.values()) + len(first))
+    assert (given["yes"] - before["yes"], given["unsure"] - before["unsure"]) == (1, 1)
+
+
+def test_pages_sent_without_a_network_arrive_once(desk: BrowserContext, live: Live, campaign: Any) -> None:
+    page = grid(desk, live, campaign)
+    before = sum(counts(live, campaign).values())
+    page.wait_for_timeout(800)  # the next page's pictures are on their way
+
+    desk.set_offline(True)
+    sizes = [len(pictures(page))]
+    send(page, lambda: page.keyboard.press("Enter"))
+    sizes.append(len(pictures(page)))
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-pause=offline]")).to_be_visible(timeout=15_000)
+    expect(page.locator("[data-remark]")).to_contain_text(f"{sum(sizes)} answers wait for the network")
+    desk.set_offline(False)
+
+    expect(page.locator("[data-pause=offline]")).to_be_hidden(timeout=30_000)
+    wait_for_answers(live, campaign, before + sum(sizes))
+    assert page.evaluate("Object.keys(localStorage).length") == 0
+
+
+def test_both_views_show_what_is_held(desk: BrowserContext, live: Live, campaign: Any) -> None:
+    page = grid(desk, live, campaign)
+    first = pictures(page)
+
+    page.get_by_role("button", name="One by one").click()
+    expect(page.locator("[data-stage] > [data-picture]")).to_have_attribute("src", first[0])
+    page.keyboard.press("n")
+    expect(page.locator("[data-stage] > [data-picture]")).to_have_attribute("src", first[1])
+    page.get_by_role("button", name="Pages").click()
+
+    expect(page.locator("[data-tile] img").first).to_have_attribute("src", first[1])
+    assert pictures(page)[: len(first) - 1] == first[1:]
+    page.reload()
+    page.wait_for_selector("[data-tile]")
+
+
+def test_a_campaign_may_allow_one_mode_only(desk: BrowserContext, live: Live, dataset: Any) -> None:
+    cards = live.open_campaign("Cards only", dataset, modes="card")
+    pages = live.open_campaign("Pages only", dataset, modes="grid")
+    page = grid(desk, live, cards)
+
+    assert page.get_attribute("[data-annotate]", "data-mode") == "card", "whatever the address asks for"
+    expect(page.get_by_role("button", name="Pages")).to_have_count(0)
+    page.goto(f"{live.url}/annotate/{pages['id']}")
+    page.wait_for_selector("[data-tile]")
