@@ -27,25 +27,28 @@ def render_item(kind: str, item: object, _context: object) -> str | Literal[Fals
 
 def run(connection: Connection) -> None:
     """Run the migrations in one transaction, and fail fast rather than block everybody."""
-    context.configure(
-        connection=connection,
-        target_metadata=Base.metadata,
-        render_as_batch=connection.dialect.name == "sqlite",
-        compare_server_default=True,
-        render_item=render_item,
-    )
-    with _unreferenced(connection), context.begin_transaction():
-        if connection.dialect.name == "postgresql":
-            context.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
-        context.run_migrations()
-    connection.commit()
+    with _whole(connection):
+        context.configure(
+            connection=connection,
+            target_metadata=Base.metadata,
+            render_as_batch=connection.dialect.name == "sqlite",
+            compare_server_default=True,
+            render_item=render_item,
+        )
+        with context.begin_transaction():
+            if connection.dialect.name == "postgresql":
+                context.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+            context.run_migrations()
+        connection.commit()
 
 
 @contextmanager
-def _unreferenced(connection: Connection) -> Iterator[None]:
-    """Let SQLite's tables be replaced by changed copies (batch mode).
+def _whole(connection: Connection) -> Iterator[None]:
+    """Give SQLite what PostgreSQL does by itself: all migrations in one transaction, and no row deleted.
 
-    With foreign keys enforced, dropping the old table would delete every row that refers to it.
+    Alembic takes its tables for impossible to change in a transaction, and would look for the revision before
+    it waits for another server that upgrades. And with foreign keys enforced, replacing a table by a changed
+    copy (batch mode) would delete every row that refers to it.
     """
     if connection.dialect.name != "sqlite":
         yield
@@ -55,8 +58,10 @@ def _unreferenced(connection: Connection) -> Iterator[None]:
     assert isinstance(plain, sqlite3.Connection)
     plain.execute("PRAGMA foreign_keys=OFF")
     try:
+        connection.begin()
         yield
     finally:
+        connection.rollback()  # nothing, after a commit
         plain.execute("PRAGMA foreign_keys=ON")
 
 
