@@ -40,6 +40,13 @@ class Question(Base):
             sqlite_where=text("is_waiting"),
             postgresql_where=text("is_waiting"),
         ),
+        Index(
+            "ix_question_gold",
+            "campaign_id",
+            "candidate_class",
+            sqlite_where=text("purpose = 'gold'"),
+            postgresql_where=text("purpose = 'gold'"),
+        ),
         CheckConstraint("probability > 0 AND probability <= 1", name="probability"),
         CheckConstraint("slots >= 1", name="slots_positive"),
         CheckConstraint("least BETWEEN 1 AND 4", name="least_in_range"),
@@ -48,11 +55,12 @@ class Question(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
     example_id: Mapped[int] = mapped_column(ForeignKey("example.id", ondelete="RESTRICT"), index=True)
-    round: Mapped[int]  # 0 .. rounds - 1
+    round: Mapped[int]  # 0 .. rounds - 1; of gold -1 - candidate_class
     candidate_class: Mapped[int]  # position of the campaign's class
     probability: Mapped[float]  # with which this class was drawn
     purpose: Mapped[Purpose] = mapped_column(enum_column(Purpose), default=Purpose.LABELLING)
-    rank: Mapped[int] = mapped_column(BigId)  # place in the queue
+    is_match: Mapped[bool | None]  # gold: whether yes is right; else unknown
+    rank: Mapped[int] = mapped_column(BigId)  # place in the queue; gold stands in none
     # Yes/no answers it needs whatever they say: the campaign's overlap, more where it was asked again.
     least: Mapped[int] = mapped_column(default=1, server_default="1")
     slots: Mapped[int] = mapped_column(default=1)  # how many yes/no answers it needs; grows with confirmation
@@ -136,6 +144,23 @@ class Decision(Base):
     value: Mapped[AnswerValue] = mapped_column(enum_column(AnswerValue))  # unsure: nobody can tell
     created_at: Mapped[datetime]
     superseded_at: Mapped[datetime | None]
+
+
+class Participant(Base):
+    """One person's part in one campaign: how they did on gold, and whether they may go on."""
+
+    __tablename__ = "participant"
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"), primary_key=True)
+    gold_answers: Mapped[int] = mapped_column(default=0)  # live ones, "can't tell" included
+    gold_right: Mapped[int] = mapped_column(default=0)  # since they were last let go on
+    gold_wrong: Mapped[int] = mapped_column(default=0)
+    paused_at: Mapped[datetime | None]
+    paused_by_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("user.id", ondelete="RESTRICT")
+    )  # None: gold
+    is_left_out: Mapped[bool] = mapped_column(default=False)  # their answers make no labels
 
 
 class Tally(Base):

@@ -4,7 +4,7 @@ import enum
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.claims import Claimable
@@ -42,6 +42,8 @@ class Campaign(Claimable, Base):
     __table_args__ = (
         CheckConstraint("rounds >= 1", name="rounds_positive"),
         CheckConstraint("overlap BETWEEN 1 AND 3", name="overlap_in_range"),
+        CheckConstraint("gold_share BETWEEN 0 AND 0.5", name="gold_share_in_range"),
+        CheckConstraint("gold_bound BETWEEN 0 AND 1", name="gold_bound_in_range"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
@@ -54,6 +56,10 @@ class Campaign(Claimable, Base):
     consensus: Mapped[Consensus] = mapped_column(
         enum_column(Consensus), default=Consensus.DAWID_SKENE, server_default=Consensus.DAWID_SKENE
     )
+    # Of the questions put to each person, those whose right answer is known; none where nothing was marked.
+    gold_share: Mapped[float] = mapped_column(default=0.05, server_default="0.05")
+    gold_bound: Mapped[float] = mapped_column(default=0.7, server_default="0.7")  # worse than this is paused
+    gold_feedback: Mapped[bool] = mapped_column(default=False, server_default=false())  # tell wrong ones
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
     modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
     seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed
