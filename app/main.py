@@ -12,7 +12,14 @@ from app.accounts import pages as accounts_pages
 from app.accounts.limits import SignInLimit
 from app.annotation import api as annotation_api
 from app.annotation import downloads as annotation_downloads
-from app.annotation import import_api, import_pages, review_api, review_pages
+from app.annotation import (
+    import_api,
+    import_pages,
+    quality_api,
+    quality_pages,
+    review_api,
+    review_pages,
+)
 from app.annotation import pages as annotation_pages
 from app.campaigns import api as campaigns_api
 from app.campaigns import pages as campaigns_pages
@@ -40,6 +47,7 @@ PAGES = (
     campaigns_pages,
     annotation_pages,
     import_pages,
+    quality_pages,
     review_pages,
     runs_pages,
     registry_pages,
@@ -51,6 +59,7 @@ APIS = (
     annotation_api,
     annotation_downloads,
     import_api,
+    quality_api,
     review_api,
     runs_api,
     registry_api,

@@ -3,24 +3,22 @@
 import enum
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import RowMapping, delete, insert, or_, select, update
+from sqlalchemy import RowMapping
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import statements
-from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT, answers_needed
-from app.annotation.errors import CampaignNotOpen, KeyReused, NothingToUndo, UndoTooLate
-from app.annotation.leasing import LEASE, LeasedQuestion, held_questions, serialise
-from app.annotation.models import Answer, AnswerValue, Lease, Question
+from app.annotation.consensus import UNSURE_LIMIT, answers_needed
+from app.annotation.errors import KeyReused
+from app.annotation.leasing import serialise
+from app.annotation.models import AnswerValue, Purpose
+from app.annotation.participants import count_gold
 from app.annotation.tallies import Change, add_to_tallies
-from app.campaigns.draws import MAX_BLOCK
 from app.campaigns.models import Campaign, CampaignState
-
-UNDO_LIMIT = MAX_BLOCK  # a whole page of one class
 
 NOT_HERE = "There is no such question in this campaign."
 CLOSED = "The campaign is closed and takes no more answers."
@@ -54,13 +52,14 @@ class Outcome:
     key: UUID
     status: Status
     detail: str | None = None
+    right_value: AnswerValue | None = None  # a known picture was answered wrongly, and the campaign tells so
 
 
 @dataclass(slots=True)
-class _Asked:
+class Asked:
     """A question with all that bears on it, locked until the transaction ends."""
 
-    row: RowMapping  # id, candidate_class, least, slots, is_waiting
+    row: RowMapping  # id, candidate_class, least, slots, is_waiting, purpose, is_match
     leases: list[RowMapping] = field(default_factory=list)  # id, slot, user_id, expires_at
     answers: list[RowMapping] = field(default_factory=list)  # live ones: user_id, value
 
@@ -104,13 +103,13 @@ def answer_questions(
         elif (before.question_id, before.value) != (item.question_id, item.value):
             raise KeyReused(item.key)
 
-    refused = _store(session, campaign, list(fresh.values()), state=state, by=by, now=now)
+    refused, right = _store(session, campaign, list(fresh.values()), state=state, by=by, now=now)
     outcomes = []
     for item in given:
         if item.key in refused:
             outcomes.append(Outcome(item.key, Status.REFUSED, refused[item.key]))
         elif fresh.pop(item.key, None):
-            outcomes.append(Outcome(item.key, Status.STORED))
+            outcomes.append(Outcome(item.key, Status.STORED, right_value=right.get(item.key)))
         else:
             outcomes.append(Outcome(item.key, Status.REPEATED))
     return outcomes
@@ -131,12 +130,12 @@ def _store(
     state: CampaignState,
     by: User,
     now: datetime,
-) -> dict[UUID, str]:
-    """Store what can be stored; gives a sentence for each refused key."""
+) -> tuple[dict[UUID, str], dict[UUID, AnswerValue]]:
+    """Store what can be stored; gives a sentence by refused key, and what is right where that is told."""
     if state in (CampaignState.DRAFT, CampaignState.CLOSED):
         closed = CLOSED if state is CampaignState.CLOSED else NOT_OPEN_YET
-        return {item.key: closed for item in given}
-    asked = _load(session, campaign, [item.question_id for item in given])
+        return {item.key: closed for item in given}, {}
+    asked = load_asked(session, campaign, [item.question_id for item in given])
     refused: dict[UUID, str] = {}
     stored: list[GivenAnswer] = []
     for item in given:
@@ -148,16 +147,24 @@ def _store(
             stored.append(item)
         else:
             refused[item.key] = why
-    if stored:
-        _write(session, campaign, stored, asked, by=by, now=now)
-    return refused
+    if not stored:
+        return refused, {}
+    session.execute(
+        statements.ADD_ANSWERS, [asdict(item) | {"user_id": by.id, "created_at": now} for item in stored]
+    )
+    gold = [item for item in stored if asked[item.question_id].row["purpose"] is Purpose.GOLD]
+    right = _write_gold(session, campaign, gold, asked, by=by, now=now) if gold else {}
+    drawn = [item for item in stored if asked[item.question_id].row["purpose"] is not Purpose.GOLD]
+    if drawn:
+        _write(session, campaign, drawn, asked, by=by, now=now)
+    return refused, right
 
 
-def _load(session: Session, campaign: Campaign, question_ids: Sequence[int]) -> dict[int, _Asked]:
+def load_asked(session: Session, campaign: Campaign, question_ids: Sequence[int]) -> dict[int, Asked]:
     """Questions, locked, with their leases and live answers."""
     ids = {"ids": sorted(set(question_ids))}
     questions = session.execute(statements.LOCK_QUESTIONS, ids | {"campaign": campaign.id}).mappings()
-    asked = {row["id"]: _Asked(row) for row in questions}
+    asked = {row["id"]: Asked(row) for row in questions}
     for lease in session.execute(statements.LEASES, ids).mappings():
         if lease["question_id"] in asked:
             asked[lease["question_id"]].leases.append(lease)
@@ -167,39 +174,26 @@ def _load(session: Session, campaign: Campaign, question_ids: Sequence[int]) -> 
     return asked
 
 
-def _refusal(question: _Asked, *, by: User, now: datetime) -> str | None:
+def _refusal(question: Asked, *, by: User, now: datetime) -> str | None:
     if any(answer["user_id"] == by.id for answer in question.answers):
         return ANSWERED_BY_YOU
     lease = question.lease_of(by)
     if lease is None:
         return TAKEN
     is_live = lease["expires_at"] is not None and lease["expires_at"] > now
-    return None if is_live or question.row["is_waiting"] else TAKEN
+    may_still = question.row["is_waiting"] or question.row["purpose"] is Purpose.GOLD
+    return None if is_live or may_still else TAKEN
 
 
 def _write(
     session: Session,
     campaign: Campaign,
     given: Sequence[GivenAnswer],
-    asked: dict[int, _Asked],
+    asked: dict[int, Asked],
     *,
     by: User,
     now: datetime,
 ) -> None:
-    session.execute(
-        statements.ADD_ANSWERS,
-        [
-            {
-                "question_id": item.question_id,
-                "user_id": by.id,
-                "value": item.value,
-                "response_ms": item.response_ms,
-                "key": item.key,
-                "created_at": now,
-            }
-            for item in given
-        ],
-    )
     answered: list[int] = []  # ids of leases
     freed: list[int] = []
     standings: dict[tuple[int, bool, bool], list[int]] = defaultdict(list)
@@ -244,106 +238,45 @@ def _write(
     add_to_tallies(session, campaign, changes, by=by, now=now)
 
 
+def _write_gold(
+    session: Session,
+    campaign: Campaign,
+    given: Sequence[GivenAnswer],
+    asked: dict[int, Asked],
+    *,
+    by: User,
+    now: datetime,
+) -> dict[UUID, AnswerValue]:
+    """Note how this person does on known pictures; gives what is right by key, if it is to be told."""
+    leases = [asked[item.question_id].lease_of(by) for item in given]
+    session.execute(statements.HOLD_FOR_GOOD, {"ids": [lease["id"] for lease in leases if lease]})
+    counted = given
+    if campaign.gold_feedback:  # who was told what is right and took the answer back had one chance
+        before = set(
+            session.scalars(statements.TAKEN_BACK, {"me": by.id, "ids": [x.question_id for x in given]})
+        )
+        counted = [item for item in given if item.question_id not in before]
+    right: dict[UUID, AnswerValue] = {}
+    wrong: dict[UUID, AnswerValue] = {}
+    for item in given:
+        truth = AnswerValue.YES if asked[item.question_id].row["is_match"] else AnswerValue.NO
+        if item.value is not AnswerValue.UNSURE:
+            (right if item.value is truth else wrong)[item.key] = truth
+    keys = {item.key for item in counted}
+    count_gold(
+        session,
+        campaign,
+        answers=len(given),
+        right=len(keys & set(right)),
+        wrong=len(keys & set(wrong)),
+        by=by,
+        now=now,
+    )
+    return wrong if campaign.gold_feedback else {}
+
+
 def set_standing(session: Session, ids: Sequence[int], *, slots: int, is_waiting: bool, move: int) -> None:
     """Say how many answers questions need, whether one is missing, and move them back in the queue."""
     session.execute(
         statements.SET_STANDING, {"ids": ids, "new_slots": slots, "waits": is_waiting, "move": move}
     )
-
-
-def undo_answers(
-    session: Session, campaign: Campaign, *, count: int, by: User, now: datetime
-) -> list[tuple[LeasedQuestion, AnswerValue]]:
-    """Take back up to `count` answers of this person; gives them in the order in which they were given.
-
-    Raises:
-        CampaignNotOpen, NothingToUndo, UndoTooLate: not even the last one could be taken back.
-    """
-    undone: list[tuple[LeasedQuestion, AnswerValue]] = []
-    for _ in range(count):
-        try:
-            undone.append(undo_answer(session, campaign, by=by, now=now))
-        except (NothingToUndo, UndoTooLate):
-            if not undone:
-                raise
-            break
-    return undone[::-1]
-
-
-def undo_answer(
-    session: Session, campaign: Campaign, *, by: User, now: datetime
-) -> tuple[LeasedQuestion, AnswerValue]:
-    """Supersede this person's last answer in the campaign; the question is theirs again.
-
-    Raises:
-        CampaignNotOpen: the campaign is closed or was never opened.
-        NothingToUndo: none of the last UNDO_LIMIT answers stands.
-        UndoTooLate: it was "can't tell", and somebody else has the question by now.
-    """
-    state = serialise(session, by, campaign)
-    if state in (CampaignState.DRAFT, CampaignState.CLOSED):
-        raise CampaignNotOpen(state=state)
-    recent = session.execute(
-        select(Answer.id, Answer.question_id, Answer.value, Answer.response_ms, Answer.superseded_at)
-        .join(Question, Question.id == Answer.question_id)
-        .where(Answer.user_id == by.id, Question.campaign_id == campaign.id)
-        .order_by(Answer.id.desc())
-        .limit(UNDO_LIMIT)
-    )
-    last = next((answer for answer in recent if answer.superseded_at is None), None)
-    if last is None:
-        raise NothingToUndo(limit=UNDO_LIMIT)
-    question = _load(session, campaign, [last.question_id])[last.question_id]
-    slot = _take_back_slot(session, campaign, question, last.value, by=by, now=now)
-    session.execute(
-        update(Answer).where(Answer.id == last.id).values(superseded_at=now),
-        execution_options={"synchronize_session": False},
-    )
-    yes = question.count(AnswerValue.YES, without=by)
-    no = question.count(AnswerValue.NO, without=by)
-    needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes, least=question.row["least"])
-    slots = max(needed, yes + no + question.held_by_others(by, now) + 1)
-    set_standing(session, [last.question_id], slots=slots, is_waiting=True, move=0)
-    change = Change(
-        candidate_class=question.row["candidate_class"],
-        value=last.value,
-        is_first=slot == 0,
-        response_ms=last.response_ms,
-        finished=1 - int(question.row["is_waiting"]),
-    )
-    add_to_tallies(session, campaign, [change], by=by, now=now, sign=-1)
-    again = held_questions(session, campaign, by=by, now=now, question_id=last.question_id)
-    return again[0], last.value
-
-
-def _take_back_slot(
-    session: Session, campaign: Campaign, question: _Asked, value: AnswerValue, *, by: User, now: datetime
-) -> int:
-    """Hold a slot of the question again, before everything else this person holds; gives which."""
-    until = now + LEASE
-    mine = {"campaign": campaign.id, "me": by.id, "now": now}
-    first: int = session.execute(statements.FIRST_TURN, mine).scalar_one()
-    own = question.lease_of(by)
-    if own is not None:
-        session.execute(statements.HOLD_AGAIN, {"ids": [own["id"]], "until": until, "first": first})
-        return int(own["slot"])
-    # "Can't tell" gave the slot away: take one that nobody holds, if the question is still to be asked.
-    live = [lease for lease in question.leases if lease["expires_at"] is None or lease["expires_at"] > now]
-    unsure = question.count(AnswerValue.UNSURE)
-    stopped = unsure >= UNSURE_LIMIT and len(live) < question.row["slots"]
-    assert value is AnswerValue.UNSURE  # the other answers keep their slot
-    if not (question.row["is_waiting"] or stopped) or len(live) >= question.row["slots"]:
-        raise UndoTooLate
-    slot = min(set(range(MAX_SLOTS)) - {lease["slot"] for lease in live})
-    session.execute(
-        delete(Lease).where(
-            Lease.question_id == question.row["id"], or_(Lease.slot == slot, Lease.user_id == by.id)
-        ),
-        execution_options={"synchronize_session": False},
-    )
-    session.execute(
-        insert(Lease).values(
-            question_id=question.row["id"], slot=slot, user_id=by.id, expires_at=until, turn=first
-        )
-    )
-    return slot

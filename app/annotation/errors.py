@@ -106,3 +106,44 @@ class ImportNotFound(NotFound):
 
     def __init__(self) -> None:
         super().__init__("This campaign has no such import.")
+
+
+class PersonPaused(Conflict):
+    """This person gets no more questions of this campaign for now."""
+
+    title = "You are paused here"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Thank you for your answers. Before you go on in this campaign, somebody who runs it would like "
+            "to look at them with you. What you answered is kept; other campaigns are open to you."
+        )
+
+
+class ParticipantNotFound(NotFound):
+    """This person has not answered in this campaign."""
+
+    title = "Not a participant"
+
+    def __init__(self) -> None:
+        super().__init__("Nobody like that has answered in this campaign.")
+
+
+class NothingKnown(Unprocessable):
+    """The dataset came without true classes that the campaign asks about."""
+
+    title = "Nothing is known"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The images came without true classes of this campaign. Name known pictures one by one."
+        )
+
+
+class UnknownPicture(Unprocessable):
+    """A picture that the campaign does not ask about, or a class that it does not have."""
+
+    title = "Unknown picture or class"
+
+    def __init__(self) -> None:
+        super().__init__("Each known picture must be one of the campaign's, with one of its classes.")

@@ -11,7 +11,9 @@ from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.errors import CampaignNotOpen
+from app.annotation.gold import mix_in
 from app.annotation.models import Lease, Question, Tally
+from app.annotation.participants import require_not_paused
 from app.campaigns.draws import MAX_BLOCK
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
@@ -168,12 +170,15 @@ def lease_questions(
 
     Raises:
         CampaignNotOpen: it is not open.
+        PersonPaused: this person is to wait.
     """
     state = serialise(session, by, campaign)
     if state is not CampaignState.OPEN:
         raise CampaignNotOpen(state=state)
+    require_not_paused(session, campaign, by)
+    until = now + LEASE
     mine = {"campaign": campaign.id, "me": by.id, "now": now}
-    wanted = {"until": now + LEASE, "count": min(count, MAX_LEASED)}
+    wanted = {"until": until, "count": min(count, MAX_LEASED)}
     dialect = session.get_bind().dialect.name
     for _ in range(MAX_TRIES):
         block: dict[str, int] = {}
@@ -185,7 +190,11 @@ def lease_questions(
         taken = session.execute(_TOP_UPS[dialect, one_class], mine | wanted | block)
         if dialect != "postgresql" or taken.scalar_one() == 0:
             break
-    return held_questions(session, campaign, by=by, now=now)[:count]
+    held = held_questions(session, campaign, by=by, now=now)
+    fresh = {question.id: question.candidate_class for question in held if question.expires_at == until}
+    if campaign.gold_share and fresh and mix_in(session, campaign, fresh, by=by, now=now):
+        held = held_questions(session, campaign, by=by, now=now)
+    return held[:count]
 
 
 def _end_of_block(campaign: Campaign, rank: int) -> int:

@@ -13,7 +13,7 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.answering import set_standing
-from app.annotation.consensus import MAX_SLOTS, LabelKind
+from app.annotation.consensus import MAX_SLOTS, LabelKind, Verdict
 from app.annotation.errors import (
     AlreadyDecided,
     CampaignNotOpen,
@@ -21,14 +21,16 @@ from app.annotation.errors import (
     QuestionNotFound,
     QuestionStillAsked,
 )
-from app.annotation.judging import judge_of, question_answers
+from app.annotation.judging import judge_of, left_out, question_answers
 from app.annotation.leasing import serialise
 from app.annotation.models import Answer, AnswerValue, Decision, Purpose, Question
 from app.annotation.tallies import take_back_finished
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Example
 
-DOUBT = 0.95  # a label that is less probably right than this may be asked about again
+# A label is in doubt if it is wrong with a larger probability than this.
+DOUBTFUL_YES = 0.05
+DOUBTFUL_NO = 0.4  # of that of a class that nobody was asked about, 1 / K
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,12 @@ def open_questions(session: Session, campaign: Campaign) -> list[OpenQuestion]:
     return sorted(found, key=lambda question: (question.weight, question.position, question.id))
 
 
+def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
+    """Whether one more person should be asked, or there is no label at all."""
+    allowed = DOUBTFUL_YES if given.kind is LabelKind.TRUE else DOUBTFUL_NO / num_classes
+    return given.kind is None or 1 - given.weight > allowed
+
+
 def _disputed(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
     judge = judge_of(session, campaign, num_classes=campaign.num_classes)
     rows = session.execute(
@@ -81,7 +89,7 @@ def _disputed(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
         if row.id in judge.decisions:
             continue
         given = judge(row)
-        if given.weight < DOUBT:
+        if is_doubtful(given, num_classes=campaign.num_classes):
             yield OpenQuestion(
                 row.id,
                 row.example_id,
@@ -95,11 +103,12 @@ def _disputed(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
 
 
 def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
-    """Questions to which everybody asked said "can't tell"."""
+    """Questions to which everybody asked said "can't tell", or whose answers are all left out."""
     told = exists().where(
         Answer.question_id == Question.id,
         Answer.superseded_at.is_(None),
         Answer.value != AnswerValue.UNSURE,
+        Answer.user_id.not_in(left_out(campaign.id)),
     )
     decided = exists().where(Decision.question_id == Question.id, Decision.superseded_at.is_(None))
     rows = session.execute(
@@ -131,13 +140,14 @@ def ask_again(session: Session, campaign: Campaign, *, count: int, by: User, now
     if state not in (CampaignState.OPEN, CampaignState.PAUSED):
         raise CampaignNotOpen(state=state)
     doubtful = [question for question in open_questions(session, campaign) if question.answers < MAX_SLOTS]
-    chosen = {question.id: question for question in doubtful[:count]}
+    given = _answers_to(session, [question.id for question in doubtful[:count]])
     rows = session.execute(
-        statements.LOCK_QUESTIONS, {"ids": sorted(chosen), "campaign": campaign.id}
+        statements.LOCK_QUESTIONS, {"ids": sorted(given), "campaign": campaign.id}
     ).mappings()
-    finished = [row for row in rows if not row["is_waiting"]]  # an undo may have come between
-    for answers in {chosen[row["id"]].answers for row in finished}:
-        ids = [row["id"] for row in finished if chosen[row["id"]].answers == answers]
+    # An undo may have come between; and answers that are left out still hold their slots.
+    finished = [row for row in rows if not row["is_waiting"] and given[row["id"]] < MAX_SLOTS]
+    for answers in {given[row["id"]] for row in finished}:
+        ids = [row["id"] for row in finished if given[row["id"]] == answers]
         session.execute(
             update(Question).where(Question.id.in_(ids)).values(least=answers + 1),
             execution_options={"synchronize_session": False},
@@ -145,6 +155,20 @@ def ask_again(session: Session, campaign: Campaign, *, count: int, by: User, now
         set_standing(session, ids, slots=answers + 1, is_waiting=True, move=campaign.question_count)
     take_back_finished(session, campaign, [row["candidate_class"] for row in finished], by=by, now=now)
     return len(finished)
+
+
+def _answers_to(session: Session, question_ids: Sequence[int]) -> dict[int, int]:
+    """How many live yes and no answers each question has, left out or not."""
+    rows = session.execute(
+        select(Answer.question_id, func.count().label("answers"))
+        .where(
+            Answer.question_id.in_(question_ids),
+            Answer.superseded_at.is_(None),
+            Answer.value != AnswerValue.UNSURE,
+        )
+        .group_by(Answer.question_id)
+    )
+    return dict.fromkeys(question_ids, 0) | {row.question_id: row.answers for row in rows}
 
 
 def decide(

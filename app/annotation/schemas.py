@@ -81,11 +81,15 @@ class AnswersInput(Input):
 
 
 class OutcomeRead(Output):
-    """What became of one answer; `detail` says why it was refused."""
+    """What became of one answer; `detail` says why it was refused.
+
+    `right_value` says what is right where the picture is known, the answer was wrong and the campaign tells.
+    """
 
     key: UUID
     status: Status
     detail: str | None
+    right_value: AnswerValue | None
 
 
 class OutcomesRead(Output):

@@ -1,15 +1,8 @@
 """What routes, tasks and other features call: leases, answers, labels, progress and the audit."""
 
-from app.annotation.answering import (
-    UNDO_LIMIT,
-    GivenAnswer,
-    Outcome,
-    Status,
-    answer_questions,
-    undo_answer,
-    undo_answers,
-)
+from app.annotation.answering import GivenAnswer, Outcome, Status, answer_questions
 from app.annotation.auditing import Audit, audit, started_campaign
+from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.importing.storing import (
     Prepared,
     delete_import,
@@ -36,6 +29,7 @@ from app.annotation.leasing import (
     renew_leases,
     standing,
 )
+from app.annotation.participants import Person, leave_out, pause_person, paused_count, people, resume_person
 from app.annotation.progress import Progress, finished_questions, progress
 from app.annotation.review import (
     OpenQuestion,
@@ -46,6 +40,7 @@ from app.annotation.review import (
     standing_decisions,
     take_back_decision,
 )
+from app.annotation.undoing import UNDO_LIMIT, undo_answer, undo_answers
 
 __all__ = [
     "LEASE",
@@ -53,10 +48,12 @@ __all__ = [
     "Audit",
     "ExampleLabel",
     "GivenAnswer",
+    "KnownPicture",
     "Labels",
     "LeasedQuestion",
     "OpenQuestion",
     "Outcome",
+    "Person",
     "Prepared",
     "Progress",
     "ShownDecision",
@@ -72,15 +69,23 @@ __all__ = [
     "delete_import",
     "drawn_per_class",
     "finished_questions",
+    "gold_count",
     "imports_of",
     "label_arrays",
     "labels",
     "lease_questions",
+    "leave_out",
+    "mark_known",
     "open_questions",
+    "pause_person",
+    "paused_count",
+    "people",
     "prepare_import",
     "progress",
     "release_leases",
     "renew_leases",
+    "resume_person",
+    "some_known",
     "standing",
     "standing_decisions",
     "started_campaign",

@@ -8,8 +8,9 @@ from sqlalchemy import BindParameter, Table, bindparam, case, delete, func, inse
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from app.annotation.models import Answer, Lease, Question, Tally
+from app.annotation.models import Answer, Lease, Participant, Question, Tally
 from app.campaigns.models import CampaignClass
+from app.db import BigId
 
 
 def _table(model: type) -> Table:
@@ -18,7 +19,7 @@ def _table(model: type) -> Table:
     return table
 
 
-_question, _lease, _answer, _tally = map(_table, (Question, Lease, Answer, Tally))
+_question, _lease, _answer, _tally, _participant = map(_table, (Question, Lease, Answer, Tally, Participant))
 _class = _table(CampaignClass)
 _ids: BindParameter[int] = bindparam("ids", expanding=True)
 
@@ -34,6 +35,8 @@ LOCK_QUESTIONS = (
         _question.c.least,
         _question.c.slots,
         _question.c.is_waiting,
+        _question.c.purpose,
+        _question.c.is_match,
     )
     .where(_question.c.id.in_(_ids), _question.c.campaign_id == bindparam("campaign"))
     .order_by(_question.c.id)
@@ -46,6 +49,12 @@ LEASES = select(
 # :ids of questions
 LIVE_ANSWERS = select(_answer.c.question_id, _answer.c.user_id, _answer.c.value).where(
     _answer.c.question_id.in_(_ids), _answer.c.superseded_at.is_(None)
+)
+# :me, :ids of questions; those of them that I answered before and took back
+TAKEN_BACK = select(_answer.c.question_id).where(
+    _answer.c.question_id.in_(_ids),
+    _answer.c.user_id == bindparam("me"),
+    _answer.c.superseded_at.is_not(None),
 )
 # Rows as parameters.
 ADD_ANSWERS = insert(_answer)
@@ -100,6 +109,11 @@ FIRST_TURN = (
     )
 )
 # :campaign, :me; gives finished questions and my answers
+_GOLD_ANSWERS = (
+    select(_participant.c.gold_answers)
+    .where(_participant.c.campaign_id == bindparam("campaign"), _participant.c.user_id == bindparam("me"))
+    .scalar_subquery()
+)
 STANDING = select(
     func.coalesce(func.sum(_tally.c.finished), 0),
     func.coalesce(
@@ -107,7 +121,8 @@ STANDING = select(
             case((_tally.c.user_id == bindparam("me"), _tally.c.yes + _tally.c.no + _tally.c.unsure), else_=0)
         ),
         0,
-    ),
+    )
+    + func.coalesce(_GOLD_ANSWERS, 0),
 ).where(_tally.c.campaign_id == bindparam("campaign"))
 
 COUNTS = ("yes", "no", "unsure", "first_yes", "first_no", "finished", "timed", "active_ms")
@@ -125,4 +140,37 @@ ADD_TO_TALLIES = {
         set_={name: _tally.c[name] + _on_sqlite.excluded[name] for name in COUNTS}
         | {"last_at": _on_sqlite.excluded.last_at},
     ),
+}
+
+_gold_counts = ("gold_answers", "gold_right", "gold_wrong")
+_part_on_postgresql, _part_on_sqlite = postgresql_insert(_participant), sqlite_insert(_participant)
+# A row as parameters: its counts are added to what is there.
+ADD_TO_PARTICIPANT = {
+    "postgresql": _part_on_postgresql.on_conflict_do_update(
+        index_elements=_KEYS[:2],
+        set_={name: _participant.c[name] + _part_on_postgresql.excluded[name] for name in _gold_counts},
+    ),
+    "sqlite": _part_on_sqlite.on_conflict_do_update(
+        index_elements=_KEYS[:2],
+        set_={name: _participant.c[name] + _part_on_sqlite.excluded[name] for name in _gold_counts},
+    ),
+}
+
+# :gold, :host (questions), :me; the gold comes right behind its host, because it has the same turn and a
+# larger id. Where somebody else takes the same slot at the same moment, there is no gold this time.
+_host, _taken = _lease.alias("host"), _lease.alias("taken")
+_next_slot = (
+    select(func.coalesce(func.max(_taken.c.slot) + 1, 0))
+    .where(_taken.c.question_id == bindparam("gold", type_=BigId))
+    .scalar_subquery()
+)
+_gold_lease = (
+    ("question_id", "slot", "user_id", "expires_at", "turn"),
+    select(
+        bindparam("gold", type_=BigId), _next_slot, _host.c.user_id, _host.c.expires_at, _host.c.turn
+    ).where(_host.c.question_id == bindparam("host"), _host.c.user_id == bindparam("me")),
+)
+LEASE_GOLD = {
+    "postgresql": postgresql_insert(_lease).from_select(*_gold_lease).on_conflict_do_nothing(),
+    "sqlite": sqlite_insert(_lease).from_select(*_gold_lease).on_conflict_do_nothing(),
 }

@@ -74,6 +74,9 @@ def edit_campaign_form(
         "confirm_yes": "true" if campaign.confirm_yes else "",
         "overlap": str(campaign.overlap),
         "consensus": campaign.consensus,
+        "gold_share": str(campaign.gold_share),
+        "gold_bound": str(campaign.gold_bound),
+        "gold_feedback": "true" if campaign.gold_feedback else "",
         "rounds": str(campaign.rounds),
         "modes": str(campaign.modes),
     }
@@ -259,6 +262,9 @@ def _details(
         confirm_yes=form.confirm_yes,
         overlap=form.overlap,
         consensus=form.consensus,
+        gold_share=form.gold_share,
+        gold_bound=form.gold_bound,
+        gold_feedback=form.gold_feedback,
         rounds=form.rounds,
         modes=form.modes,
     )

@@ -24,6 +24,8 @@ Text = Annotated[str, StringConstraints(max_length=4000), AfterValidator(_printa
 ExampleId = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Rounds = Annotated[int, Field(ge=1, le=MAX_CLASSES)]
 Overlap = Annotated[int, Field(ge=1, le=MAX_OVERLAP)]
+GoldShare = Annotated[float, Field(ge=0, le=0.5)]
+GoldBound = Annotated[float, Field(ge=0, le=1)]
 
 
 class ClassInput(Input):
@@ -48,6 +50,9 @@ class CampaignCreate(Input):
     confirm_yes: bool = True
     overlap: Overlap = 1
     consensus: Consensus = Consensus.DAWID_SKENE
+    gold_share: GoldShare = 0.05
+    gold_bound: GoldBound = 0.7
+    gold_feedback: bool = False
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -61,6 +66,9 @@ class CampaignCreate(Input):
             confirm_yes=self.confirm_yes,
             overlap=self.overlap,
             consensus=self.consensus,
+            gold_share=self.gold_share,
+            gold_bound=self.gold_bound,
+            gold_feedback=self.gold_feedback,
             rounds=self.rounds,
             modes=self.modes,
         )
@@ -76,6 +84,9 @@ class CampaignUpdate(Input):
     confirm_yes: bool | None = None
     overlap: Overlap | None = None
     consensus: Consensus | None = None
+    gold_share: GoldShare | None = None
+    gold_bound: GoldBound | None = None
+    gold_feedback: bool | None = None
     rounds: Rounds | None = None
     modes: Modes | None = None
 
@@ -94,6 +105,9 @@ class CampaignUpdate(Input):
             confirm_yes=campaign.confirm_yes if self.confirm_yes is None else self.confirm_yes,
             overlap=self.overlap or campaign.overlap,
             consensus=self.consensus or campaign.consensus,
+            gold_share=campaign.gold_share if self.gold_share is None else self.gold_share,
+            gold_bound=campaign.gold_bound if self.gold_bound is None else self.gold_bound,
+            gold_feedback=campaign.gold_feedback if self.gold_feedback is None else self.gold_feedback,
             rounds=campaign.rounds if self.rounds is None else self.rounds,
             modes=campaign.modes if self.modes is None else self.modes,
         )
@@ -109,6 +123,9 @@ class CampaignForm(Input):
     confirm_yes: bool = False
     overlap: Overlap = 1
     consensus: Consensus = Consensus.DAWID_SKENE
+    gold_share: GoldShare = 0.05
+    gold_bound: GoldBound = 0.7
+    gold_feedback: bool = False
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -159,6 +176,9 @@ class CampaignRead(Output):
     confirm_yes: bool
     overlap: int
     consensus: Consensus
+    gold_share: float
+    gold_bound: float
+    gold_feedback: bool
     rounds: int
     modes: Modes
     classes: list[ClassRead]

@@ -39,6 +39,9 @@ class CampaignDetails:
     confirm_yes: bool = True
     overlap: int = 1
     consensus: Consensus = Consensus.DAWID_SKENE
+    gold_share: float = 0.05
+    gold_bound: float = 0.7
+    gold_feedback: bool = False
     rounds: int = 1
     modes: Modes = Modes.BOTH
 
@@ -73,6 +76,9 @@ def create_campaign(session: Session, details: CampaignDetails, *, by: User, now
         confirm_yes=details.confirm_yes,
         overlap=details.overlap,
         consensus=details.consensus,
+        gold_share=details.gold_share,
+        gold_bound=details.gold_bound,
+        gold_feedback=details.gold_feedback,
         rounds=details.rounds,
         modes=details.modes,
         seed=new_seed(),
@@ -111,6 +117,9 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
             campaign.confirm_yes = details.confirm_yes
             campaign.overlap = details.overlap
             campaign.consensus = details.consensus
+            campaign.gold_share = details.gold_share
+            campaign.gold_bound = details.gold_bound
+            campaign.gold_feedback = details.gold_feedback
             campaign.rounds = details.rounds
             campaign.modes = details.modes
             campaign.name = details.name

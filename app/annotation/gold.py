@@ -1,0 +1,184 @@
+"""Gold: questions whose right answer is known, put between the others to learn how reliable each person is.
+
+They never train and never enter the test of the draws. Half of them have yes as the right answer: among
+drawn questions only one in K has, and somebody who always says no would look good for long. A gold question
+asks about the class of the question before it, so that nothing gives it away, and each person gets it once.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import delete, exists, func, insert, select
+from sqlalchemy.orm import Session
+
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.annotation import statements
+from app.annotation.errors import CampaignNotOpen, NothingKnown, UnknownPicture
+from app.annotation.models import Answer, Lease, Purpose, Question
+from app.campaigns.models import Campaign, CampaignState
+from app.datasets.models import Dataset, Example, Split
+
+CHUNK = 500
+_chance = random.SystemRandom()  # what is gold must not be guessed
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPicture:
+    """An example whose class is known, as a position among the campaign's classes."""
+
+    example_id: int
+    class_: int
+
+
+def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPicture], *, by: User) -> int:
+    """Make gold of pictures; gives how many were not gold before. `campaign` has its classes.
+
+    Each picture gives two questions: one about its class, one about another.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        CampaignNotOpen: it is a draft, or closed.
+        UnknownPicture: not an example of the campaign's training images, or no class of the campaign.
+    """
+    accounts.require_admin(by)
+    if campaign.state not in (CampaignState.OPEN, CampaignState.PAUSED):
+        raise CampaignNotOpen(state=campaign.state)
+    wanted = {picture.example_id: picture.class_ for picture in known}
+    if not all(0 <= class_ < campaign.num_classes for class_ in wanted.values()):
+        raise UnknownPicture
+    marked = 0
+    ids = sorted(wanted)
+    for start in range(0, len(ids), CHUNK):
+        part = ids[start : start + CHUNK]
+        there = select(func.count()).where(
+            Example.id.in_(part), Example.dataset_id == campaign.dataset_id, Example.split == Split.TRAIN
+        )
+        if session.scalar(there) != len(part):
+            raise UnknownPicture
+        is_gold = select(Question.example_id).where(
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.GOLD,
+            Question.example_id.in_(part),
+        )
+        fresh = sorted(set(part) - set(session.scalars(is_gold)))
+        rows = [row for id_ in fresh for row in _questions(campaign, id_, wanted[id_])]
+        if rows:
+            session.execute(insert(Question), rows)
+        marked += len(fresh)
+    return marked
+
+
+def _questions(campaign: Campaign, example_id: int, class_: int) -> list[dict[str, object]]:
+    others = campaign.num_classes - 1
+    other = _chance.randrange(others)
+    other += other >= class_
+    common = {
+        "campaign_id": campaign.id,
+        "example_id": example_id,
+        "purpose": Purpose.GOLD,
+        "rank": 0,
+        "is_waiting": False,
+    }
+    return [
+        common
+        | {"candidate_class": asked, "round": -1 - asked, "probability": chance, "is_match": asked == class_}
+        for asked, chance in ((class_, 1 / 2), (other, 1 / 2 / others))
+    ]
+
+
+def some_known(session: Session, campaign: Campaign, *, per_class: int) -> list[KnownPicture]:
+    """Random training images of each class, as far as the dataset came with true classes.
+
+    Raises:
+        NothingKnown: it came with none of the campaign's.
+    """
+    dataset = session.get_one(Dataset, campaign.dataset_id)
+    names = campaign.class_names
+    found = []
+    for position, name in enumerate(dataset.class_names or ()):
+        if name not in names:
+            continue
+        ids = session.scalars(
+            select(Example.id).where(
+                Example.dataset_id == dataset.id,
+                Example.split == Split.TRAIN,
+                Example.true_class == position,
+            )
+        ).all()
+        chosen = _chance.sample(ids, min(per_class, len(ids)))
+        found += [KnownPicture(id_, names.index(name)) for id_ in chosen]
+    if not found:
+        raise NothingKnown
+    return found
+
+
+def gold_count(session: Session, campaign_id: UUID) -> int:
+    """How many pictures are gold."""
+    count = select(func.count(Question.example_id.distinct())).where(
+        Question.campaign_id == campaign_id, Question.purpose == Purpose.GOLD
+    )
+    return session.scalar(count) or 0
+
+
+def mix_in(
+    session: Session, campaign: Campaign, fresh: Mapping[int, int], *, by: User, now: datetime
+) -> bool:
+    """Lease gold questions right behind some of those just leased; gives whether there were any.
+
+    Args:
+        session: a writing one.
+        campaign: whose share of gold is aimed at.
+        fresh: class by id of the questions just leased.
+        by: who got them.
+        now: until when leases of this very gold have run out.
+    """
+    rate = campaign.gold_share / (1 - campaign.gold_share)  # gold per ordinary question
+    hosts = [question_id for question_id in fresh if _chance.random() < rate]
+    if not hosts:
+        return False
+    offered = _unanswered(session, campaign, {fresh[host] for host in hosts}, by=by, now=now)
+    placed: dict[int, int] = {}  # gold by host
+    for host in hosts:
+        is_match = _chance.random() < 1 / 2
+        left = offered.get((fresh[host], is_match)) or offered.get((fresh[host], not is_match))
+        if left:
+            placed[host] = left.pop(_chance.randrange(len(left)))
+    if placed:
+        _lease(session, placed, by=by)
+    return bool(placed)
+
+
+def _unanswered(
+    session: Session, campaign: Campaign, classes: set[int], *, by: User, now: datetime
+) -> dict[tuple[int, bool], list[int]]:
+    """Ids of gold questions that this person neither answered nor holds, by class and by what is right."""
+    answered = exists().where(
+        Answer.question_id == Question.id, Answer.user_id == by.id, Answer.superseded_at.is_(None)
+    )
+    held = exists().where(Lease.question_id == Question.id, Lease.user_id == by.id, Lease.expires_at > now)
+    rows = session.execute(
+        select(Question.id, Question.candidate_class, Question.is_match).where(
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.GOLD,
+            Question.candidate_class.in_(classes),
+            ~answered,
+            ~held,
+        )
+    )
+    offered: dict[tuple[int, bool], list[int]] = {}
+    for id_, class_, is_match in rows:
+        offered.setdefault((class_, bool(is_match)), []).append(id_)
+    return offered
+
+
+def _lease(session: Session, placed: Mapping[int, int], *, by: User) -> None:
+    # A slot of my own that ran out would be in the way. Gold has as many slots as people answer it.
+    session.execute(delete(Lease).where(Lease.user_id == by.id, Lease.question_id.in_(placed.values())))
+    for host, gold in placed.items():
+        session.execute(
+            statements.LEASE_GOLD[session.get_bind().dialect.name], {"host": host, "gold": gold, "me": by.id}
+        )

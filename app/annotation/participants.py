@@ -1,0 +1,212 @@
+"""People in a campaign: how they do on gold, who is paused, whose answers are left out."""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, func, select, update
+from sqlalchemy.orm import Session
+
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.annotation import statements
+from app.annotation.errors import ParticipantNotFound, PersonPaused
+from app.annotation.judging import reliability
+from app.annotation.models import Participant, Tally
+from app.campaigns.models import Campaign
+
+MIN_GOLD = 8  # answers to gold before anybody is paused
+SURE = 2.33  # standard deviations: one in a hundred of those exactly at the bound lies above
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One person's part in a campaign."""
+
+    user_id: UUID
+    name: str
+    is_simulated: bool
+    answers: int
+    gold_right: int
+    gold_wrong: int
+    paused_at: datetime | None
+    is_paused_by_gold: bool
+    is_left_out: bool
+    sensitivity: float | None  # rate of yes where yes is right; None before anybody answered
+    specificity: float | None  # rate of no where no is right
+
+    @property
+    def gold_accuracy(self) -> float | None:
+        """Share right of the known pictures."""
+        known = self.gold_right + self.gold_wrong
+        return self.gold_right / known if known else None
+
+
+def upper_end(right: int, wrong: int) -> float:
+    """Of Wilson's interval for the share right: an accuracy above it would hardly have given so few."""
+    count = right + wrong
+    if not count:
+        return 1.0
+    share, square = right / count, SURE**2
+    spread = math.sqrt(share * (1 - share) / count + square / (4 * count**2))
+    return (share + square / (2 * count) + SURE * spread) / (1 + square / count)
+
+
+def is_too_often_wrong(right: int, wrong: int, *, bound: float) -> bool:
+    """Whether somebody is surely right less often than the bound."""
+    return right + wrong >= MIN_GOLD and upper_end(right, wrong) < bound
+
+
+def require_not_paused(session: Session, campaign: Campaign, user: User) -> None:
+    """Raises PersonPaused where this person may not go on for now."""
+    paused = session.scalar(
+        select(Participant.paused_at).where(
+            Participant.campaign_id == campaign.id, Participant.user_id == user.id
+        )
+    )
+    if paused is not None:
+        raise PersonPaused
+
+
+def count_gold(
+    session: Session, campaign: Campaign, *, answers: int, right: int, wrong: int, by: User, now: datetime
+) -> None:
+    """Add to what this person answered of gold; whoever is surely too often wrong is paused."""
+    _add(session, campaign, by.id, answers=answers, right=right, wrong=wrong)
+    if wrong <= 0:
+        return
+    row = session.get_one(Participant, (campaign.id, by.id), populate_existing=True)
+    if row.paused_at is None and is_too_often_wrong(
+        row.gold_right, row.gold_wrong, bound=campaign.gold_bound
+    ):
+        row.paused_at, row.paused_by_id = now, None
+        session.flush()
+
+
+def pause_person(session: Session, campaign: Campaign, user_id: UUID, *, by: User, now: datetime) -> None:
+    """Give this person no more questions of the campaign; what they hold may still be answered.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        ParticipantNotFound: they never answered in this campaign.
+    """
+    _require_participant(session, campaign, user_id, by=by)
+    session.execute(
+        update(Participant)
+        .where(*_is(campaign, user_id), Participant.paused_at.is_(None))
+        .values(paused_at=now, paused_by_id=by.id)
+    )
+
+
+def resume_person(session: Session, campaign: Campaign, user_id: UUID, *, by: User) -> None:
+    """Let this person go on; what they got wrong on gold so far counts no more.
+
+    Raises:
+        NotAllowed, ParticipantNotFound: as for pausing.
+    """
+    _require_participant(session, campaign, user_id, by=by)
+    session.execute(
+        update(Participant)
+        .where(*_is(campaign, user_id))
+        .values(paused_at=None, paused_by_id=None, gold_right=0, gold_wrong=0)
+    )
+
+
+def leave_out(session: Session, campaign: Campaign, user_id: UUID, *, by: User, left_out: bool) -> None:
+    """Make no labels of this person's answers, or make them again.
+
+    Raises:
+        NotAllowed, ParticipantNotFound: as for pausing.
+    """
+    _require_participant(session, campaign, user_id, by=by)
+    session.execute(update(Participant).where(*_is(campaign, user_id)).values(is_left_out=left_out))
+
+
+def paused_count(session: Session, campaign_id: UUID) -> int:
+    """How many people are paused."""
+    query = select(func.count()).where(
+        Participant.campaign_id == campaign_id, Participant.paused_at.is_not(None)
+    )
+    return session.scalar(query) or 0
+
+
+def people(session: Session, campaign: Campaign) -> list[Person]:
+    """Everybody who answered, most answers first; `campaign` has its classes.
+
+    Takes as long as fitting the model to all answers does.
+    """
+    fitted = reliability(session, campaign, num_classes=campaign.num_classes)
+    rates = {
+        user_id: (float(sensitivity), float(specificity))
+        for user_id, sensitivity, specificity in zip(
+            fitted.user_ids, fitted.estimate.sensitivity, fitted.estimate.specificity, strict=True
+        )
+    }
+    found = []
+    for row, id_, name, is_simulated, answers in session.execute(_everybody(campaign)):
+        sensitivity, specificity = rates.get(id_, (None, None))
+        part = row or Participant(gold_right=0, gold_wrong=0, is_left_out=False)
+        found.append(
+            Person(
+                user_id=id_,
+                name=name,
+                is_simulated=is_simulated,
+                answers=int(answers or 0),
+                gold_right=part.gold_right,
+                gold_wrong=part.gold_wrong,
+                paused_at=part.paused_at,
+                is_paused_by_gold=part.paused_at is not None and part.paused_by_id is None,
+                is_left_out=part.is_left_out,
+                sensitivity=sensitivity,
+                specificity=specificity,
+            )
+        )
+    return sorted(found, key=lambda person: (-person.answers, person.name))
+
+
+def _everybody(campaign: Campaign) -> Select[Participant | None, UUID, str, bool, int]:
+    answers = func.sum(Tally.yes + Tally.no + Tally.unsure).label("answers")
+    counted = (
+        select(Tally.user_id, answers)
+        .where(Tally.campaign_id == campaign.id)
+        .group_by(Tally.user_id)
+        .having(answers > 0)
+        .subquery()
+    )
+    return (
+        select(Participant, User.id, User.name, User.is_simulated, counted.c.answers)
+        .select_from(User)
+        .outerjoin(counted, counted.c.user_id == User.id)
+        .outerjoin(Participant, (Participant.user_id == User.id) & (Participant.campaign_id == campaign.id))
+        .where((counted.c.answers > 0) | Participant.user_id.is_not(None))
+    )
+
+
+def _require_participant(session: Session, campaign: Campaign, user_id: UUID, *, by: User) -> None:
+    accounts.require_admin(by)
+    if session.get(Participant, (campaign.id, user_id)) is None:
+        answered = select(Tally.user_id).where(Tally.campaign_id == campaign.id, Tally.user_id == user_id)
+        if session.scalar(answered.limit(1)) is None:
+            raise ParticipantNotFound
+        _add(session, campaign, user_id)
+
+
+def _is(campaign: Campaign, user_id: UUID) -> tuple[ColumnElement[bool], ...]:
+    return Participant.campaign_id == campaign.id, Participant.user_id == user_id
+
+
+def _add(
+    session: Session, campaign: Campaign, user_id: UUID, *, answers: int = 0, right: int = 0, wrong: int = 0
+) -> None:
+    session.execute(
+        statements.ADD_TO_PARTICIPANT[session.get_bind().dialect.name],
+        {
+            "campaign_id": campaign.id,
+            "user_id": user_id,
+            "gold_answers": answers,
+            "gold_right": right,
+            "gold_wrong": wrong,
+            "is_left_out": False,
+        },
+    )
