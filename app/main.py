@@ -35,6 +35,7 @@ from app.registry import api as registry_api
 from app.registry import pages as registry_pages
 from app.runs import api as runs_api
 from app.runs import pages as runs_pages
+from app.runs import plan_api, plan_pages
 from app.runs.events import Streams
 from app.settings import Settings
 from app.storage import Storage
@@ -50,6 +51,7 @@ PAGES = (
     quality_pages,
     review_pages,
     runs_pages,
+    plan_pages,
     registry_pages,
 )
 APIS = (
@@ -62,6 +64,7 @@ APIS = (
     quality_api,
     review_api,
     runs_api,
+    plan_api,
     registry_api,
 )
 # Where files are sent to; other addresses take small bodies.
