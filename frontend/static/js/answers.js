@@ -70,18 +70,18 @@ export async function post(url, body, keepalive = false) {
   throw new Refusal(response.status, await response.json().catch(() => ({})));
 }
 
-/** Hand over everything kept. Leaves what the server did not acknowledge; `onRefused` gets refused results. */
-export async function send(onRefused) {
+/** Hand over everything kept. Leaves what the server did not acknowledge; `onNews` gets what was refused or known. */
+export async function send(onNews) {
   const here = new Set(kept.keys());
   while (here.size) {
     const batch = [...kept.values()].filter((answer) => here.has(answer.key)).slice(0, BATCH);
     if (!batch.length) return;
     for (const answer of batch) here.delete(answer.key);
-    await sendBatch(batch, onRefused);
+    await sendBatch(batch, onNews);
   }
 }
 
-async function sendBatch(batch, onRefused) {
+async function sendBatch(batch, onNews) {
   let results;
   try {
     ({ results } = await post(answersUrl, { answers: batch }));
@@ -89,14 +89,14 @@ async function sendBatch(batch, onRefused) {
     const mine = error instanceof Refusal && [400, 404, 409, 413, 422].includes(error.status);
     if (!mine || isAboutCampaign(error)) throw error;
     if (batch.length > 1) {
-      for (const answer of batch) await sendBatch([answer], onRefused); // one bad answer must not hold up the others
+      for (const answer of batch) await sendBatch([answer], onNews); // one bad answer must not hold up the others
       return;
     }
     results = [{ key: batch[0].key, status: "refused", detail: error.message }];
   }
-  const refused = results.filter((result) => result.status === "refused");
+  const news = results.filter((result) => result.status === "refused" || result.right_value);
   for (const result of results) forget(result.key);
-  if (refused.length) onRefused(refused);
+  if (news.length) onNews(news);
 }
 
 /** Hand over what fits one request while the page goes away. Kept until acknowledged, so sent again next time. */

@@ -118,7 +118,7 @@ export function makeQueue(screen, answers, { say }) {
   /** Send what is kept, then do the rest. */
   const deliver = (rest) => inTurn(async () => {
     try {
-      await answers.send(refused);
+      await answers.send(heard);
       await rest();
       recovered();
     } catch (error) {
@@ -126,10 +126,14 @@ export function makeQueue(screen, answers, { say }) {
     }
   });
 
-  function refused(results) {
-    queue.answered -= results.length;
-    const reasons = [...new Set(results.map((result) => result.detail))].filter(Boolean).join(" ");
-    screen.remark(`${say("refused", { count: results.length })} ${reasons}`);
+  function heard(results) {
+    const known = results.find((result) => result.right_value);
+    if (known) screen.remark(say(`known_${known.right_value}`));
+    const refused = results.filter((result) => result.status === "refused");
+    if (!refused.length) return;
+    queue.answered -= refused.length;
+    const reasons = [...new Set(refused.map((result) => result.detail))].filter(Boolean).join(" ");
+    screen.remark(`${say("refused", { count: refused.length })} ${reasons}`);
   }
 
   /** Take answers to what was shown: `ms` each, or null if not known. The next picture comes first. */
@@ -163,7 +167,7 @@ export function makeQueue(screen, answers, { say }) {
     screen.enable();
     inTurn(async () => {
       try {
-        await answers.send(refused);
+        await answers.send(heard);
         const count = Math.min(UNDO_LIMIT, screen.view.undoes());
         const { undone } = await post(dataset.undoUrl, { count });
         recovered();
