@@ -162,7 +162,11 @@ def recoloured(pixels: Tensor, chosen: Tensor, draws: torch.Generator) -> Tensor
 
 
 def blended(pixels: Tensor, chosen: Tensor, target: Pixels, draws: torch.Generator) -> Tensor:
-    """Put the chosen rows onto enlarged and rolled target images, as |ground - image|.
+    """Put the chosen rows onto grounds from the target, as |ground - image|.
+
+    Grounds should show no digit, or two lie on top of each other and only one is the answer: half of them are
+    target images rolled by about half their side, which leaves their digit's parts in the corners, and half
+    are their corners, enlarged.
 
     Args:
         pixels: (B, C, S, S) in [0, 1].
@@ -172,12 +176,13 @@ def blended(pixels: Tensor, chosen: Tensor, target: Pixels, draws: torch.Generat
     """
     count, _, side, _ = pixels.shape
     picks = torch.randint(len(target), (count,), generator=draws)
-    corner = torch.randint(side // 2 + 1, (2,), generator=draws).tolist()
-    roll = torch.randint(side, (2,), generator=draws).tolist()
+    third = side // 3
+    y, x = ((side - third) * torch.randint(2, (2,), generator=draws)).tolist()
+    roll = (side // 2 + torch.randint(-side // 7, side // 7 + 1, (2,), generator=draws)).tolist()
     grounds = taken(target, picks).float() / 255  # (B, C, S, S)
-    half = grounds[:, :, corner[0] : corner[0] + side // 2, corner[1] : corner[1] + side // 2]
-    enlarged = F.interpolate(half, size=(side, side), mode="bilinear")
-    rolled = grounds.roll((int(roll[0]), int(roll[1])), dims=(2, 3))
+    corner = grounds[:, :, y : y + third, x : x + third]
+    enlarged = F.interpolate(corner, size=(side, side), mode="bilinear")
+    rolled = grounds.roll((roll[0], roll[1]), dims=(2, 3))
     even = (torch.arange(count, device=pixels.device) % 2 == 0)[:, None, None, None]
     ground = torch.where(even, enlarged, rolled)
     return torch.where(on_device(chosen, pixels.device)[:, None, None, None], (ground - pixels).abs(), pixels)

@@ -254,7 +254,7 @@ class TrainConfig:
     recolouring: bool = option(
         False,
         "Whether the channels of digits are scaled and inverted at random when a grey source meets a target "
-        "in colour.",
+        "in colour and is not blended onto it.",
     )
     background_blending: bool = option(
         False,

@@ -107,7 +107,8 @@ class Objective:
         self._distort_source = distortion_of(config, centre)
         self._distort_target = distortion_of(config)
         self._blend = config.background_blending and digits and domains.grey_to_colour
-        self._recolour = config.recolouring and digits and domains.grey_to_colour
+        # Grounds of the target show its colours; others on top of them only make the digits harder to see.
+        self._recolour = config.recolouring and digits and domains.grey_to_colour and not self._blend
 
     def _dataset_proportions(self) -> Tensor:
         """(K,) share of each complementary label in the data set."""

@@ -199,6 +199,17 @@ def test_blending_is_the_distance_from_a_ground_of_the_target() -> None:
     assert torch.equal(out[3], pixels[3])
 
 
+def test_digits_of_the_target_stay_out_of_the_middle_of_blended_grounds() -> None:
+    target = torch.zeros(8, 3, 28, 28, dtype=torch.uint8)
+    target[:, :, 9:19, 9:19] = 255  # a digit
+    for seed in range(20):
+        out = blended(
+            torch.zeros(6, 3, 28, 28), torch.ones(6, dtype=torch.bool), target, generator(seed, "g")
+        )
+
+        assert float(out[:, :, 10:18, 10:18].max()) == 0
+
+
 def test_recolouring_scales_channels_of_either_sign_and_leaves_other_rows() -> None:
     pixels = torch.rand(400, 3, 4, 4, generator=generator(0, "pixels"))
     chosen = torch.arange(400) < 300
