@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint format schema screenshots clean
+.PHONY: help install demo test check lint format messages schema screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,12 @@ lint: install ## format, lint, import contracts, types
 format: install ## let ruff mend what it can
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+messages: install ## bring frontend/messages up to date with templates and code; then translate what is empty
+	@$(BIN)/pybabel -q extract -F frontend/messages/babel.cfg -k later -k _several:1,2 --no-location -o frontend/messages/messages.pot .
+	@for language in de es zh-Hans; do $(BIN)/pybabel -q update -N --ignore-obsolete --omit-header -w 120 \
+		-i frontend/messages/messages.pot -o frontend/messages/$$language.po -l $$(echo $$language | tr - _); done
+	@rm frontend/messages/messages.pot
 
 schema: install ## write app/runs/train_config.schema.json from the library's TrainConfig
 	@$(BIN)/clarinet schema

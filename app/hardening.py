@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.languages import gettext
 from app.problems import on_http_error
 
 # Everything comes from us; nothing inline, nothing framed, forms only to us.
@@ -137,7 +138,9 @@ class Busy(HTTPException):
     """As many requests as this process serves at once are being served, and none ended for a while."""
 
     def __init__(self) -> None:
-        detail = "The server has more to do than it can at this moment; nothing was changed. Try again soon."
+        detail = gettext(
+            "The server has more to do than it can at this moment; nothing was changed. Try again soon."
+        )
         super().__init__(BUSY, detail, headers={"Retry-After": "1"})
 
 

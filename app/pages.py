@@ -123,5 +123,8 @@ def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict
 def sentence(message: str) -> str:
     """A validator's message as a sentence."""
     message = re.sub(r"^(Value error|Assertion failed), ", "", message)
-    message = {"Field required": "Please fill this in"}.get(message, message)
-    return message[:1].upper() + message[1:] + ("" if message.endswith(".") else ".")
+    if message == "Field required":
+        message = gettext("Please fill this in")
+    elif too_long := re.fullmatch(r"String should have at most (\d+) characters?", message):
+        message = gettext("At most {count} characters fit here").format(count=too_long[1])
+    return message[:1].upper() + message[1:] + ("" if message.endswith((".", "。")) else ".")

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.accounts.errors import NotSignedIn
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
+from app.languages import gettext, later
 from app.pages import render, sentence, wants_fragment, wants_page
 
 log = structlog.get_logger()
@@ -27,6 +28,8 @@ STATUS = {
     TooMany: 429,
 }
 SERVER_ERROR = 500
+# Of what the framework refuses; the others stay in English.
+PHRASES = (later("Not Found"), later("Method Not Allowed"), later("Service Unavailable"))
 
 
 def status_of(error: AppError) -> int:
@@ -61,6 +64,7 @@ def _answer(
     headers: dict[str, str] | None = None,
     **facts: Any,
 ) -> Response:
+    title = gettext(title)
     problem = {
         "type": type_,
         "title": title,
@@ -131,8 +135,8 @@ def on_http_error(request: Request, error: HTTPException) -> Response:
     """Unknown addresses, wrong methods and whatever else the framework refuses."""
     title = HTTPStatus(error.status_code).phrase
     detail = {
-        404: "There is nothing at this address.",
-        405: "This address does not take that method.",
+        404: gettext("There is nothing at this address."),
+        405: gettext("This address does not take that method."),
     }.get(error.status_code, str(error.detail))
     return _answer(
         request,
@@ -151,8 +155,8 @@ def on_unexpected(request: Request, error: Exception) -> Response:
         request,
         SERVER_ERROR,
         type_="about:blank",
-        title="Internal error",
-        detail="Something went wrong on our side. Nothing was changed; please try again.",
+        title=later("Internal error"),
+        detail=gettext("Something went wrong on our side. Nothing was changed; please try again."),
         request_id=getattr(request.state, "request_id", ""),
     )
 

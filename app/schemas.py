@@ -4,6 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
+from app.languages import gettext as _
+
 
 class Input(BaseModel):
     """A request body. A misspelt field is an error, not silence."""
@@ -20,7 +22,7 @@ class Output(BaseModel):
 def printable(text: str) -> str:
     """Refuse control characters: they forge log lines and terminals obey them."""
     if not text.isprintable():
-        raise ValueError("Only letters, digits, signs and spaces, please")
+        raise ValueError(_("Only letters, digits, signs and spaces, please"))
     return text
 
 

@@ -13,6 +13,7 @@ from app.accounts.errors import EmailTaken, WrongCredentials
 from app.accounts.models import Role, User
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, session_cookie
+from app.languages import gettext as _
 from app.pages import read_form, render
 from app.settings import Settings
 
@@ -295,7 +296,7 @@ def change_password(
             keep = request.cookies.get(session_cookie(settings), "")
             service.change_password(session, user, proved=proved, password_hash=password_hash, keep=keep)
         except WrongCredentials:
-            errors = {"current": "This is not your present password."}
+            errors = {"current": _("This is not your present password.")}
         else:
             return RedirectResponse(request.app.url_path_for("account"), 303)
     return _account(request, session, user, status=422, errors=errors)

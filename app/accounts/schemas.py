@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from app.accounts.models import Role
 from app.accounts.service import MIN_PASSWORD_LENGTH
+from app.languages import gettext as _
 from app.schemas import Input, Name, Output, printable
 
 MAX_PASSWORD_LENGTH = 1024  # hashing time must not grow with what a stranger sends
@@ -16,13 +17,13 @@ MAX_PASSWORD_LENGTH = 1024  # hashing time must not grow with what a stranger se
 
 def _address(text: str) -> str:
     if not re.fullmatch(r"[^@\s]+@[^@\s]+", text):
-        raise ValueError("This does not look like an e-mail address")
+        raise ValueError(_("This does not look like an e-mail address"))
     return text
 
 
 def _long_enough(text: str) -> str:
     if len(text) < MIN_PASSWORD_LENGTH:
-        raise ValueError(f"A password needs at least {MIN_PASSWORD_LENGTH} characters")
+        raise ValueError(_("A password needs at least {need} characters.").format(need=MIN_PASSWORD_LENGTH))
     return text
 
 

@@ -19,12 +19,13 @@ from app.annotation.models import AnswerValue, Purpose
 from app.annotation.participants import count_gold
 from app.annotation.tallies import Change, add_to_tallies
 from app.campaigns.models import Campaign, CampaignState
+from app.languages import later
 
-NOT_HERE = "There is no such question in this campaign."
-CLOSED = "The campaign is closed and takes no more answers."
-NOT_OPEN_YET = "The campaign is not open yet."
-ANSWERED_BY_YOU = "You have answered this question already."
-TAKEN = "Somebody else got this question in the meantime; your answer was not needed."
+NOT_HERE = later("There is no such question in this campaign.")
+CLOSED = later("The campaign is closed and takes no more answers.")
+NOT_OPEN_YET = later("The campaign is not open yet.")
+ANSWERED_BY_YOU = later("You have answered this question already.")
+TAKEN = later("Somebody else got this question in the meantime; your answer was not needed.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def submit_answers(
     """Store answers, each exactly once, however often it is sent under its key."""
     given = [item.given() for item in body.answers]
     outcomes = service.answer_questions(session, campaign, given, by=user, now=utc_now())
-    return schemas.OutcomesRead(results=[schemas.OutcomeRead.model_validate(item) for item in outcomes])
+    return schemas.OutcomesRead(results=[schemas.OutcomeRead.of(item) for item in outcomes])
 
 
 @router.post("/campaigns/{campaign_id}/undo")

@@ -3,16 +3,22 @@
 from uuid import UUID
 
 from app.errors import Conflict, NotFound, Unprocessable
+from app.languages import gettext as _
+from app.languages import later
+
+STATES = (later("draft"), later("paused"), later("closed"))  # as they stand in the sentence below
 
 
 class CampaignNotOpen(Conflict):
     """The campaign hands out no questions and takes no undo now."""
 
-    title = "Campaign is not open"
+    title = later("Campaign is not open")
 
     def __init__(self, *, state: str) -> None:
         super().__init__(
-            f"This campaign is {state}, so there is nothing to answer now. What you answered is kept.",
+            _(
+                "This campaign is {state}, so there is nothing to answer now. What you answered is kept."
+            ).format(state=_(state)),
             state=state,
         )
 
@@ -33,19 +39,21 @@ class KeyReused(Conflict):
 class NothingToUndo(Conflict):
     """No answer of this person is recent enough to be undone."""
 
-    title = "Nothing to undo"
+    title = later("Nothing to undo")
 
     def __init__(self, *, limit: int) -> None:
-        super().__init__(f"Only your last {limit} answers can be undone, and none of them is left.")
+        super().__init__(
+            _("Only your last {limit} answers can be undone, and none of them is left.").format(limit=limit)
+        )
 
 
 class UndoTooLate(Conflict):
     """The question went to somebody else after it was skipped."""
 
-    title = "Too late to undo"
+    title = later("Too late to undo")
 
     def __init__(self) -> None:
-        super().__init__("Somebody else has this question now, so “can't tell” stays your answer.")
+        super().__init__(_("Somebody else has this question now, so “can't tell” stays your answer."))
 
 
 class QuestionNotFound(NotFound):
@@ -111,12 +119,14 @@ class ImportNotFound(NotFound):
 class PersonPaused(Conflict):
     """This person gets no more questions of this campaign for now."""
 
-    title = "You are paused here"
+    title = later("You are paused here")
 
     def __init__(self) -> None:
         super().__init__(
-            "Thank you for your answers. Before you go on in this campaign, somebody who runs it would like "
-            "to look at them with you. What you answered is kept; other campaigns are open to you."
+            _(
+                "Thank you for your answers. Before you go on in this campaign, somebody who runs it would like "
+                "to look at them with you. What you answered is kept; other campaigns are open to you."
+            )
         )
 
 

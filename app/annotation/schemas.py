@@ -9,7 +9,8 @@ from pydantic import Field
 from app.annotation.auditing import Audit
 from app.annotation.models import AnswerValue
 from app.annotation.progress import Counts, Progress
-from app.annotation.service import UNDO_LIMIT, GivenAnswer, LeasedQuestion, Status
+from app.annotation.service import UNDO_LIMIT, GivenAnswer, LeasedQuestion, Outcome, Status
+from app.languages import gettext
 from app.schemas import Input, Output
 
 MAX_COUNT = 100
@@ -90,6 +91,16 @@ class OutcomeRead(Output):
     status: Status
     detail: str | None
     right_value: AnswerValue | None
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> "OutcomeRead":
+        """In the language that speaks now."""
+        return cls(
+            key=outcome.key,
+            status=outcome.status,
+            detail=None if outcome.detail is None else gettext(outcome.detail),
+            right_value=outcome.right_value,
+        )
 
 
 class OutcomesRead(Output):

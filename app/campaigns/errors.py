@@ -1,15 +1,17 @@
 """What can go wrong with campaigns."""
 
 from app.errors import Conflict, NotFound, Unprocessable
+from app.languages import gettext as _
+from app.languages import later
 
 
 class CampaignNotFound(NotFound):
     """No such campaign, or none that this person may know of."""
 
-    title = "Campaign not found"
+    title = later("Campaign not found")
 
     def __init__(self) -> None:
-        super().__init__("There is no such campaign, or it is not open to you.")
+        super().__init__(_("There is no such campaign, or it is not open to you."))
 
 
 class CampaignNameTaken(Conflict):
