@@ -124,8 +124,8 @@ class PersonPaused(Conflict):
     def __init__(self) -> None:
         super().__init__(
             _(
-                "Thank you for your answers. Before you go on in this campaign, somebody who runs it would like "
-                "to look at them with you. What you answered is kept; other campaigns are open to you."
+                "Thank you for your answers. Before you go on in this campaign, somebody who runs it would "
+                "like to look at them with you. What you answered is kept; other campaigns are open to you."
             )
         )
 
