@@ -242,6 +242,7 @@ class ClassAuditRead(Output):
 
     name: str
     drawn: int
+    answered: int  # questions with a yes or a no
     yes_rate: float | None
     unsure_rate: float | None
 
@@ -261,6 +262,8 @@ class AuditRead(Output):
     unsure_by_class: ChiSquareRead
     expected_yes_rate: float
     yes_rate: float | None
+    yes_p_value: float
+    yes_by_true_class: list[list[float | None]] | None  # row: true class; column: class asked about
     classes: list[ClassAuditRead]
 
     @classmethod
@@ -279,10 +282,15 @@ class AuditRead(Output):
             unsure_by_class=ChiSquareRead.model_validate(audit.unsure_by_class),
             expected_yes_rate=audit.progress.expected_yes_rate,
             yes_rate=audit.progress.counts.yes_rate,
+            yes_p_value=audit.yes_p_value,
+            yes_by_true_class=None
+            if audit.yes_by_true_class is None
+            else [list(row) for row in audit.yes_by_true_class],
             classes=[
                 ClassAuditRead(
                     name=item.name,
                     drawn=drawn,
+                    answered=item.counts.first_yes + item.counts.first_no,
                     yes_rate=item.counts.yes_rate,
                     unsure_rate=item.counts.unsure_rate,
                 )
