@@ -2,7 +2,7 @@
 FROM node:22-slim AS frontend
 WORKDIR /frontend
 COPY frontend/package.json frontend/vendor.mjs frontend/.npmrc ./
-RUN mkdir -p static && npm install --no-audit --no-fund --no-package-lock && node vendor.mjs
+RUN mkdir -p static && npm install --omit=dev --no-audit --no-fund --no-package-lock && node vendor.mjs
 
 FROM python:3.12-slim AS base
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1

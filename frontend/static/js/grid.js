@@ -53,7 +53,7 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
     item.image.alt = "";
     delete item.image.dataset.picture;
     button.prepend(item.image);
-    button.querySelector("kbd").textContent = (tileKeys()[index] ?? "").toUpperCase();
+    button.dataset.hint = (tileKeys()[index] ?? "").toUpperCase(); // drawn by the sheet: no part of the button's name
     button.addEventListener("click", () => mark(index));
     return draw(button, item, index);
   }
