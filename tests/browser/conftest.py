@@ -81,6 +81,13 @@ def phone(chromium: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
+@pytest.fixture(params=["desk", "phone"])
+def anywhere(request: pytest.FixtureRequest) -> BrowserContext:
+    """A fresh profile on a desk, then on a phone."""
+    context: BrowserContext = request.getfixturevalue(request.param)
+    return context
+
+
 def sign_in(page: Page, live: Live, email: str = EMAIL, password: str = PASSWORD) -> None:
     """Sign in through the form."""
     page.goto(f"{live.url}/sign-in")

@@ -128,12 +128,14 @@ def test_a_page_by_thumb(phone: BrowserContext, live: Live, campaign: Any) -> No
     assert (given["yes"] - before["yes"], given["unsure"] - before["unsure"]) == (1, 1)
 
 
-def test_pages_sent_without_a_network_arrive_once(desk: BrowserContext, live: Live, campaign: Any) -> None:
-    page = grid(desk, live, campaign)
+def test_pages_sent_without_a_network_arrive_once(
+    anywhere: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = grid(anywhere, live, campaign)
     before = sum(counts(live, campaign).values())
     page.wait_for_timeout(800)  # the next page's pictures are on their way
 
-    desk.set_offline(True)
+    anywhere.set_offline(True)
     sizes = [len(pictures(page))]
     send(page, lambda: page.keyboard.press("Enter"))
     sizes.append(len(pictures(page)))
@@ -141,11 +143,26 @@ def test_pages_sent_without_a_network_arrive_once(desk: BrowserContext, live: Li
     page.keyboard.press("Enter")
     expect(page.locator("[data-pause=offline]")).to_be_visible(timeout=15_000)
     expect(page.locator("[data-remark]")).to_contain_text(f"{sum(sizes)} answers wait for the network")
-    desk.set_offline(False)
+    anywhere.set_offline(False)
 
     expect(page.locator("[data-pause=offline]")).to_be_hidden(timeout=30_000)
     wait_for_answers(live, campaign, before + sum(sizes))
     assert page.evaluate("Object.keys(localStorage).length") == 0
+
+
+def test_pages_are_taken_back_one_after_another(desk: BrowserContext, live: Live, campaign: Any) -> None:
+    page = grid(desk, live, campaign)
+    given = []
+    for _ in range(2):
+        given.append(pictures(page))
+        send(page, lambda: page.keyboard.press("Enter"))
+    page.reload()
+    page.wait_for_selector("[data-shown]")
+
+    send(page, lambda: page.keyboard.press("z"))
+    assert pictures(page) == given[1]
+    send(page, lambda: page.keyboard.press("z"))
+    assert pictures(page) == given[0]
 
 
 def test_both_views_show_what_is_held(desk: BrowserContext, live: Live, campaign: Any) -> None:

@@ -103,10 +103,12 @@ def test_a_closer_look_moves_nothing_else(desk: BrowserContext, live: Live, camp
     assert small is not None
 
     page.keyboard.press("x")
+    page.wait_for_selector("[data-picture][style*=scale]")
     large = page.locator("[data-picture]").bounding_box()
     assert large is not None
     assert large["width"] == pytest.approx(2.5 * small["width"])
     page.get_by_role("button", name="Enlarge the picture").click()
+    page.wait_for_selector("[data-picture]:not([style*=scale])")
     assert page.locator("[data-picture]").bounding_box() == small
     page.mouse.dblclick(stage["x"] + stage["width"] / 2, stage["y"] + stage["height"] / 2)
     assert page.locator("[data-picture][style*=scale]").count() == 1
@@ -122,6 +124,7 @@ def test_a_closer_look_moves_nothing_else(desk: BrowserContext, live: Live, camp
 def test_two_fingers_enlarge_and_do_not_answer(phone: BrowserContext, live: Live, campaign: Any) -> None:
     page = screen(phone, live, campaign)
     seen = shown(page)
+    page.wait_for_load_state("networkidle")  # what fingers need is there
     touch = page.context.new_cdp_session(page)
 
     def fingers(kind: str, *places: tuple[float, float]) -> None:
@@ -138,11 +141,11 @@ def test_two_fingers_enlarge_and_do_not_answer(phone: BrowserContext, live: Live
     assert shown(page) == seen
 
 
-def test_the_tab_opened_last_asks(desk: BrowserContext, live: Live, campaign: Any) -> None:
-    first = screen(desk, live, campaign)
+def test_the_tab_opened_last_asks(anywhere: BrowserContext, live: Live, campaign: Any) -> None:
+    first = screen(anywhere, live, campaign)
     question = shown(first)
 
-    second = desk.new_page()
+    second = anywhere.new_page()
     second.goto(first.url)
     assert shown(second) == question
     expect(first.get_by_role("heading", name="You go on in another tab.")).to_be_visible()
@@ -161,9 +164,9 @@ def test_the_tab_opened_last_asks(desk: BrowserContext, live: Live, campaign: An
 
 
 def test_the_back_button_shows_the_list_and_forward_a_question(
-    desk: BrowserContext, live: Live, campaign: Any
+    anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(desk, live, campaign)
+    page = screen(anywhere, live, campaign)
     seen = shown(page)
     page.keyboard.press("n")
     wait_for_another(page, seen)
@@ -176,9 +179,9 @@ def test_the_back_button_shows_the_list_and_forward_a_question(
 
 
 def test_the_last_answers_can_be_undone_after_a_reload(
-    desk: BrowserContext, live: Live, campaign: Any
+    anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(desk, live, campaign)
+    page = screen(anywhere, live, campaign)
     given = []
     for _ in range(10):
         seen = shown(page)

@@ -74,11 +74,13 @@ def test_the_next_picture_is_painted_at_once_and_nothing_moves(
     assert page.evaluate("document.documentElement.scrollHeight") <= 768, "no scrolling at 1366 x 768"
 
 
-def test_answers_given_without_a_network_arrive_once(desk: BrowserContext, live: Live, campaign: Any) -> None:
-    page = screen(desk, live, campaign)
+def test_answers_given_without_a_network_arrive_once(
+    anywhere: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = screen(anywhere, live, campaign)
     before = answers(live, campaign)
 
-    desk.set_offline(True)
+    anywhere.set_offline(True)
     for key in "nynun":
         seen = shown(page)
         page.keyboard.press(key)
@@ -86,7 +88,7 @@ def test_answers_given_without_a_network_arrive_once(desk: BrowserContext, live:
             "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
         )
     expect(page.locator("[data-remark]")).to_contain_text("5 answers wait for the network")
-    desk.set_offline(False)
+    anywhere.set_offline(False)
 
     expect(page.locator("[data-remark]")).to_contain_text("Everything is sent", timeout=30_000)
     assert answers(live, campaign) == before + 5
@@ -94,20 +96,20 @@ def test_answers_given_without_a_network_arrive_once(desk: BrowserContext, live:
 
 
 def test_answers_left_by_a_closed_page_are_sent_by_the_next(
-    desk: BrowserContext, live: Live, campaign: Any
+    anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(desk, live, campaign)
+    page = screen(anywhere, live, campaign)
     before = answers(live, campaign)
-    desk.route("**/answers", lambda route: route.abort())
+    anywhere.route("**/answers", lambda route: route.abort())
     seen = shown(page)
     page.keyboard.press("n")
     page.wait_for_function(
         "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
     )
     page.close()
-    desk.unroute("**/answers")
+    anywhere.unroute("**/answers")
 
-    following = desk.new_page()
+    following = anywhere.new_page()
     following.goto(f"{live.url}/annotate/{campaign['id']}")
 
     assert shown(following)[0] != seen[0], "what was answered is not asked again"

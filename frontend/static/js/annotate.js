@@ -86,9 +86,15 @@ const makers = {
   },
 };
 
+/** Load a view; after a failure it is tried again. */
+const prepare = (mode) => (views[mode] ??= makers[mode]().catch((error) => {
+  delete views[mode];
+  throw error;
+}));
+
 /** Show cards or pages; what is at hand is shown anew. */
 async function switchTo(mode) {
-  const view = await (views[mode] ??= makers[mode]());
+  const view = await prepare(mode);
   const before = screen.view;
   if (before === view) return;
   screen.view = view;
@@ -166,7 +172,7 @@ async function begin() {
   screen.idle();
   queue.refill();
   const other = main.dataset.other;
-  if (other) setTimeout(() => (views[other] ??= makers[other]()), OTHER_VIEW_MS); // to be there without a network
+  if (other) setTimeout(() => prepare(other).catch(() => {}), OTHER_VIEW_MS); // to be there without a network
 }
 
 begin();

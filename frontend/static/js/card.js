@@ -11,6 +11,10 @@ export function makeCard(screen, queue, { say, article }, gestures) {
   let shownClass = null;
   const held = () => (current && !screen.stopped ? { question: current, picture } : null);
   let zoom = null;
+  let listening = null;
+  const listen = () => (listening ??= gestures()
+    .then(([{ listenToPicture }]) => { zoom = listenToPicture(stage, held, give); })
+    .catch(() => { listening = null; })); // the next picture tries again
 
   /** Put the next picture up; the old one stays until it can be painted whole. */
   function show() {
@@ -32,8 +36,7 @@ export function makeCard(screen, queue, { say, article }, gestures) {
       if (current !== next) return;
       shownAt = document.hidden ? null : now;
       main.dataset.shown = next.id;
-      gestures?.().then(([{ listenToPicture }]) => { zoom = listenToPicture(stage, held, give); });
-      gestures = null;
+      listen();
     }));
     screen.tell();
   }
@@ -60,7 +63,6 @@ export function makeCard(screen, queue, { say, article }, gestures) {
     lease: 20, // questions asked for at once
     refillBelow: 12,
     one_class: false,
-    undoes: () => 1,
     shown: () => (current ? [current] : []),
     show,
     drop() {
@@ -80,7 +82,7 @@ export function makeCard(screen, queue, { say, article }, gestures) {
     away: (ms) => { shownAt = ms === null || shownAt === null ? null : shownAt + ms; },
     act(action) {
       if (["yes", "no", "unsure"].includes(action)) give(action);
-      else if (action === "zoom" && held()) zoom?.toggle();
+      else if (action === "zoom" && held()) listen().then(() => zoom?.toggle());
       else return false;
       return true;
     },

@@ -10,7 +10,6 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
   const { main, find } = screen;
   const sheet = find("sheet");
   const pattern = find("tile-pattern");
-  const storage = `${main.dataset.owner}:page`;
   let page = null; // { items, shownAt }; each item has its .value
 
   /** The questions of the next page: those of the first class, in pages of even size. */
@@ -95,25 +94,7 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
     const { items, shownAt } = page;
     const ms = shownAt === null ? null : (performance.now() - shownAt) / items.length;
     page = null;
-    remember(items.length);
     queue.settle(items.map((item) => ({ item, value: item.value })), ms);
-  }
-
-  /** How many answers the last page had, also after a reload of this tab. */
-  function remember(count) {
-    try {
-      sessionStorage.setItem(storage, count);
-    } catch {
-      // forbidden: an undo takes one answer back
-    }
-  }
-
-  function undoes() {
-    try {
-      return Number(sessionStorage.getItem(storage)) || 1;
-    } catch {
-      return 1;
-    }
   }
 
   addEventListener("resize", arrange);
@@ -122,7 +103,6 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
     lease: MOST,
     refillBelow: 1,
     one_class: true,
-    undoes,
     shown: () => page?.items ?? [],
     show,
     drop() {

@@ -42,6 +42,23 @@ export function makeQueue(screen, answers, { say }) {
     retry: () => (queue.ahead.length < screen.view.refillBelow ? refill() : sendSoon()),
   };
 
+  /** Sizes of the last pages, 1 for a card: what one undo takes back, also after a reload of this tab. */
+  const groups = {
+    key: `clarinet:${dataset.owner}:groups`,
+    read: () => {
+      try {
+        return JSON.parse(sessionStorage.getItem(groups.key)) ?? [];
+      } catch {
+        return []; // storage is forbidden: an undo takes one answer
+      }
+    },
+    write: (sizes) => {
+      try {
+        sessionStorage.setItem(groups.key, JSON.stringify(sizes.slice(-UNDO_LIMIT)));
+      } catch { /* as above */ }
+    },
+  };
+
   let line = Promise.resolve();
   /** Run one thing after everything asked for before. */
   function inTurn(action) {
@@ -147,6 +164,7 @@ export function makeQueue(screen, answers, { say }) {
     if (paces.length > PACE_OVER) paces.shift();
     screen.show();
     screen.idle();
+    groups.write([...groups.read(), given.length]);
     for (const { item, value } of given) {
       keep({ question_id: item.id, value, response_ms: likely ? Math.round(ms) : null, key: uuid() });
     }
@@ -168,8 +186,11 @@ export function makeQueue(screen, answers, { say }) {
     inTurn(async () => {
       try {
         await answers.send(heard);
-        const count = Math.min(UNDO_LIMIT, screen.view.undoes());
+        const sizes = groups.read();
+        const last = sizes.pop() ?? 1;
+        const count = screen.view.one_class ? Math.min(UNDO_LIMIT, last) : 1;
         const { undone } = await post(dataset.undoUrl, { count });
+        groups.write(last > undone.length ? [...sizes, last - undone.length] : sizes);
         recovered();
         await restore(undone);
       } catch (error) {
