@@ -28,6 +28,13 @@ class Modes(enum.StrEnum):
     BOTH = "both"
 
 
+class PricePer(enum.StrEnum):
+    """What people are paid by."""
+
+    ANSWER = "answer"
+    HOUR = "hour"
+
+
 class Consensus(enum.StrEnum):
     """How the answers to one question become a label with a weight."""
 
@@ -44,6 +51,7 @@ class Campaign(Claimable, Base):
         CheckConstraint("overlap BETWEEN 1 AND 3", name="overlap_in_range"),
         CheckConstraint("gold_share BETWEEN 0 AND 0.5", name="gold_share_in_range"),
         CheckConstraint("gold_bound BETWEEN 0 AND 1", name="gold_bound_in_range"),
+        CheckConstraint("price > 0", name="price_positive"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
@@ -60,6 +68,10 @@ class Campaign(Claimable, Base):
     gold_share: Mapped[float] = mapped_column(default=0.05, server_default="0.05")
     gold_bound: Mapped[float] = mapped_column(default=0.7, server_default="0.7")  # worse than this is paused
     gold_feedback: Mapped[bool] = mapped_column(default=False, server_default=false())  # tell wrong ones
+    price: Mapped[float | None]  # of an answer or an hour, in any currency; to show what the campaign costs
+    price_per: Mapped[PricePer] = mapped_column(
+        enum_column(PricePer), default=PricePer.ANSWER, server_default=PricePer.ANSWER
+    )
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
     modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
     seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed
