@@ -1,5 +1,6 @@
 """How far a campaign is, who answers, and how fast: sums of few rows, whatever the number of questions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -9,10 +10,11 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation.models import Answer, Question, Tally
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import Campaign, CampaignState, PricePer
 
 PACE_ANSWERS = 500  # latest answers that the pace is taken from
 PACE_WINDOW = timedelta(minutes=5)
+HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,12 @@ class Counts:
         """Share of yes among first answers: confirmations are asked after a yes and would raise it."""
         first = self.first_yes + self.first_no
         return self.first_yes / first if first else None
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of yes among the answers after a question's first."""
+        later_yes, later_no = self.yes - self.first_yes, self.no - self.first_no
+        return later_yes / (later_yes + later_no) if later_yes + later_no else None
 
     @property
     def unsure_rate(self) -> float | None:
@@ -60,8 +68,17 @@ class AnnotatorProgress:
     name: str
     is_simulated: bool
     counts: Counts
-    mean_ms: float | None  # per answer whose time is known
+    active_ms: int  # of the answers whose time is known
+    mean_ms: float | None  # per such answer
     last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """In the currency of the campaign's price."""
+
+    so_far: float
+    to_go: float | None  # expected; None while nobody's time is known and hours are paid
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +94,8 @@ class Progress:
     annotators: tuple[AnnotatorProgress, ...]  # most answers first
     answers_per_minute: float | None  # now; None while nobody answers
     seconds_left: float | None
+    agreement: float | None  # how often a yes is confirmed; None where that was not asked alone
+    cost: Cost | None  # None without a price
 
     @property
     def waiting(self) -> int:
@@ -127,6 +146,27 @@ def progress(session: Session, campaign: Campaign, *, now: datetime) -> Progress
         annotators=annotators,
         answers_per_minute=pace,
         seconds_left=60 * to_go / pace if pace and to_go else None,
+        agreement=counts.agreement if campaign.confirm_yes and campaign.overlap == 1 else None,
+        cost=cost_of(campaign, annotators, to_go=to_go),
+    )
+
+
+def cost_of(campaign: Campaign, annotators: Sequence[AnnotatorProgress], *, to_go: float) -> Cost | None:
+    """What the answers cost so far, and those to come: by the answer, or by the time that was measured.
+
+    Simulated annotators are paid nothing; what is to go is for people.
+    """
+    if campaign.price is None:
+        return None
+    people = [person for person in annotators if not person.is_simulated]
+    if campaign.price_per is PricePer.ANSWER:
+        return Cost(campaign.price * sum(person.counts.total for person in people), campaign.price * to_go)
+    means = [(person.mean_ms, person.counts.total) for person in people if person.mean_ms is not None]
+    answers = sum(count for _, count in means)
+    mean_ms = sum(mean * count for mean, count in means) / answers if answers else None
+    return Cost(
+        campaign.price * sum(person.active_ms for person in people) / HOUR_MS,
+        None if mean_ms is None else campaign.price * to_go * mean_ms / HOUR_MS,
     )
 
 
@@ -158,6 +198,7 @@ def _annotators(session: Session, campaign: Campaign) -> list[AnnotatorProgress]
             name=name,
             is_simulated=is_simulated,
             counts=Counts(*map(int, sums)),
+            active_ms=int(active_ms),
             mean_ms=int(active_ms) / int(timed) if timed else None,
             last_at=last_at,
         )

@@ -170,6 +170,13 @@ class AnnotatorProgressRead(Output):
     last_at: datetime
 
 
+class CostRead(Output):
+    """In the currency of the campaign's price."""
+
+    so_far: float
+    to_go: float | None
+
+
 class ProgressRead(Output):
     """How far a campaign is."""
 
@@ -182,6 +189,8 @@ class ProgressRead(Output):
     yes_rate: float | None
     answers_per_minute: float | None
     seconds_left: float | None
+    agreement: float | None
+    cost: CostRead | None
     classes: list[ClassProgressRead]
     annotators: list[AnnotatorProgressRead]
 
@@ -198,6 +207,8 @@ class ProgressRead(Output):
             yes_rate=progress.counts.yes_rate,
             answers_per_minute=progress.answers_per_minute,
             seconds_left=progress.seconds_left,
+            agreement=progress.agreement,
+            cost=None if progress.cost is None else CostRead.model_validate(progress.cost),
             classes=[
                 ClassProgressRead(
                     position=item.position,

@@ -92,3 +92,13 @@ def close_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDep
     """End the campaign for good and reveal the seed of its draws."""
     service.close_campaign(session, campaign, by=user, now=utc_now())
     return campaign
+
+
+@router.put("/campaigns/{campaign_id}/price", response_model=schemas.CampaignRead)
+@admin_only
+def set_price(
+    campaign: CampaignDep, body: schemas.PriceInput, user: CurrentUser, session: SessionDep
+) -> Campaign:
+    """Say what an answer or an hour costs, at any time."""
+    service.set_price(session, campaign, price=body.price, per=body.price_per, by=user)
+    return campaign

@@ -38,6 +38,12 @@ class InvalidClasses(Unprocessable):
     title = "Classes do not work"
 
 
+class BadPrice(Unprocessable):
+    """What was typed is no price."""
+
+    title = "Not a price"
+
+
 class NotADraft(Conflict):
     """Its questions are drawn, or are being drawn; what they rest on cannot change any more."""
 

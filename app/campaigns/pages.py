@@ -13,9 +13,9 @@ from app.accounts.models import User
 from app.campaigns import pictures, service
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.deps import CampaignDep
-from app.campaigns.errors import CampaignNameTaken, InvalidClasses, NotADraft, SourceNotReady
+from app.campaigns.errors import BadPrice, CampaignNameTaken, InvalidClasses, NotADraft, SourceNotReady
 from app.campaigns.models import Campaign, CampaignClass, CampaignState
-from app.campaigns.schemas import CampaignForm, CampaignUpdate, ClassInput, PicturesForm
+from app.campaigns.schemas import CampaignForm, CampaignUpdate, ClassInput, PicturesForm, PriceInput
 from app.campaigns.service import CampaignDetails
 from app.clock import utc_now
 from app.datasets import service as datasets
@@ -213,6 +213,19 @@ def close_campaign_from_page(
 ) -> Response:
     """Close for good."""
     service.close_campaign(session, campaign, by=user, now=utc_now())
+    return _back_to(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/price")
+@admin_only
+def set_price_from_page(
+    request: Request, form: FormDep, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Say what an answer or an hour costs."""
+    read, errors = read_form(form, PriceInput)
+    if read is None:
+        raise BadPrice(" ".join(errors.values()))
+    service.set_price(session, campaign, price=read.price, per=read.price_per, by=user)
     return _back_to(request, campaign)
 
 

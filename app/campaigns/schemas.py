@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
-from app.campaigns.models import Campaign, CampaignState, Consensus, Modes
+from app.campaigns.models import Campaign, CampaignState, Consensus, Modes, PricePer
 from app.campaigns.service import MAX_OVERLAP, CampaignDetails
 from app.schemas import Input, Name, Output, printable
 
@@ -153,6 +153,13 @@ class PicturesForm(Input):
         }
 
 
+class PriceInput(Input):
+    """What an answer or an hour costs, in any currency; null: nothing is shown."""
+
+    price: Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)] | None = None
+    price_per: PricePer = PricePer.ANSWER
+
+
 class ClassRead(Output):
     """A class people are asked about; `position` is its label."""
 
@@ -181,6 +188,8 @@ class CampaignRead(Output):
     gold_feedback: bool
     rounds: int
     modes: Modes
+    price: float | None
+    price_per: PricePer
     classes: list[ClassRead]
     question_count: int
     commitment: str | None

@@ -21,7 +21,7 @@ from app.campaigns.errors import (
     SourceNotReady,
     WrongCampaignState,
 )
-from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus, Modes
+from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus, Modes, PricePer
 from app.claims import MAX_ATTEMPTS, Claim
 from app.datasets.models import Dataset, DatasetState, Example, Split
 
@@ -237,6 +237,17 @@ def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datet
         raise WrongCampaignState(step="closed", state=campaign.state, needs="an open or a paused")
     campaign.state = CampaignState.CLOSED
     campaign.closed_at = now
+
+
+def set_price(session: Session, campaign: Campaign, *, price: float | None, per: PricePer, by: User) -> None:
+    """Say what an answer or an hour costs, at any time; None: nothing. It only changes what pages show.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+    """
+    accounts.require_admin(by)
+    campaign.price, campaign.price_per = price, per
+    session.flush()
 
 
 def state_lock_key(campaign_id: UUID) -> int:

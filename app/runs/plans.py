@@ -11,7 +11,7 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation.models import Tally
 from app.annotation.planning import Offer, error_from_agreement, offers
-from app.campaigns.models import Campaign
+from app.campaigns.models import Campaign, PricePer
 from app.runs import service
 
 MOST_RUNS = 200
@@ -89,8 +89,8 @@ def make_plan(
     """
     accounts.require_admin(by)
     measured = measure(session, campaign) if campaign else Measured(None, None)
-    price = _basis(wishes.price, None, ASSUMED_PRICE)
     seconds = _basis(wishes.seconds, measured.seconds, ASSUMED_SECONDS)
+    price = _basis(wishes.price, _price(campaign, seconds.value), ASSUMED_PRICE)
     error = _basis(wishes.error, measured.error, ASSUMED_ERROR)
     classes = _basis(wishes.classes, campaign.num_classes if campaign else None, ASSUMED_CLASSES)
     overlap = _basis(wishes.overlap, campaign.overlap if campaign else None, 1)
@@ -119,6 +119,13 @@ def _basis(given: float | None, measured: float | None, assumed: float) -> Basis
     if given is not None:
         return Basis(given, "given")
     return Basis(assumed, "assumed") if measured is None else Basis(measured, "measured")
+
+
+def _price(campaign: Campaign | None, seconds: float) -> float | None:
+    """Of an answer, by what the campaign says."""
+    if campaign is None or campaign.price is None:
+        return None
+    return campaign.price if campaign.price_per is PricePer.ANSWER else campaign.price * seconds / 3600
 
 
 def measure(session: Session, campaign: Campaign) -> Measured:

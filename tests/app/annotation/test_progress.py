@@ -13,7 +13,7 @@ from app.accounts.models import User
 from app.annotation import service
 from app.annotation.models import Answer, AnswerValue, Question, Tally
 from app.campaigns.errors import CampaignNotFound
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import Campaign, CampaignState, PricePer
 from app.datasets.models import Dataset
 from app.errors import Conflict
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
@@ -121,6 +121,62 @@ def assert_sums(session: Session, campaign: Campaign) -> None:
         .where(Question.campaign_id == campaign.id, Question.is_waiting.is_(False))
     )
     assert sum(row.finished for row in rows) == finished
+
+
+class TestCost:
+    def answered(self, session: Session, **price: object) -> Campaign:
+        """Six questions: two answered by a person, in 1 s and 3 s, one confirmed by a program."""
+        campaign = make_campaign(session, examples=6, confirm_yes=True)
+        person, robot = make_user(session), make_user(session)
+        robot.is_simulated = True
+        rows = questions_of(session, campaign)
+        answer(session, campaign, rows[0].id, "yes", by=person, response_ms=1000)
+        answer(session, campaign, rows[1].id, "no", by=person, response_ms=3000)
+        answer(session, campaign, rows[0].id, "yes", by=robot, response_ms=10)
+        for name, value in price.items():
+            setattr(campaign, name, value)
+        return campaign
+
+    def test_is_not_shown_without_a_price(self, session: Session) -> None:
+        assert service.progress(session, self.answered(session), now=NOW).cost is None
+
+    def test_by_the_answer(self, session: Session) -> None:
+        campaign = self.answered(session, price=0.5)
+
+        found = service.progress(session, campaign, now=NOW)
+
+        # Four questions wait, and a third of them will be a yes that is asked again.
+        assert found.cost is not None
+        assert (found.cost.so_far, found.cost.to_go) == pytest.approx((1.0, 0.5 * (4 + 4 / 3)))
+
+    def test_by_the_hour(self, session: Session) -> None:
+        campaign = self.answered(session, price=36.0, price_per=PricePer.HOUR)
+
+        found = service.progress(session, campaign, now=NOW)
+
+        # 36 an hour is 0.01 a second; four seconds so far, two for each answer to come.
+        assert found.cost is not None
+        assert (found.cost.so_far, found.cost.to_go) == pytest.approx((0.04, 0.02 * (4 + 4 / 3)))
+
+    def test_by_the_hour_before_any_answer_is_unknown(self, session: Session) -> None:
+        campaign = make_campaign(session)
+        campaign.price, campaign.price_per = 36.0, PricePer.HOUR
+
+        found = service.progress(session, campaign, now=NOW)
+
+        assert found.cost is not None
+        assert (found.cost.so_far, found.cost.to_go) == (0, None)
+
+    def test_agreement_is_how_often_a_yes_is_confirmed(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=6, confirm_yes=True)
+        rows = questions_of(session, campaign)
+        for question, values in zip(rows, ["yy", "yy", "yn", "n"], strict=False):
+            for value in values:
+                answer(session, campaign, question.id, {"y": "yes", "n": "no"}[value])
+
+        assert service.progress(session, campaign, now=NOW).agreement == pytest.approx(2 / 3)
+        campaign.overlap = 2
+        assert service.progress(session, campaign, now=NOW).agreement is None
 
 
 class TestAudit:

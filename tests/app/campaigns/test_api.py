@@ -169,3 +169,38 @@ class TestReading:
         assert annotator_client.post(f"{API}/{campaign.id}/{step}").status_code == 403
         assert annotator_client.patch(f"{API}/{campaign.id}", json={"name": "x"}).status_code == 403
         assert annotator_client.post(API, json={}).status_code == 403
+
+
+class TestPrice:
+    def test_is_set_at_any_time_and_shown(self, client: TestClient, session: Session) -> None:
+        campaign = make_campaign(session)
+        session.commit()
+        url = f"/api/v1/campaigns/{campaign.id}/price"
+
+        body = client.put(url, json={"price": 12.5, "price_per": "hour"}).json()
+        page = client.get(f"/campaigns/{campaign.id}", headers={"Accept": "text/html"}).text
+        progress = client.get(f"/api/v1/campaigns/{campaign.id}/progress").json()
+        gone = client.put(url, json={}).json()
+
+        assert (body["price"], body["price_per"]) == (12.5, "hour")
+        assert "12.5 for an hour" in page
+        assert progress["cost"] == {"so_far": 0.0, "to_go": None}
+        assert gone["price"] is None
+
+    def test_by_a_form(self, client: TestClient, session: Session) -> None:
+        campaign = make_campaign(session)
+        session.commit()
+        url, page = f"/campaigns/{campaign.id}/price", {"Accept": "text/html"}
+
+        saved = client.post(url, data={"price": "0.01", "price_per": "answer"}, headers=page)
+        wrong = client.post(url, data={"price": "-1"}, headers=page)
+
+        assert saved.status_code == 303
+        assert (wrong.status_code, "Not a price" in wrong.text) == (422, True)
+        assert client.get(f"/api/v1/campaigns/{campaign.id}").json()["price"] == 0.01
+
+    def test_annotators_see_no_form_and_may_not(self, annotator_client: TestClient, session: Session) -> None:
+        campaign = make_campaign(session)
+        session.commit()
+
+        assert annotator_client.put(f"/api/v1/campaigns/{campaign.id}/price", json={}).status_code == 403

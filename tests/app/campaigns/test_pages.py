@@ -320,9 +320,9 @@ class TestShow:
         assert ("every 2s" in page.text) == (state == "open")
         steps = {
             "draft": ["open", "delete"],
-            "open": ["pause", "close"],
-            "paused": ["open", "close"],
-            "closed": [],
+            "open": ["pause", "price", "close"],
+            "paused": ["open", "price", "close"],
+            "closed": ["price"],
         }
         assert re.findall(rf'action="[^"]*/campaigns/{campaign.id}/(\w+)"', page.text) == steps[state]
 
