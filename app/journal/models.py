@@ -1,0 +1,72 @@
+"""The log of who did what: written once, never changed."""
+
+import enum
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import DDL, ForeignKey, Index, event
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.clock import utc_now
+from app.db import Base, BigId, enum_column
+
+
+class Action(enum.StrEnum):
+    """What somebody did."""
+
+    CAMPAIGN_CREATED = "campaign-created"
+    CAMPAIGN_CHANGED = "campaign-changed"
+    CAMPAIGN_DELETED = "campaign-deleted"
+    CAMPAIGN_OPENED = "campaign-opened"
+    CAMPAIGN_PAUSED = "campaign-paused"
+    CAMPAIGN_RESUMED = "campaign-resumed"
+    CAMPAIGN_CLOSED = "campaign-closed"
+    PERSON_PAUSED = "person-paused"
+    PERSON_RESUMED = "person-resumed"
+    PERSON_LEFT_OUT = "person-left-out"
+    PERSON_COUNTED = "person-counted"
+    KNOWN_MARKED = "known-marked"
+    ASKED_AGAIN = "asked-again"
+    QUESTION_DECIDED = "question-decided"
+    DECISION_TAKEN_BACK = "decision-taken-back"
+    LABELS_IMPORTED = "labels-imported"
+    IMPORT_DELETED = "import-deleted"
+    RUN_STARTED = "run-started"
+    RUN_CANCELLED = "run-cancelled"
+
+
+class Entry(Base):
+    """One thing that somebody did. The database refuses to change or delete it."""
+
+    __tablename__ = "journal_entry"
+    __table_args__ = (Index("ix_journal_entry_campaign_id_id", "campaign_id", "id"),)
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    at: Mapped[datetime] = mapped_column(default=utc_now)  # when it was written down
+    action: Mapped[Action] = mapped_column(enum_column(Action))
+    by_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("user.id", ondelete="RESTRICT")
+    )  # None: the program
+    campaign_id: Mapped[UUID | None]  # stays when a draft is deleted
+    details: Mapped[dict[str, Any]]
+
+
+# The same statements stand in the migration.
+_REFUSE = {
+    "sqlite": [
+        f"CREATE TRIGGER journal_entry_keep_{verb} BEFORE {verb} ON journal_entry "
+        "BEGIN SELECT RAISE(ABORT, 'the journal is only written to'); END"
+        for verb in ("UPDATE", "DELETE")
+    ],
+    "postgresql": [
+        "CREATE OR REPLACE FUNCTION journal_keep() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the journal is only written to'; END $$",
+        "CREATE TRIGGER journal_entry_keep BEFORE UPDATE OR DELETE ON journal_entry "
+        "FOR EACH ROW EXECUTE FUNCTION journal_keep()",
+    ],
+}
+for _dialect, _statements in _REFUSE.items():
+    for _statement in _statements:
+        _ddl = DDL(_statement)  # type: ignore[no-untyped-call]  # SQLAlchemy says nothing of its arguments
+        event.listen(Entry.__table__, "after_create", _ddl.execute_if(dialect=_dialect))
