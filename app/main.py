@@ -29,6 +29,8 @@ from app.db import Database, Publish, connect
 from app.deps import Guard
 from app.hardening import BodyLimit, Gate, SecurityHeaders
 from app.jobs import publisher
+from app.journal import api as journal_api
+from app.journal import pages as journal_pages
 from app.logs import RequestLog, configure_logs
 from app.pages import FRONTEND, VersionedFiles
 from app.registry import api as registry_api
@@ -53,6 +55,7 @@ PAGES = (
     runs_pages,
     plan_pages,
     registry_pages,
+    journal_pages,
 )
 APIS = (
     accounts_api,
@@ -66,6 +69,7 @@ APIS = (
     runs_api,
     plan_api,
     registry_api,
+    journal_api,
 )
 # Where files are sent to; other addresses take small bodies.
 UPLOAD_PATHS = re.compile(rf"{API}/datasets|/datasets/new|({API})?/campaigns/[^/]+/imports")

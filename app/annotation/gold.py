@@ -21,6 +21,8 @@ from app.annotation.errors import CampaignNotOpen, NothingKnown, UnknownPicture
 from app.annotation.models import Answer, Lease, Purpose, Question
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Dataset, Example, Split
+from app.journal import service as journal
+from app.journal.models import Action
 
 CHUNK = 500
 _chance = random.SystemRandom()  # what is gold must not be guessed
@@ -69,6 +71,8 @@ def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPictur
         if rows:
             session.execute(insert(Question), rows)
         marked += len(fresh)
+    facts = {"campaign": campaign.name, "pictures": marked}
+    journal.write(session, Action.KNOWN_MARKED, by=by, campaign_id=campaign.id, details=facts)
     return marked
 
 

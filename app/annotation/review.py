@@ -27,6 +27,8 @@ from app.annotation.models import Answer, AnswerValue, Decision, Purpose, Questi
 from app.annotation.tallies import take_back_finished
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Example
+from app.journal import service as journal
+from app.journal.models import Action
 
 # A label is in doubt if it is wrong with a larger probability than this.
 DOUBTFUL_YES = 0.05
@@ -154,6 +156,7 @@ def ask_again(session: Session, campaign: Campaign, *, count: int, by: User, now
         )
         set_standing(session, ids, slots=answers + 1, is_waiting=True, move=campaign.question_count)
     take_back_finished(session, campaign, [row["candidate_class"] for row in finished], by=by, now=now)
+    _note(session, Action.ASKED_AGAIN, campaign, by=by, details={"questions": len(finished)})
     return len(finished)
 
 
@@ -200,6 +203,8 @@ def decide(
             session.add(decision)
     except IntegrityError as error:
         raise AlreadyDecided from error
+    facts = {"question": question_id, "decision": value}
+    _note(session, Action.QUESTION_DECIDED, campaign, by=by, details=facts)
     return decision
 
 
@@ -221,7 +226,17 @@ def take_back_decision(
     )
     if decision is None:
         raise DecisionNotFound
-    decision.superseded_at = decision.superseded_at or now
+    if decision.superseded_at is None:
+        decision.superseded_at = now
+        facts = {"question": decision.question_id, "decision": decision.value}
+        _note(session, Action.DECISION_TAKEN_BACK, campaign, by=by, details=facts)
+
+
+def _note(
+    session: Session, action: Action, campaign: Campaign, *, by: User, details: dict[str, object]
+) -> None:
+    facts = {"campaign": campaign.name} | details
+    journal.write(session, action, by=by, campaign_id=campaign.id, details=facts)
 
 
 def standing_decisions(

@@ -22,8 +22,10 @@ from app.campaigns.errors import (
     WrongCampaignState,
 )
 from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus, Modes, PricePer
+from app.campaigns.noting import draft_facts, note, policy_facts
 from app.claims import MAX_ATTEMPTS, Claim
 from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.journal.models import Action
 
 MAX_OVERLAP = 3
 
@@ -91,6 +93,7 @@ def create_campaign(session: Session, details: CampaignDetails, *, by: User, now
             session.add(campaign)
     except IntegrityError as error:
         raise CampaignNameTaken(details.name) from error
+    note(session, Action.CAMPAIGN_CREATED, campaign, by=by, details=draft_facts(campaign))
     return campaign
 
 
@@ -107,6 +110,7 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise NotADraft
     classes = checked_classes(session, details.dataset_id, details.classes, rounds=details.rounds)
+    before = draft_facts(campaign)
     try:
         with session.begin_nested():
             campaign.classes = []
@@ -125,6 +129,8 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
             campaign.name = details.name
     except IntegrityError as error:
         raise CampaignNameTaken(details.name) from error
+    changed = {name: value for name, value in draft_facts(campaign).items() if value != before[name]}
+    note(session, Action.CAMPAIGN_CHANGED, campaign, by=by, details=changed)
 
 
 def delete_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
@@ -139,6 +145,7 @@ def delete_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise WrongCampaignState(step="deleted", state=campaign.shown_state, needs="a draft")
     session.execute(delete(Campaign).where(Campaign.id == campaign.id))  # its classes go with it
+    note(session, Action.CAMPAIGN_DELETED, campaign, by=by)
 
 
 def list_campaigns(
@@ -197,6 +204,7 @@ def open_campaign(session: Session, campaign: Campaign, *, by: User, now: dateti
     _lock(session, campaign)
     if campaign.state is CampaignState.PAUSED:
         campaign.state = CampaignState.OPEN
+        note(session, Action.CAMPAIGN_RESUMED, campaign, by=by)
         return
     if campaign.state is not CampaignState.DRAFT:
         raise WrongCampaignState(step="opened", state=campaign.state, needs="a draft or a paused")
@@ -207,6 +215,7 @@ def open_campaign(session: Session, campaign: Campaign, *, by: User, now: dateti
         campaign.opening_requested_at = now
         campaign.opening_failure = None
         campaign.attempts = 0
+        note(session, Action.CAMPAIGN_OPENED, campaign, by=by, details=policy_facts(campaign))
     jobs.enqueue(session, jobs.OPEN_CAMPAIGN, campaign.id)
 
 
@@ -222,6 +231,7 @@ def pause_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
     if campaign.state is not CampaignState.OPEN:
         raise WrongCampaignState(step="paused", state=campaign.state, needs="an open")
     campaign.state = CampaignState.PAUSED
+    note(session, Action.CAMPAIGN_PAUSED, campaign, by=by)
 
 
 def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datetime) -> None:
@@ -237,6 +247,7 @@ def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datet
         raise WrongCampaignState(step="closed", state=campaign.state, needs="an open or a paused")
     campaign.state = CampaignState.CLOSED
     campaign.closed_at = now
+    note(session, Action.CAMPAIGN_CLOSED, campaign, by=by)
 
 
 def set_price(session: Session, campaign: Campaign, *, price: float | None, per: PricePer, by: User) -> None:
@@ -247,6 +258,7 @@ def set_price(session: Session, campaign: Campaign, *, price: float | None, per:
     """
     accounts.require_admin(by)
     campaign.price, campaign.price_per = price, per
+    note(session, Action.CAMPAIGN_CHANGED, campaign, by=by, details={"price": price, "price_per": per})
     session.flush()
 
 

@@ -19,6 +19,8 @@ from app.annotation.models import AnswerValue, ImportedAnswer, LabelImport
 from app.campaigns.errors import WrongCampaignState
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Example, Split
+from app.journal import service as journal
+from app.journal.models import Action
 
 ASKED_AT_ONCE = 500  # SQLite takes some thousand parameters in a statement
 MAX_FILENAME = 200
@@ -173,6 +175,8 @@ def store_import(session: Session, prepared: Prepared, *, by: User, now: datetim
             for example_id, class_, value, annotator, at in prepared.rows
         ],
     )
+    facts = {"file": prepared.filename, "yes": made.yes, "no": made.no, "unsure": made.unsure}
+    journal.write(session, Action.LABELS_IMPORTED, by=by, campaign_id=prepared.campaign_id, details=facts)
     return made
 
 
@@ -205,6 +209,8 @@ def delete_import(session: Session, campaign: Campaign, import_id: UUID, *, by: 
     ).scalar_one_or_none()
     if deleted is None:
         raise ImportNotFound
+    facts = {"campaign": campaign.name, "import": str(import_id)}
+    journal.write(session, Action.IMPORT_DELETED, by=by, campaign_id=campaign.id, details=facts)
 
 
 def imported_labels(session: Session, campaign_id: UUID) -> Iterator[ImportedLabel]:

@@ -1,0 +1,38 @@
+"""The journal as a page."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from app.access import admin_only
+from app.deps import CurrentUser, SessionDep
+from app.journal import service
+from app.pages import render
+
+router = APIRouter(include_in_schema=False)
+
+LINES = 100  # on one page
+Before = Annotated[int, Query(ge=1, le=2**63 - 1)]
+
+
+@router.get("/journal")
+@admin_only
+def show_journal(
+    request: Request,
+    user: CurrentUser,
+    session: SessionDep,
+    campaign: UUID | None = None,
+    before: Before | None = None,
+) -> Response:
+    """Who did what, newest first; of one campaign, if given."""
+    found = service.entries(session, by=user, campaign_id=campaign, before=before, limit=LINES + 1)
+    return render(
+        request,
+        "journal.html",
+        entries=found[:LINES],
+        campaign_id=campaign,
+        next_before=found[LINES - 1].id if len(found) > LINES else None,
+        is_first=before is None,
+    )
