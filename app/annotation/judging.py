@@ -5,7 +5,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, Select, case, func, or_, select
+from sqlalchemy import Integer, Row, Select, String, case, func, or_, select, type_coerce
 from sqlalchemy.orm import Session
 
 from app.annotation import dawid_skene
@@ -79,8 +79,15 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
 
     Memory: about 60 bytes per answer.
     """
-    rows = session.execute(
-        select(Answer.question_id, Answer.user_id, Answer.value, Question.is_match)
+    # Plain values as the driver gives them: mapped ones take three times as long as the query.
+    is_yes = case((Answer.value == AnswerValue.YES, 1), else_=0)
+    query = (
+        select(
+            Answer.question_id,
+            type_coerce(Answer.user_id, String),
+            is_yes,
+            type_coerce(Question.is_match, Integer),
+        )
         .join(Question, Question.id == Answer.question_id)
         .where(
             Question.campaign_id == campaign.id,
@@ -89,19 +96,19 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
             Answer.value != AnswerValue.UNSURE,
             Answer.user_id.not_in(left_out(campaign.id)),
         )
-        .execution_options(yield_per=20_000)
     )
-    places: dict[UUID, int] = {}
+    rows = session.connection().execute(query, execution_options={"yield_per": 20_000})
+    places: dict[str, int] = {}
     dtype = [("question", np.int64), ("person", np.int32), ("is_yes", np.bool_), ("known", np.float32)]
     table = np.fromiter(
         (
             (
                 question_id,
                 places.setdefault(user_id, len(places)),
-                value is AnswerValue.YES,
+                said_yes,
                 np.nan if is_match is None else is_match,
             )
-            for question_id, user_id, value, is_match in rows
+            for question_id, user_id, said_yes, is_match in rows
         ),
         dtype=dtype,
     )
@@ -115,7 +122,8 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
         known=table["known"][first].astype(np.float64),
         num_people=len(places),
     )
-    return Reliability(ids, tuple(places), np.bincount(people, minlength=len(places)), found)
+    user_ids = tuple(UUID(str(user_id)) for user_id in places)  # digits in SQLite, an object in PostgreSQL
+    return Reliability(ids, user_ids, np.bincount(people, minlength=len(places)), found)
 
 
 def left_out(campaign_id: UUID) -> Select[UUID]:

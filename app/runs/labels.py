@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,22 @@ class Readiness:
             complementary=sum(facts["complementary"]),
             true=sum(facts["true"]),
             need=MIN_LABELS_PER_CLASS * len(facts["classes"]),
+        )
+
+    @classmethod
+    def about(cls, session: Session, campaign: Campaign, *, now: datetime) -> "Readiness":
+        """What answers must have come to by their sums: a look that costs the same for any number of them.
+
+        First answers of no are complementary labels but for a few on which people disagree; a yes is a true
+        label once it was confirmed. `campaign` has its classes.
+        """
+        counts = annotation.progress(session, campaign, now=now).counts
+        later_yes = counts.yes - counts.first_yes
+        is_asked_twice = campaign.confirm_yes or campaign.overlap > 1
+        return cls(
+            complementary=counts.first_no,
+            true=min(counts.first_yes, later_yes) if is_asked_twice else counts.first_yes,
+            need=MIN_LABELS_PER_CLASS * campaign.num_classes,
         )
 
     @property

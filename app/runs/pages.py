@@ -14,10 +14,10 @@ from app.datasets import service as datasets
 from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.errors import Conflict, Unprocessable
-from app.pages import render, wants_fragment
+from app.pages import render
 from app.runs import configs, forms, service
 from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages
-from app.runs.labels import Readiness, collect
+from app.runs.labels import Readiness
 from app.runs.schemas import RunNumber
 from app.runs.summary import curve
 from app.runs.view import details_of, silent_workers_since
@@ -166,8 +166,7 @@ def _form(
         fragment="runs/_settings.html",
         status=status,
         campaign=campaign,
-        # Takes a second for many labels; the part that comes with another recipe does not show it.
-        readiness=None if wants_fragment(request) else Readiness.of(collect(session, campaign)[1]),
+        readiness=Readiness.about(session, campaign, now=utc_now()),
         recipe=recipe,
         recipes=forms.recipes(),
         methods=configs.methods().values(),
