@@ -14,6 +14,7 @@ from app.deps import CurrentUser, SessionDep
 router = APIRouter(tags=["annotation"])
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
+ExampleId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 DecisionId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 
 
@@ -47,6 +48,15 @@ def read_review(
         decided=decided,
         decisions=[schemas.DecisionRead.model_validate(item) for item in decisions],
     )
+
+
+@router.get("/campaigns/{campaign_id}/examples/{example_id}/history")
+@admin_only
+def read_history(
+    campaign: CampaignDep, example_id: ExampleId, user: CurrentUser, session: SessionDep
+) -> schemas.HistoryRead:
+    """Who was asked what about one example, who answered what, and what was settled."""
+    return schemas.HistoryRead.model_validate(service.history(session, campaign, example_id, by=user))
 
 
 @router.post("/campaigns/{campaign_id}/review/ask-again")

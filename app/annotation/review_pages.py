@@ -19,6 +19,7 @@ router = APIRouter(include_in_schema=False)
 
 SHOWN = 24  # questions on the page
 SHOWN_DECISIONS = 12
+ExampleId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 DecisionId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 
 
@@ -27,6 +28,20 @@ DecisionId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 def show_review(request: Request, campaign: CampaignDep, session: SessionDep) -> Response:
     """Questions without a label or with one in doubt, for an admin to settle."""
     return _page(request, session, campaign)
+
+
+@router.get("/campaigns/{campaign_id}/examples/{example_id}")
+@admin_only
+def show_history(
+    request: Request, campaign: CampaignDep, example_id: ExampleId, user: CurrentUser, session: SessionDep
+) -> Response:
+    """What happened to one example."""
+    return render(
+        request,
+        "campaigns/history.html",
+        campaign=campaign,
+        history=service.history(session, campaign, example_id, by=user),
+    )
 
 
 @router.post("/campaigns/{campaign_id}/review/ask-again")

@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from app.annotation.consensus import LabelKind
-from app.annotation.models import AnswerValue
+from app.annotation.history import EventKind
+from app.annotation.models import AnswerValue, Purpose
 from app.schemas import Input, Output
 
 MAX_AGAIN = 10_000  # questions that one request may have asked again
@@ -53,6 +54,29 @@ class DecisionRead(Output):
     value: AnswerValue
     by_name: str
     created_at: datetime
+
+
+class EventRead(Output):
+    """One thing that happened to a question about an example; a slot is held until `at`."""
+
+    at: datetime
+    kind: EventKind
+    question_id: int
+    purpose: Purpose
+    round: int
+    candidate_class: int
+    by_name: str
+    value: AnswerValue | None
+    response_ms: int | None
+
+
+class HistoryRead(Output):
+    """What is known of one example in a campaign, oldest first."""
+
+    example_id: int
+    position: int
+    questions: int
+    events: list[EventRead]
 
 
 class ReviewRead(Output):

@@ -3,6 +3,7 @@
 from app.annotation.answering import GivenAnswer, Outcome, Status, answer_questions
 from app.annotation.auditing import Audit, audit, started_campaign
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
+from app.annotation.history import Event, History, history
 from app.annotation.importing.storing import (
     Prepared,
     delete_import,
@@ -46,8 +47,10 @@ __all__ = [
     "LEASE",
     "UNDO_LIMIT",
     "Audit",
+    "Event",
     "ExampleLabel",
     "GivenAnswer",
+    "History",
     "KnownPicture",
     "Labels",
     "LeasedQuestion",
@@ -70,6 +73,7 @@ __all__ = [
     "drawn_per_class",
     "finished_questions",
     "gold_count",
+    "history",
     "imports_of",
     "label_arrays",
     "labels",
