@@ -138,6 +138,7 @@ def create_campaign(
     dataset: Annotated[str, typer.Option(help="Name or id of the source dataset.")],
     classes: Annotated[str, typer.Option(help="Class names with commas; else the dataset's own.")] = "",
     confirm_yes: Annotated[bool, typer.Option(help="Ask a second person about every yes.")] = True,
+    modes: Annotated[str, typer.Option(help="How pictures are shown: card, grid or both.")] = "both",
     opened: Annotated[bool, typer.Option("--open", help="Draw the questions and open it at once.")] = False,
     base_url: BaseUrl = HERE,
     token: Token = "",
@@ -152,6 +153,7 @@ def create_campaign(
             "dataset_id": source["id"],
             "classes": [{"name": part} for part in names],
             "confirm_yes": confirm_yes,
+            "modes": modes,
         }
         row = client.post("/campaigns", body)
         if opened:

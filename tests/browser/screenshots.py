@@ -143,6 +143,7 @@ def addresses(context: BrowserContext) -> dict[str, str]:
             found.setdefault("run-new", f"{path}/runs/new")
         if state == "open":
             found.setdefault("annotate", f"/annotate/{campaign['id']}")
+            found.setdefault("annotate-pages", f"/annotate/{campaign['id']}?mode=grid")
     for run in listed("runs"):
         found.setdefault(f"run-{run['state']}", f"/runs/{run['id']}")
     for model in listed("models")[:1]:

@@ -288,8 +288,9 @@ def test_the_whole_loop_from_a_script(live: Live, tmp_path: Path) -> None:
     assert (imported["state"], imported["train_count"], imported["test_count"]) == ("ready", 250, 250)
     live.clarinet("dataset", "add", str(target))
     assert "target" in live.clarinet("dataset", "list")
-    made = live.clarinet("campaign", "create", "From a script", "--dataset", "Paper", "--open", "--json")
-    assert json.loads(made)["state"] == "open"
+    wishes = ("--dataset", "Paper", "--modes", "grid", "--open", "--json")
+    made = json.loads(live.clarinet("campaign", "create", "From a script", *wishes))
+    assert (made["state"], made["modes"]) == ("open", "grid")
     assert "open     From a script" in live.clarinet("campaign", "list")
     assert "is paused" in live.clarinet("campaign", "pause", "From a script")
     assert "is open" in live.clarinet("campaign", "open", "From a script")

@@ -96,7 +96,7 @@ class TestLife:
         session.commit()
 
         response = client.patch(
-            f"{API}/{campaign.id}", json={"instructions": "Look twice.", "confirm_yes": True}
+            f"{API}/{campaign.id}", json={"instructions": "Look twice.", "confirm_yes": True, "modes": "card"}
         )
 
         body = response.json()
@@ -106,6 +106,7 @@ class TestLife:
             "Look twice.",
             True,
         )
+        assert body["modes"] == "card"
         assert [item["name"] for item in body["classes"]] == ["cat", "dog", "owl"]
 
     def test_patch_of_an_open_campaign_is_a_conflict(self, client: TestClient, session: Session) -> None:

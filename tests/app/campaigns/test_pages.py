@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.campaigns import service
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import Campaign, CampaignState, Modes
 from tests.factories import answer, make_campaign, make_rows_only_dataset, make_user, questions_of
 
 HTML = {"accept": "text/html"}
@@ -122,6 +122,7 @@ class TestForm:
                 "dataset_id": str(campaign.dataset_id),
                 "classes": "owl\ncat",
                 "rounds": "2",
+                "modes": "grid",
             },
             headers=HTML,
         )
@@ -130,6 +131,7 @@ class TestForm:
         session.expire_all()
         again = service.any_campaign(session, campaign.id)
         assert (again.name, again.rounds, again.confirm_yes) == ("New name", 2, False)
+        assert again.modes is Modes.GRID
         assert [(c.name, c.example_ids) for c in again.classes] == [("owl", []), ("cat", [picture])]
 
     def test_a_failed_edit_changes_nothing(self, client: TestClient, session: Session) -> None:
