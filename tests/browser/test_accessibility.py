@@ -159,6 +159,7 @@ def test_keys_alone_suffice(desk: BrowserContext, live: Live, campaign: Any) -> 
     page.keyboard.press("Space")
     expect(page.get_by_role("button", name="Picture 2: yes")).to_be_focused()
     focus(page, "[data-submit]")
+    page.wait_for_timeout(350)  # no page is sent that is up for less
     with page.expect_request("**/answers") as sent:
         page.keyboard.press("Enter")
     body = sent.value.post_data_json

@@ -13,6 +13,9 @@ from tests.live import Live
 pytestmark = pytest.mark.browser
 
 
+TOO_SOON_MS = 350  # the screen takes no page that is up for less
+
+
 @pytest.fixture(scope="module")
 def dataset(live: Live) -> Any:
     """300 digits."""
@@ -50,6 +53,7 @@ def pictures(page: Page) -> list[str]:
 def send(page: Page, press: Any) -> None:
     """Send the page and wait for the next."""
     before = page.get_attribute("[data-annotate]", "data-shown")
+    page.wait_for_timeout(TOO_SOON_MS)
     press()
     page.wait_for_function(
         "before => document.querySelector('[data-annotate]').dataset.shown !== before", arg=before
@@ -140,6 +144,7 @@ def test_pages_sent_without_a_network_arrive_once(
     send(page, lambda: page.keyboard.press("Enter"))
     sizes.append(len(pictures(page)))
     page.keyboard.press("1")
+    page.wait_for_timeout(TOO_SOON_MS)
     page.keyboard.press("Enter")
     expect(page.locator("[data-pause=offline]")).to_be_visible(timeout=15_000)
     expect(page.locator("[data-remark]")).to_contain_text(f"{sum(sizes)} answers wait for the network")
@@ -163,6 +168,19 @@ def test_pages_are_taken_back_one_after_another(desk: BrowserContext, live: Live
     assert pictures(page) == given[1]
     send(page, lambda: page.keyboard.press("z"))
     assert pictures(page) == given[0]
+
+
+def test_a_key_pressed_twice_sends_one_page(desk: BrowserContext, live: Live, campaign: Any) -> None:
+    page = grid(desk, live, campaign)
+    first = len(pictures(page))
+    page.wait_for_timeout(800)  # the next page is there at once
+
+    send(page, lambda: page.keyboard.press("Enter"))
+    page.keyboard.press("Enter")
+
+    wait_for_answers(live, campaign, first)
+    page.wait_for_timeout(500)
+    assert sum(counts(live, campaign).values()) == first
 
 
 def test_both_views_show_what_is_held(desk: BrowserContext, live: Live, campaign: Any) -> None:

@@ -4,6 +4,7 @@ const MOST = 30; // pictures on a desk's page
 const MOST_NARROW = 15;
 const LEAST = 12;
 const NARROW_PX = 640;
+const TOO_SOON_MS = 300; // a key or finger that bounces must not send a page that nobody has seen
 const NEXT = { no: "yes", yes: "unsure", unsure: "no" };
 
 export function makeGrid(screen, queue, { say }, { tileKeys }) {
@@ -26,7 +27,7 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
     if (page || !queue.ahead.length) return;
     const count = run();
     if (!queue.ahead.slice(0, count).every((item) => item.ready)) return;
-    const next = { items: queue.ahead.splice(0, count), shownAt: null };
+    const next = { items: queue.ahead.splice(0, count), shownAt: null, upAt: performance.now() };
     page = next;
     screen.pause(null);
     const hadFocus = sheet.contains(document.activeElement);
@@ -90,7 +91,7 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
   }
 
   function submit() {
-    if (!page || screen.stopped || queue.undoing) return;
+    if (!page || screen.stopped || queue.undoing || performance.now() - page.upAt < TOO_SOON_MS) return;
     const { items, shownAt } = page;
     const ms = shownAt === null ? null : (performance.now() - shownAt) / items.length;
     page = null;
