@@ -6,7 +6,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from worker import cli_accounts, cli_remote, cli_runs, cli_simulate
+from worker import cli_accounts, cli_remote, cli_runs, cli_scale, cli_simulate
 
 
 class Commands(TyperGroup):
@@ -126,24 +126,28 @@ def upgrade_database(
     typer.echo("The database is up to date.")
 
 
-def _hand_over(name: str, what: str) -> None:
+def _hand_over(*words: str, what: str, to: typer.Typer = app) -> None:
     """A command of the library under this one's name; the library reads its arguments."""
+    *_, name = words
 
-    @app.command(
+    @to.command(
         name,
         context_settings={"ignore_unknown_options": True, "help_option_names": []},
-        help=f"{what}: `clarinet {name} --help`.",
+        help=f"{what}: `clarinet {' '.join(words)} --help`.",
     )
     def hand_over(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
         from clarinet.cli import main
 
-        raise typer.Exit(main([name, *(arguments or [])]))
+        raise typer.Exit(main([*words, *(arguments or [])]))
 
 
-_hand_over("train", "Train on files, without a server")
-_hand_over("reproduce", "The paper's tables, ours beside its own")
-_hand_over("bench", "Measure the library's speed")
-_hand_over("make-syn-digits", "Make SYN-DIGITS anew, after its published recipe")
+_hand_over("train", what="Train on files, without a server")
+_hand_over("reproduce", what="The paper's tables, ours beside its own")
+bench = typer.Typer(no_args_is_help=True, help="Measure speed on this machine.")
+app.add_typer(bench, name="bench")
+bench.command()(cli_scale.scale)
+_hand_over("bench", "step", what="A training step", to=bench)
+_hand_over("make-syn-digits", what="Make SYN-DIGITS anew, after its published recipe")
 
 
 @app.command()

@@ -117,7 +117,7 @@ def combine(found: list[QuestionLabel]) -> ExampleLabel | None:
     A true label stands alone. Two different true classes contradict each other: then nothing is known. An
     import that says of a class what the answers deny leaves nothing known of that class.
     """
-    agreed = _agreed(found)
+    agreed = found if len(found) == 1 else _agreed(found)
     true = [label for label in agreed if label.kind is LabelKind.TRUE]
     if len({label.class_ for label in true}) > 1 or not agreed:
         return None

@@ -18,7 +18,7 @@ Row = tuple[Any, ...]
 Item = TypeVar("Item")
 
 CHUNK = 2_000  # rows per piece that is sent
-ROW_GROUP = 50_000  # rows that Parquet compresses together
+ROW_GROUP = 10_000  # rows that Parquet compresses together
 COPIED_BYTES = 1 << 18
 # A spreadsheet takes a cell that starts so for a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
