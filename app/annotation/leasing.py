@@ -175,7 +175,7 @@ def lease_questions(
     state = serialise(session, by, campaign)
     if state is not CampaignState.OPEN:
         raise CampaignNotOpen(state=state)
-    require_not_paused(session, campaign, by)
+    has_gold = require_not_paused(session, campaign, by)
     until = now + LEASE
     mine = {"campaign": campaign.id, "me": by.id, "now": now}
     wanted = {"until": until, "count": min(count, MAX_LEASED)}
@@ -192,7 +192,7 @@ def lease_questions(
             break
     held = held_questions(session, campaign, by=by, now=now)
     fresh = {question.id: question.candidate_class for question in held if question.expires_at == until}
-    if campaign.gold_share and fresh and mix_in(session, campaign, fresh, by=by, now=now):
+    if has_gold and campaign.gold_share and fresh and mix_in(session, campaign, fresh, by=by, now=now):
         held = held_questions(session, campaign, by=by, now=now)
     return held[:count]
 

@@ -60,15 +60,17 @@ def is_too_often_wrong(right: int, wrong: int, *, bound: float) -> bool:
     return right + wrong >= MIN_GOLD and upper_end(right, wrong) < bound
 
 
-def require_not_paused(session: Session, campaign: Campaign, user: User) -> None:
-    """Raises PersonPaused where this person may not go on for now."""
-    paused = session.scalar(
-        select(Participant.paused_at).where(
-            Participant.campaign_id == campaign.id, Participant.user_id == user.id
-        )
-    )
-    if paused is not None:
+def require_not_paused(session: Session, campaign: Campaign, user: User) -> bool:
+    """Whether there is gold to mix in, for somebody who may go on; one statement, because all wait for it.
+
+    Raises:
+        PersonPaused: this person is to wait.
+    """
+    mine = {"campaign": campaign.id, "me": user.id}
+    paused_at, has_gold = session.execute(statements.PERSON, mine).one()
+    if paused_at is not None:
         raise PersonPaused
+    return bool(has_gold)
 
 
 def count_gold(

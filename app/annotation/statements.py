@@ -4,11 +4,11 @@ Building and hashing a statement costs SQLAlchemy more than the database needs t
 tables rather than the mapped classes, because rows are all that is wanted here.
 """
 
-from sqlalchemy import BindParameter, Table, bindparam, case, delete, func, insert, select, update
+from sqlalchemy import BindParameter, Table, bindparam, case, delete, exists, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from app.annotation.models import Answer, Lease, Participant, Question, Tally
+from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally
 from app.campaigns.models import CampaignClass
 from app.db import BigId
 
@@ -109,6 +109,13 @@ FIRST_TURN = (
     )
 )
 # :campaign, :me; gives finished questions and my answers
+# :me, :campaign; gives since when I am paused, and whether there is gold
+PERSON = select(
+    select(_participant.c.paused_at)
+    .where(_participant.c.campaign_id == bindparam("campaign"), _participant.c.user_id == bindparam("me"))
+    .scalar_subquery(),
+    exists().where(_question.c.campaign_id == bindparam("campaign"), _question.c.purpose == Purpose.GOLD),
+)
 _GOLD_ANSWERS = (
     select(_participant.c.gold_answers)
     .where(_participant.c.campaign_id == bindparam("campaign"), _participant.c.user_id == bindparam("me"))
