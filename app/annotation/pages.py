@@ -142,6 +142,7 @@ def show_campaign(
         "campaigns/show.html",
         fragment="campaigns/_contents.html" if whole else "campaigns/_progress.html",
         campaign=campaign,
+        paused_people=service.paused_count(session, campaign.id),
         dataset=datasets.get_dataset(session, campaign.dataset_id, by=user),
         progress=service.progress(session, campaign, now=utc_now()),
     )

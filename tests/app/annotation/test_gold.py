@@ -353,6 +353,7 @@ def test_the_page_shows_people_and_works_without_javascript(
 
     page = client.get(f"{here}/quality", headers=HTML).text
     assert annotator.name in page
+    assert "1 person is paused here" in client.get(here, headers=HTML).text
     assert "by known pictures" in page
     assert "100 pictures" in page
     for step in ("resume", "pause", "leave-out", "count"):
