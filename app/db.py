@@ -101,8 +101,8 @@ class Database:
     """Where sessions come from: `write` may change rows, `read` only looks.
 
     On SQLite they are two engines: readers run beside the one pooled writer connection, whose transactions
-    begin IMMEDIATE (a deferred one that upgrades fails at once, whatever the busy timeout). Elsewhere both
-    are the same.
+    begin IMMEDIATE (a deferred one that upgrades fails at once, whatever the busy timeout). Elsewhere they
+    share one pool.
     """
 
     read: sessionmaker[Session]
@@ -130,8 +130,14 @@ def connect(url: str) -> Database:
             hide_parameters=True,  # an error in the log must not tell seeds and hashes
             connect_args={"options": options},
         )
-        maker = sessionmaker(engine, expire_on_commit=False)
-        return Database(read=maker, write=maker, engine=engine)
+        # A read sees one moment throughout, as in SQLite: labels follow from several statements, and one that
+        # saw an answer which another did not see would weigh it wrongly.
+        snapshot = engine.execution_options(isolation_level="REPEATABLE READ")
+        return Database(
+            read=sessionmaker(snapshot, expire_on_commit=False),
+            write=sessionmaker(engine, expire_on_commit=False),
+            engine=engine,
+        )
     if path := make_url(url).database:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     writer = _sqlite_engine(url, begin="BEGIN IMMEDIATE", size=1)

@@ -27,9 +27,12 @@ class Reliability:
     answers: NDArray[np.int64]  # (P,) yes/no answers by each person
     estimate: dawid_skene.Estimate
 
-    def probability_yes(self, question_id: int) -> float:
-        """That yes is right for a question that has an answer."""
-        return float(self.estimate.probability_yes[np.searchsorted(self.question_ids, question_id)])
+    def probability_yes(self, question_id: int) -> float | None:
+        """That yes is right; None for a question that had no answer when the model was fitted."""
+        place = int(np.searchsorted(self.question_ids, question_id))
+        if place == len(self.question_ids) or self.question_ids[place] != question_id:
+            return None
+        return float(self.estimate.probability_yes[place])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,10 @@ class Judge:
         found = verdict(row.yes, row.no, confirm_yes=self.confirm_yes)
         if self.reliability is None or found.kind is None:
             return found
-        return weighed(found, self.reliability.probability_yes(row.id), num_classes=self.num_classes)
+        probability = self.reliability.probability_yes(row.id)
+        if probability is None:  # its first answer came since
+            return Verdict(None, found.answers, 0.0)
+        return weighed(found, probability, num_classes=self.num_classes)
 
 
 def judge_of(session: Session, campaign: Campaign, *, num_classes: int) -> Judge:

@@ -47,6 +47,7 @@ class Person:
 
 def upper_end(right: int, wrong: int) -> float:
     """Of Wilson's interval for the share right: an accuracy above it would hardly have given so few."""
+    right, wrong = max(right, 0), max(wrong, 0)  # below 0: undone after an admin let the person go on
     count = right + wrong
     if not count:
         return 1.0

@@ -142,10 +142,11 @@ def ask_again(session: Session, campaign: Campaign, *, count: int, by: User, now
     if state not in (CampaignState.OPEN, CampaignState.PAUSED):
         raise CampaignNotOpen(state=state)
     doubtful = [question for question in open_questions(session, campaign) if question.answers < MAX_SLOTS]
-    given = _answers_to(session, [question.id for question in doubtful[:count]])
-    rows = session.execute(
-        statements.LOCK_QUESTIONS, {"ids": sorted(given), "campaign": campaign.id}
-    ).mappings()
+    asked = sorted(question.id for question in doubtful[:count])
+    rows = (
+        session.execute(statements.LOCK_QUESTIONS, {"ids": asked, "campaign": campaign.id}).mappings().all()
+    )
+    given = _answers_to(session, asked)  # counted under the lock: somebody may have answered since
     # An undo may have come between; and answers that are left out still hold their slots.
     finished = [row for row in rows if not row["is_waiting"] and given[row["id"]] < MAX_SLOTS]
     for answers in {given[row["id"]] for row in finished}:

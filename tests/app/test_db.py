@@ -130,3 +130,23 @@ def test_options_of_the_address_are_kept(postgres_url: str) -> None:
         assert session.scalar(text("SHOW statement_timeout")) == "4321ms"
         assert session.scalar(text("SHOW jit")) == "off"
     database.dispose()
+
+
+def test_a_read_sees_one_moment_throughout(postgres_url: str) -> None:
+    database = connect(postgres_url)
+    with database.write.begin() as session:
+        session.execute(text("CREATE TABLE moment (id integer)"))
+
+    def rows(session: Session) -> int:
+        return int(session.execute(text("SELECT count(*) FROM moment")).scalar_one())
+
+    with database.read.begin() as reading:
+        before = rows(reading)
+        with database.write.begin() as writing:
+            writing.execute(text("INSERT INTO moment VALUES (1)"))
+        assert rows(reading) == before == 0
+    with database.read.begin() as reading:
+        assert rows(reading) == 1
+    with database.write.begin() as session:
+        session.execute(text("DROP TABLE moment"))
+    database.dispose()

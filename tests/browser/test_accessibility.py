@@ -127,7 +127,8 @@ def test_keys_alone_suffice(desk: BrowserContext, live: Live, campaign: Any) -> 
     focus(page, "form[action$='/sign-out'] button")
     page.keyboard.press("Enter")
     page.wait_for_url("**/sign-in")
-    page.keyboard.type(email)  # the field has the focus
+    expect(page.get_by_label("E-mail")).to_be_focused()
+    page.keyboard.type(email)
     page.keyboard.press("Tab")
     page.keyboard.type("a password of my own")
     page.keyboard.press("Enter")

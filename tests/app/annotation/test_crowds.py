@@ -195,11 +195,9 @@ class TestThroughTheService:
         fitted = reliability(session, campaign, num_classes=NUM_CLASSES)
         expected = {}
         for row in session.execute(question_answers(campaign.id)):
-            found = weighed(
-                verdict(row.yes, row.no, confirm_yes=True),
-                fitted.probability_yes(row.id),
-                num_classes=NUM_CLASSES,
-            )
+            probability = fitted.probability_yes(row.id)
+            assert probability is not None
+            found = weighed(verdict(row.yes, row.no, confirm_yes=True), probability, num_classes=NUM_CLASSES)
             if found.kind:
                 expected[row.example_id] = (found.kind, found.weight)
         assert {label.example_id: (label.kind, label.weight) for label in labels} == expected

@@ -1,12 +1,15 @@
 """Dawid and Skene's model of people who answer yes and no."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from app.annotation import dawid_skene
 from app.annotation.dawid_skene import START_STRENGTH, STRENGTH, Estimate, estimate, starting_rates
+from app.annotation.judging import Judge, Reliability
 
 PRIOR = 0.1
 
@@ -152,3 +155,14 @@ def test_without_answers_nothing_is_said() -> None:
     found = estimate(nobody, nobody, nobody.astype(bool), prior=PRIOR, known=np.array([]), num_people=0)
 
     assert len(found.probability_yes) == len(found.sensitivity) == 0
+
+
+def test_a_question_that_the_model_did_not_see_has_no_probability() -> None:
+    empty = np.zeros(0)
+    seen = np.array([3, 5])
+    fitted = Reliability(seen, (), np.zeros(0, np.int64), Estimate(np.array([0.2, 0.9]), empty, empty))
+
+    assert [fitted.probability_yes(id_) for id_ in (2, 3, 4, 5, 6)] == [None, 0.2, None, 0.9, None]
+    judge = Judge(confirm_yes=False, num_classes=10, reliability=fitted, decisions={})
+    row: Any = SimpleNamespace(id=6, yes=1, no=0)
+    assert judge(row).kind is None

@@ -241,6 +241,7 @@ class TestPausing:
         # Wilson 1927, at 2.33 deviations: of 8 wrong ones 2.33^2 / (8 + 2.33^2) is the upper end.
         assert upper_end(0, 8) == pytest.approx(2.33**2 / (8 + 2.33**2))
         assert upper_end(10, 0) == pytest.approx(1.0)
+        assert upper_end(12, -2) == upper_end(12, 0), "an answer was undone that counted no more"
         assert is_too_often_wrong(0, 8, bound=0.7)
         assert not is_too_often_wrong(0, 7, bound=0.7), "too few to say"
         assert not is_too_often_wrong(6, 4, bound=0.7)
