@@ -189,6 +189,7 @@ def test_both_views_show_what_is_held(desk: BrowserContext, live: Live, campaign
 
     page.get_by_role("button", name="One by one").click()
     expect(page.locator("[data-stage] > [data-picture]")).to_have_attribute("src", first[0])
+    page.wait_for_selector("[data-annotate]:not([data-painting])")
     page.keyboard.press("n")
     expect(page.locator("[data-stage] > [data-picture]")).to_have_attribute("src", first[1])
     page.get_by_role("button", name="Pages").click()

@@ -76,8 +76,17 @@ def new_annotator(page: Page, live: Live) -> str:
 
 def shown(page: Page) -> tuple[str, str]:
     """The question on the screen: its picture's address and its class."""
-    page.wait_for_selector("[data-picture]:not([hidden])")
+    page.wait_for_selector("[data-annotate]:not([data-painting]) [data-picture]:not([hidden])")
     return page.get_attribute("[data-picture]", "src") or "", page.inner_text("[data-class-name]")
+
+
+def wait_for_another(page: Page, seen: tuple[str, str]) -> None:
+    """Until another picture is painted; before that, no answer is taken."""
+    page.wait_for_function(
+        """before => document.querySelector("[data-annotate]:not([data-painting])")
+            && document.querySelector("[data-picture]").getAttribute("src") !== before""",
+        arg=seen[0],
+    )
 
 
 def answered(live: Live, campaign: Any) -> int:
@@ -100,9 +109,7 @@ def test_ten_questions_by_keyboard_with_a_reload_and_an_undo(
     for key in "nynun":
         seen = shown(page)
         page.keyboard.press(key)
-        page.wait_for_function(
-            "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
-        )
+        wait_for_another(page, seen)
     sixth = shown(page)
     page.reload()
     assert shown(page) == sixth, "a reload must show the same question"
@@ -110,9 +117,7 @@ def test_ten_questions_by_keyboard_with_a_reload_and_an_undo(
     for key in "nnynn":
         seen = shown(page)
         page.keyboard.press(key)
-        page.wait_for_function(
-            "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
-        )
+        wait_for_another(page, seen)
     tenth = seen
     live.wait(
         f"/campaigns/{campaign['id']}/progress",
@@ -150,9 +155,7 @@ def test_a_phone_answers_by_thumb_and_sees_the_picture_large(
 
     page.locator("[data-answer=no]").tap()
 
-    page.wait_for_function(
-        "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=first[0]
-    )
+    wait_for_another(page, first)
 
 
 def test_an_admin_launches_a_run_and_watches_the_number_arrive(

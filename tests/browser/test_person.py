@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Request, expect
 from sklearn.datasets import load_digits
 
-from tests.browser.test_loop import new_annotator, shown
+from tests.browser.test_loop import new_annotator, shown, wait_for_another
 from tests.browser.test_screen import COUNT_SHIFTS
 from tests.live import Live
 
@@ -43,13 +43,6 @@ def answers_in(request: Request) -> list[dict[str, Any]]:
     body: Any = request.post_data_json
     found: list[dict[str, Any]] = body["answers"]
     return found
-
-
-def wait_for_another(page: Page, seen: tuple[str, str]) -> None:
-    """Until the picture has changed."""
-    page.wait_for_function(
-        "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
-    )
 
 
 def test_a_break_hides_the_picture_and_counts_no_time(

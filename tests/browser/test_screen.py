@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 from sklearn.datasets import load_digits
 
-from tests.browser.test_loop import new_annotator, shown
+from tests.browser.test_loop import new_annotator, shown, wait_for_another
 from tests.live import Live
 
 pytestmark = pytest.mark.browser
@@ -84,9 +84,7 @@ def test_answers_given_without_a_network_arrive_once(
     for key in "nynun":
         seen = shown(page)
         page.keyboard.press(key)
-        page.wait_for_function(
-            "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
-        )
+        wait_for_another(page, seen)
     expect(page.locator("[data-remark]")).to_contain_text("5 answers wait for the network")
     anywhere.set_offline(False)
 
@@ -103,9 +101,7 @@ def test_answers_left_by_a_closed_page_are_sent_by_the_next(
     anywhere.route("**/answers", lambda route: route.abort())
     seen = shown(page)
     page.keyboard.press("n")
-    page.wait_for_function(
-        "before => document.querySelector('[data-picture]').getAttribute('src') !== before", arg=seen[0]
-    )
+    wait_for_another(page, seen)
     page.close()
     anywhere.unroute("**/answers")
 

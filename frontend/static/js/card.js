@@ -24,6 +24,7 @@ export function makeCard(screen, queue, { say, article }, gestures) {
     zoom?.reset();
     current = next;
     shownAt = null;
+    main.dataset.painting = "";
     screen.pause(null);
     next.image.alt = picture.alt;
     next.image.dataset.picture = "";
@@ -34,6 +35,7 @@ export function makeCard(screen, queue, { say, article }, gestures) {
     // Two frames: the first is about to paint the picture, the second says that it has.
     requestAnimationFrame(() => requestAnimationFrame((now) => {
       if (current !== next) return;
+      delete main.dataset.painting;
       shownAt = document.hidden ? null : now;
       main.dataset.shown = next.id;
       listen();
@@ -49,7 +51,7 @@ export function makeCard(screen, queue, { say, article }, gestures) {
   }
 
   function give(value) {
-    if (!current || screen.stopped || queue.undoing) return;
+    if (!current || "painting" in main.dataset || screen.stopped || queue.undoing) return; // a bouncing key must not answer what nobody has seen
     const ms = shownAt === null ? null : performance.now() - shownAt;
     const item = current;
     current = null;

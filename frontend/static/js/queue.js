@@ -39,7 +39,8 @@ export function makeQueue(screen, answers, { say }) {
     /** Milliseconds an answer takes; null before the first. */
     get pace() { return [...paces].sort((a, b) => a - b)[Math.floor(paces.length / 2)] ?? null; },
     refill, settle, undo, renew, leave, forget,
-    retry: () => (queue.ahead.length < screen.view.refillBelow ? refill() : sendSoon()),
+    // Whatever keeps new questions out, a retry sends: otherwise nothing would try again.
+    retry: () => (isFull() ? deliver(() => {}) : refill()),
   };
 
   /** Sizes of the last pages, 1 for a card: what one undo takes back, also after a reload of this tab. */
@@ -104,6 +105,8 @@ export function makeQueue(screen, answers, { say }) {
   async function lease() {
     const { view } = screen;
     const count = view.lease + (view.one_class ? view.shown().length : 0);
+    const unsent = new Set([...kept.values()].map((item) => item.question_id));
+    const sent = [...settled].filter((id) => !unsent.has(id));
     const answer = await post(dataset.questionsUrl, { count, one_class: view.one_class });
     leaseMs = 1000 * answer.lease_s;
     leasedUntil = Date.now() + leaseMs;
@@ -111,6 +114,7 @@ export function makeQueue(screen, answers, { say }) {
     queue.waiting = Math.max(0, answer.waiting - kept.size);
     undoable = Math.max(undoable, Math.min(UNDO_LIMIT, queue.answered));
     scarce = answer.questions.length < count;
+    for (const id of sent) settled.delete(id); // leased again after its answer arrived: an undo whose reply got lost
     take(answer.questions);
     if (!view.shown().length && !queue.ahead.length) {
       lookAgain(answer.waiting > 0 ? "held" : "done");
@@ -126,8 +130,10 @@ export function makeQueue(screen, answers, { say }) {
     lookTimer = setTimeout(refill, LOOK_AGAIN_MS);
   }
 
+  const isFull = () => refilling || screen.isLocked() || queue.ahead.length >= (scarce ? 1 : screen.view.refillBelow);
+
   function refill() {
-    if (refilling || screen.isLocked() || queue.ahead.length >= (scarce ? 1 : screen.view.refillBelow)) return;
+    if (isFull()) return;
     refilling = true;
     deliver(lease).then(() => { refilling = false; });
   }
