@@ -61,7 +61,7 @@ class Pretraining:
         every = torch.arange(len(domains.source))
         self._feed = Feed(domains.source, every, every, config=config, stream="views")
         self._distort = _view_distortion(config, centre)
-        self._scale = Distortion(0.0, 0.0, 0.0, 0.0, centre)
+        self._scale = Distortion(0.0, 0.0, 0.0, 0.0, centre) if centre != (1.0, 1.0) else None
 
     def loss(self, step: int) -> Tensor:
         """The contrastive loss at a step: () in nats."""
@@ -114,10 +114,11 @@ class Pretraining:
         found = []
         with torch.inference_mode():
             for images in parts(self._domains.source, CHUNK):
-                every = torch.ones(len(images), dtype=torch.bool)
-                pixels = self._scale(images.to(device).float() / 255, every, generator(0, "no draw matters"))
+                pixels = images.to(device).float() / 255
+                if self._scale is not None:
+                    every = torch.ones(len(pixels), dtype=torch.bool)
+                    pixels = self._scale(pixels, every, generator(0, "no draw matters"))
                 found.append(encoder(self._seen(pixels), SOURCE)[0])
-        encoder.train()
         return F.normalize(torch.cat(found), dim=1).clone()
 
 
