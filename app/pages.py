@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import jinja2
-from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi import Request, status
+from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData
 from starlette.responses import Response
@@ -100,6 +100,11 @@ def render(
             status_code=status,
             headers={"Vary": "HX-Request", "Cache-Control": "no-store"},
         )
+
+
+def see_other(request: Request, name: str, **path: Any) -> RedirectResponse:
+    """To the page of a route after a form was sent: a reload must not send it again."""
+    return RedirectResponse(request.app.url_path_for(name, **path), status.HTTP_303_SEE_OTHER)
 
 
 def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict[str, str]]:

@@ -14,7 +14,7 @@ from app.accounts.models import Role, User
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, session_cookie
 from app.languages import gettext as _
-from app.pages import read_form, render
+from app.pages import read_form, render, see_other
 from app.settings import Settings
 
 router = APIRouter(include_in_schema=False)
@@ -56,7 +56,7 @@ def home(request: Request) -> Response:
     """Where this person's work is."""
     user: User | None = request.state.user
     name = "sign_in" if user is None else "list_campaigns" if user.is_admin else "list_annotation"
-    return RedirectResponse(request.app.url_path_for(name), 303)
+    return see_other(request, name)
 
 
 @router.get("/sign-in", name="sign_in")
@@ -114,7 +114,7 @@ def sign_out(request: Request, session: SessionDep, settings: SettingsDep) -> Re
     name = session_cookie(settings)
     if secret := request.cookies.get(name):
         service.sign_out(session, secret)
-    response = RedirectResponse(request.app.url_path_for("sign_in"), 303)
+    response = see_other(request, "sign_in")
     response.delete_cookie(name, path="/", secure=settings.is_secure, httponly=True, samesite="lax")
     # Pages of the person who left must not come back with the back button.
     response.headers["Clear-Site-Data"] = '"cache"'
@@ -212,7 +212,7 @@ def withdraw_invitation(
 ) -> Response:
     """Make an open link useless."""
     service.withdraw_invitation(session, invitation_id, by=user, now=utc_now())
-    return RedirectResponse(request.app.url_path_for("people"), 303)
+    return see_other(request, "people")
 
 
 @router.post("/people/{user_id}/disable", name="disable_user")
@@ -220,7 +220,7 @@ def withdraw_invitation(
 def disable_user(request: Request, user_id: UUID, user: CurrentUser, session: SessionDep) -> Response:
     """Lock somebody out; their answers stay."""
     service.set_disabled(session, user_id, disabled=True, by=user, now=utc_now())
-    return RedirectResponse(request.app.url_path_for("people"), 303)
+    return see_other(request, "people")
 
 
 @router.post("/people/{user_id}/enable", name="enable_user")
@@ -228,7 +228,7 @@ def disable_user(request: Request, user_id: UUID, user: CurrentUser, session: Se
 def enable_user(request: Request, user_id: UUID, user: CurrentUser, session: SessionDep) -> Response:
     """Let somebody in again."""
     service.set_disabled(session, user_id, disabled=False, by=user, now=utc_now())
-    return RedirectResponse(request.app.url_path_for("people"), 303)
+    return see_other(request, "people")
 
 
 def _account(
@@ -273,7 +273,7 @@ def create_own_token(request: Request, form: FormDep, user: CurrentUser, session
 def revoke_own_token(request: Request, token_id: UUID, user: CurrentUser, session: SessionDep) -> Response:
     """Make a token useless."""
     service.revoke_token(session, token_id, by=user, now=utc_now())
-    return RedirectResponse(request.app.url_path_for("account"), 303)
+    return see_other(request, "account")
 
 
 @router.post("/account/password", name="change_password")
@@ -298,5 +298,5 @@ def change_password(
         except WrongCredentials:
             errors = {"current": _("This is not your present password.")}
         else:
-            return RedirectResponse(request.app.url_path_for("account"), 303)
+            return see_other(request, "account")
     return _account(request, session, user, status=422, errors=errors)

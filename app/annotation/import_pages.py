@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from fastapi import APIRouter, Request, status
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from app.access import admin_only
@@ -17,7 +17,7 @@ from app.campaigns.errors import WrongCampaignState
 from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep
-from app.pages import render
+from app.pages import render, see_other
 
 router = APIRouter(include_in_schema=False)
 
@@ -75,6 +75,4 @@ def _page(request: Request, session: Session, campaign: Campaign, user: User, *,
 
 
 def _again(request: Request, campaign_id: UUID) -> Response:
-    return RedirectResponse(
-        request.app.url_path_for("show_imports", campaign_id=str(campaign_id)), status.HTTP_303_SEE_OTHER
-    )
+    return see_other(request, "show_imports", campaign_id=str(campaign_id))

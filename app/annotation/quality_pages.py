@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from fastapi import APIRouter, Request, status
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from app.access import admin_only
@@ -14,7 +14,7 @@ from app.campaigns.deps import CampaignDep
 from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, SessionDep
-from app.pages import read_form, render
+from app.pages import read_form, render, see_other
 
 router = APIRouter(include_in_schema=False)
 
@@ -84,9 +84,7 @@ def count_again_from_page(
 
 
 def _again(request: Request, campaign: Campaign) -> Response:
-    return RedirectResponse(
-        request.app.url_path_for("show_quality", campaign_id=str(campaign.id)), status.HTTP_303_SEE_OTHER
-    )
+    return see_other(request, "show_quality", campaign_id=str(campaign.id))
 
 
 def _page(request: Request, session: Session, campaign: Campaign, errors: dict[str, str]) -> Response:

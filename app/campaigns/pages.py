@@ -21,7 +21,7 @@ from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, SessionDep
-from app.pages import read_form, render, sentence
+from app.pages import read_form, render, see_other, sentence
 
 router = APIRouter(include_in_schema=False)
 
@@ -236,13 +236,11 @@ def delete_campaign_from_page(
 ) -> Response:
     """Delete a draft."""
     service.delete_campaign(session, campaign, by=user)
-    return RedirectResponse(request.app.url_path_for("list_campaigns"), status.HTTP_303_SEE_OTHER)
+    return see_other(request, "list_campaigns")
 
 
 def _back_to(request: Request, campaign: Campaign) -> Response:
-    return RedirectResponse(
-        request.app.url_path_for("show_campaign", campaign_id=str(campaign.id)), status.HTTP_303_SEE_OTHER
-    )
+    return see_other(request, "show_campaign", campaign_id=str(campaign.id))
 
 
 def _line(item: CampaignClass) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 from starlette.datastructures import FormData
 
 from app.access import admin_only
@@ -14,7 +14,7 @@ from app.datasets.errors import BadUpload, DatasetNameTaken, PathNotAllowed
 from app.datasets.models import Dataset, DatasetState, Split
 from app.datasets.receiving import opened, upload_of_form
 from app.deps import CurrentUser, FormDep, SessionDep, SettingsDep, StorageDep
-from app.pages import read_form, render
+from app.pages import read_form, render, see_other
 
 router = APIRouter(include_in_schema=False)
 
@@ -86,7 +86,7 @@ def create_dataset_from_form(
             errors["path"] = error.detail
     if dataset is None:
         return _form(request, texts, errors, has_roots=bool(settings.dataset_roots), status=UNPROCESSABLE)
-    return RedirectResponse(request.app.url_path_for("show_dataset", dataset_id=dataset.id), 303)
+    return see_other(request, "show_dataset", dataset_id=dataset.id)
 
 
 def _form(
@@ -155,4 +155,4 @@ def delete_dataset_from_page(
     """Delete a dataset that nothing needs."""
     dataset = service.get_dataset(session, dataset_id, by=user)
     service.delete_dataset(session, storage, dataset, by=user)
-    return RedirectResponse(request.app.url_path_for("list_datasets"), 303)
+    return see_other(request, "list_datasets")

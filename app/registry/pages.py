@@ -7,7 +7,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.access import admin_only
 from app.deps import CurrentUser, SessionDep
-from app.pages import render
+from app.pages import render, see_other
 from app.registry import service
 
 router = APIRouter(include_in_schema=False)
@@ -39,4 +39,4 @@ def show_model_of_trial(
 ) -> RedirectResponse:
     """The model that a trial published."""
     model = service.model_of_trial(session, trial_id, by=user)
-    return RedirectResponse(request.app.url_path_for("show_model", model_id=model.id), 303)
+    return see_other(request, "show_model", model_id=model.id)

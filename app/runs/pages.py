@@ -14,7 +14,7 @@ from app.datasets import service as datasets
 from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.errors import Conflict, Unprocessable
-from app.pages import render
+from app.pages import render, see_other
 from app.runs import configs, forms, service
 from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages
 from app.runs.labels import Readiness
@@ -78,7 +78,7 @@ def cancel_run_from_page(
 ) -> RedirectResponse:
     """Ask for the end of a run."""
     service.cancel_run(session, service.get_run(session, run_id, by=user), by=user, now=utc_now())
-    return RedirectResponse(request.app.url_path_for("show_run", run_id=run_id), 303)
+    return see_other(request, "show_run", run_id=run_id)
 
 
 @router.get("/campaigns/{campaign_id}/runs/new")
@@ -138,7 +138,7 @@ def start_run_from_form(
         except (Conflict, Unprocessable) as error:
             errors[""] = error.detail
         else:
-            return RedirectResponse(request.app.url_path_for("show_run", run_id=run.id), 303)
+            return see_other(request, "show_run", run_id=run.id)
     return _form(request, campaign_id, session, user, typed=form, errors=errors, status=UNPROCESSABLE)
 
 
