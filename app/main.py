@@ -11,15 +11,6 @@ from app.accounts import api as accounts_api
 from app.accounts import pages as accounts_pages
 from app.accounts.limits import SignInLimit
 from app.annotation import api as annotation_api
-from app.annotation import downloads as annotation_downloads
-from app.annotation import (
-    import_api,
-    import_pages,
-    quality_api,
-    quality_pages,
-    review_api,
-    review_pages,
-)
 from app.annotation import pages as annotation_pages
 from app.campaigns import api as campaigns_api
 from app.campaigns import pages as campaigns_pages
@@ -31,13 +22,19 @@ from app.hardening import BodyLimit, Gate, SecurityHeaders
 from app.jobs import publisher
 from app.journal import api as journal_api
 from app.journal import pages as journal_pages
+from app.labels import api as labels_api
+from app.labels import downloads as labels_downloads
+from app.labels import pages as labels_pages
 from app.logs import RequestLog, configure_logs
 from app.pages import FRONTEND, VersionedFiles
+from app.planning import api as planning_api
+from app.planning import pages as planning_pages
+from app.quality import api as quality_api
+from app.quality import pages as quality_pages
 from app.registry import api as registry_api
 from app.registry import pages as registry_pages
 from app.runs import api as runs_api
 from app.runs import pages as runs_pages
-from app.runs import plan_api, plan_pages
 from app.runs.events import Streams
 from app.settings import Settings
 from app.storage import Storage
@@ -49,11 +46,10 @@ PAGES = (
     datasets_pages,
     campaigns_pages,
     annotation_pages,
-    import_pages,
     quality_pages,
-    review_pages,
+    labels_pages,
     runs_pages,
-    plan_pages,
+    planning_pages,
     registry_pages,
     journal_pages,
 )
@@ -62,12 +58,11 @@ APIS = (
     datasets_api,
     campaigns_api,
     annotation_api,
-    annotation_downloads,
-    import_api,
     quality_api,
-    review_api,
+    labels_api,
+    labels_downloads,
     runs_api,
-    plan_api,
+    planning_api,
     registry_api,
     journal_api,
 )

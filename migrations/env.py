@@ -13,6 +13,8 @@ import app.annotation.models
 import app.campaigns.models
 import app.datasets.models
 import app.journal.models
+import app.labels.models
+import app.quality.models
 import app.registry.models
 import app.runs.models  # noqa: F401  (each import fills Base.metadata)
 from app.db import Base, UtcDateTime, connect

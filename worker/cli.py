@@ -6,7 +6,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from worker import cli_accounts, cli_remote, cli_runs, cli_scale, cli_simulate
+from worker import cli_accounts, cli_bench, cli_remote, cli_runs, cli_simulate
 
 
 class Commands(TyperGroup):
@@ -145,7 +145,8 @@ _hand_over("train", what="Train on files, without a server")
 _hand_over("reproduce", what="The paper's tables, ours beside its own")
 bench = typer.Typer(no_args_is_help=True, help="Measure speed on this machine.")
 app.add_typer(bench, name="bench")
-bench.command()(cli_scale.scale)
+bench.command()(cli_bench.scale)
+bench.command()(cli_bench.serve)
 _hand_over("bench", "step", what="A training step", to=bench)
 _hand_over("make-syn-digits", what="Make SYN-DIGITS anew, after its published recipe")
 

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, status
 
 from app.access import admin_only, signed_in
 from app.annotation import schemas, service
-from app.annotation.deps import AnsweringDep, StartedDep
+from app.annotation.deps import AnsweringDep
 from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
 from app.deps import CurrentUser, SessionDep
@@ -89,13 +89,3 @@ def release_leases(campaign: AnsweringDep, _: schemas.Empty, user: CurrentUser, 
 def read_progress(campaign: CampaignDep, session: SessionDep) -> schemas.ProgressRead:
     """How far the campaign is, by class and by person."""
     return schemas.ProgressRead.of(service.progress(session, campaign, now=utc_now()))
-
-
-@router.get("/campaigns/{campaign_id}/audit")
-@signed_in
-def read_audit(campaign: StartedDep, user: CurrentUser, session: SessionDep) -> schemas.AuditRead:
-    """Whether the classes were drawn as promised: recomputed once closing has revealed the seed.
-
-    For an admin the server recomputes earlier as well, and still keeps the seed to itself.
-    """
-    return schemas.AuditRead.of(service.audit(session, campaign, now=utc_now(), has_seed=user.is_admin))

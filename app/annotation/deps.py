@@ -26,11 +26,3 @@ def get_campaign_to_see(campaign_id: UUID, user: CurrentUser, session: SessionDe
 
 
 ScreenDep = Annotated[Campaign, Depends(get_campaign_to_see)]
-
-
-def get_started_campaign(campaign_id: UUID, session: SessionDep) -> Campaign:
-    """The campaign with its classes, for its audit: whoever is signed in may check it once it was opened."""
-    return service.started_campaign(session, campaign_id)
-
-
-StartedDep = Annotated[Campaign, Depends(get_started_campaign)]

@@ -56,66 +56,6 @@ class UndoTooLate(Conflict):
         super().__init__(_("Somebody else has this question now, so “can't tell” stays your answer."))
 
 
-class QuestionNotFound(NotFound):
-    """The campaign has no such question."""
-
-    title = "Question not found"
-
-    def __init__(self) -> None:
-        super().__init__("There is no such question in this campaign.")
-
-
-class QuestionStillAsked(Conflict):
-    """People are still being asked, so there is nothing to settle yet."""
-
-    title = "Question is still asked"
-
-    def __init__(self) -> None:
-        super().__init__("People are still being asked this question. Settle it once they have answered.")
-
-
-class AlreadyDecided(Conflict):
-    """A decision about this question stands."""
-
-    title = "Already settled"
-
-    def __init__(self) -> None:
-        super().__init__("This question is settled already. Take that decision back first.")
-
-
-class DecisionNotFound(NotFound):
-    """The campaign has no such decision."""
-
-    title = "Decision not found"
-
-    def __init__(self) -> None:
-        super().__init__("There is no such decision in this campaign.")
-
-
-class BadImport(Unprocessable):
-    """A file that is no list of labels for this campaign; nothing of it was stored."""
-
-    title = "Labels refused"
-
-
-class AlreadyImported(Conflict):
-    """The same file, to the last byte, was imported into this campaign before."""
-
-    title = "Imported already"
-
-    def __init__(self, filename: str) -> None:
-        super().__init__(f"This very file was imported before, as {filename!r}. Nothing was stored again.")
-
-
-class ImportNotFound(NotFound):
-    """No such import in this campaign."""
-
-    title = "Import not found"
-
-    def __init__(self) -> None:
-        super().__init__("This campaign has no such import.")
-
-
 class PersonPaused(Conflict):
     """This person gets no more questions of this campaign for now."""
 

@@ -2,9 +2,9 @@
 
 import enum
 from datetime import datetime
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db import Base, BigId, enum_column
@@ -121,31 +121,6 @@ class Answer(Base):
     superseded_at: Mapped[datetime | None]
 
 
-class Decision(Base):
-    """What an admin settled about a question that people's answers left open; it stands above them.
-
-    Append-only like answers: taking it back supersedes it.
-    """
-
-    __tablename__ = "decision"
-    __table_args__ = (
-        Index(
-            "uq_decision_live",
-            "question_id",
-            unique=True,
-            sqlite_where=text("superseded_at IS NULL"),
-            postgresql_where=text("superseded_at IS NULL"),
-        ),
-    )
-
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    question_id: Mapped[int] = mapped_column(ForeignKey("question.id", ondelete="CASCADE"), index=True)
-    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
-    value: Mapped[AnswerValue] = mapped_column(enum_column(AnswerValue))  # unsure: nobody can tell
-    created_at: Mapped[datetime]
-    superseded_at: Mapped[datetime | None]
-
-
 class Participant(Base):
     """One person's part in one campaign: how they did on gold, and whether they may go on."""
 
@@ -184,34 +159,3 @@ class Tally(Base):
     timed: Mapped[int] = mapped_column(default=0)  # answers whose time is known
     active_ms: Mapped[int] = mapped_column(BigId, default=0)  # their times added up
     last_at: Mapped[datetime]
-
-
-class LabelImport(Base):
-    """A file of labels from elsewhere. They stay apart: no question was drawn for them."""
-
-    __tablename__ = "label_import"
-    __table_args__ = (UniqueConstraint("campaign_id", "digest"),)  # so a file sent twice counts once
-
-    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
-    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
-    filename: Mapped[str] = mapped_column(String(200))
-    digest: Mapped[str] = mapped_column(String(64))  # SHA-256 of the file
-    yes: Mapped[int]
-    no: Mapped[int]
-    unsure: Mapped[int]
-    created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
-    created_at: Mapped[datetime]
-
-
-class ImportedAnswer(Base):
-    """What a file says about one example and one class; a class label is a yes about its class."""
-
-    __tablename__ = "imported_answer"
-
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    import_id: Mapped[UUID] = mapped_column(ForeignKey("label_import.id", ondelete="CASCADE"), index=True)
-    example_id: Mapped[int] = mapped_column(ForeignKey("example.id", ondelete="RESTRICT"), index=True)
-    candidate_class: Mapped[int]  # position of the campaign's class
-    value: Mapped[AnswerValue] = mapped_column(enum_column(AnswerValue))
-    annotator: Mapped[str] = mapped_column(String(120), default="")  # as the file calls them
-    answered_at: Mapped[datetime | None]  # as the file says

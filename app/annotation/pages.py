@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from app.access import admin_only, signed_in
 from app.annotation import service
-from app.annotation.deps import ScreenDep, StartedDep
+from app.annotation.deps import ScreenDep
 from app.annotation.texts import screen_texts
 from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
@@ -145,16 +145,4 @@ def show_campaign(
         paused_people=service.paused_count(session, campaign.id),
         dataset=datasets.get_dataset(session, campaign.dataset_id, by=user),
         progress=service.progress(session, campaign, now=utc_now()),
-    )
-
-
-@router.get("/campaigns/{campaign_id}/audit")
-@signed_in
-def show_audit(request: Request, campaign: StartedDep, user: CurrentUser, session: SessionDep) -> Response:
-    """How the classes were drawn, and what anybody can check of it."""
-    return render(
-        request,
-        "campaigns/audit.html",
-        campaign=campaign,
-        audit=service.audit(session, campaign, now=utc_now(), has_seed=user.is_admin),
     )

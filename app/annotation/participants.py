@@ -1,18 +1,16 @@
 """People in a campaign: how they do on gold, who is paused, whose answers are left out."""
 
 import math
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, select, update
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.errors import ParticipantNotFound, PersonPaused
-from app.annotation.judging import reliability
 from app.annotation.models import Participant, Tally
 from app.campaigns.models import Campaign
 from app.journal import service as journal
@@ -20,29 +18,6 @@ from app.journal.models import Action
 
 MIN_GOLD = 8  # answers to gold before anybody is paused
 SURE = 2.33  # standard deviations: one in a hundred of those exactly at the bound lies above
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """One person's part in a campaign."""
-
-    user_id: UUID
-    name: str
-    is_simulated: bool
-    answers: int
-    gold_right: int
-    gold_wrong: int
-    paused_at: datetime | None
-    is_paused_by_gold: bool
-    is_left_out: bool
-    sensitivity: float | None  # rate of yes where yes is right; None before anybody answered
-    specificity: float | None  # rate of no where no is right
-
-    @property
-    def gold_accuracy(self) -> float | None:
-        """Share right of the known pictures."""
-        known = self.gold_right + self.gold_wrong
-        return self.gold_right / known if known else None
 
 
 def upper_end(right: int, wrong: int) -> float:
@@ -151,58 +126,6 @@ def paused_count(session: Session, campaign_id: UUID) -> int:
         Participant.campaign_id == campaign_id, Participant.paused_at.is_not(None)
     )
     return session.scalar(query) or 0
-
-
-def people(session: Session, campaign: Campaign) -> list[Person]:
-    """Everybody who answered, most answers first; `campaign` has its classes.
-
-    Takes as long as fitting the model to all answers does.
-    """
-    fitted = reliability(session, campaign, num_classes=campaign.num_classes)
-    rates = {
-        user_id: (float(sensitivity), float(specificity))
-        for user_id, sensitivity, specificity in zip(
-            fitted.user_ids, fitted.estimate.sensitivity, fitted.estimate.specificity, strict=True
-        )
-    }
-    found = []
-    for row, id_, name, is_simulated, answers in session.execute(_everybody(campaign)):
-        sensitivity, specificity = rates.get(id_, (None, None))
-        part = row or Participant(gold_right=0, gold_wrong=0, is_left_out=False)
-        found.append(
-            Person(
-                user_id=id_,
-                name=name,
-                is_simulated=is_simulated,
-                answers=int(answers or 0),
-                gold_right=part.gold_right,
-                gold_wrong=part.gold_wrong,
-                paused_at=part.paused_at,
-                is_paused_by_gold=part.paused_at is not None and part.paused_by_id is None,
-                is_left_out=part.is_left_out,
-                sensitivity=sensitivity,
-                specificity=specificity,
-            )
-        )
-    return sorted(found, key=lambda person: (-person.answers, person.name))
-
-
-def _everybody(campaign: Campaign) -> Select[Participant | None, UUID, str, bool, int]:
-    answers = func.sum(Tally.yes + Tally.no + Tally.unsure).label("answers")
-    counted = (
-        select(Tally.user_id, answers)
-        .where(Tally.campaign_id == campaign.id)
-        .group_by(Tally.user_id)
-        .having(answers > 0)
-        .subquery()
-    )
-    return (
-        select(Participant, User.id, User.name, User.is_simulated, counted.c.answers)
-        .select_from(User)
-        .outerjoin(counted, counted.c.user_id == User.id)
-        .outerjoin(Participant, (Participant.user_id == User.id) & (Participant.campaign_id == campaign.id))
-        .where((counted.c.answers > 0) | Participant.user_id.is_not(None))
-    )
 
 
 def _require_participant(session: Session, campaign: Campaign, user_id: UUID, *, by: User) -> None:

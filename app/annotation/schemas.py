@@ -6,7 +6,6 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.annotation.auditing import Audit
 from app.annotation.models import AnswerValue
 from app.annotation.progress import Counts, Progress
 from app.annotation.service import UNDO_LIMIT, GivenAnswer, LeasedQuestion, Outcome, Status
@@ -238,73 +237,3 @@ class ProgressRead(Output):
 
 def _answers(counts: Counts) -> AnswerCounts:
     return AnswerCounts(yes=counts.yes, no=counts.no, unsure=counts.unsure)
-
-
-class ChiSquareRead(Output):
-    """A chi-square test."""
-
-    statistic: float
-    degrees: int
-    p_value: float
-
-
-class ClassAuditRead(Output):
-    """One class in the audit."""
-
-    name: str
-    drawn: int
-    answered: int  # questions with a yes or a no
-    yes_rate: float | None
-    unsure_rate: float | None
-
-
-class AuditRead(Output):
-    """What can be checked of a campaign. Recomputed facts are null while the seed is secret."""
-
-    passed: bool
-    alarms: list[str]
-    commitment: str
-    seed: str | None
-    dataset_digest: str
-    dataset_unchanged: bool
-    draws_match: bool | None
-    commitment_matches: bool | None
-    uniformity: ChiSquareRead
-    unsure_by_class: ChiSquareRead
-    expected_yes_rate: float
-    yes_rate: float | None
-    yes_p_value: float
-    yes_by_true_class: list[list[float | None]] | None  # row: true class; column: class asked about
-    classes: list[ClassAuditRead]
-
-    @classmethod
-    def of(cls, audit: Audit) -> "AuditRead":
-        """For the API. It names nobody: everybody signed in may read it."""
-        return cls(
-            passed=audit.passed,
-            alarms=list(audit.alarms),
-            commitment=audit.commitment,
-            seed=audit.seed,
-            dataset_digest=audit.dataset_digest,
-            dataset_unchanged=audit.dataset_unchanged,
-            draws_match=audit.draws_match,
-            commitment_matches=audit.commitment_matches,
-            uniformity=ChiSquareRead.model_validate(audit.uniformity),
-            unsure_by_class=ChiSquareRead.model_validate(audit.unsure_by_class),
-            expected_yes_rate=audit.progress.expected_yes_rate,
-            yes_rate=audit.progress.counts.yes_rate,
-            yes_p_value=audit.yes_p_value,
-            yes_by_true_class=None
-            if audit.yes_by_true_class is None
-            else [list(row) for row in audit.yes_by_true_class],
-            classes=[
-                ClassAuditRead(
-                    name=item.name,
-                    drawn=drawn,
-                    answered=item.counts.first_yes + item.counts.first_no,
-                    yes_rate=item.counts.yes_rate,
-                    unsure_rate=item.counts.unsure_rate,
-                )
-                for item, drawn in zip(audit.progress.classes, audit.drawn_per_class, strict=True)
-            ],
-        )

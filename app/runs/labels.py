@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation import service as annotation
 from app.campaigns.models import Campaign
+from app.labels import service as labelling
 from app.runs.errors import TooFewLabels
 from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels
 
@@ -22,7 +23,7 @@ def collect(session: Session, campaign: Campaign, *, imported: bool = False) -> 
 
     `imported`: with the campaign's labels from elsewhere.
     """
-    found = annotation.label_arrays(session, campaign.id, imported=imported)
+    found = labelling.label_arrays(session, campaign.id, imported=imported)
     is_true = found.true >= 0
     labels = Labels(
         example_ids=found.example_ids,

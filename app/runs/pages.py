@@ -7,13 +7,13 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import FormData
 
 from app.access import admin_only
-from app.annotation import service as annotation
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.errors import Conflict, Unprocessable
+from app.labels import service as labelling
 from app.pages import render, see_other
 from app.runs import configs, forms, service
 from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages
@@ -172,7 +172,7 @@ def _form(
         methods=configs.methods().values(),
         settings=forms.settings(),
         targets=targets,
-        has_imports=bool(annotation.imports_of(session, campaign, by=user)),
+        has_imports=bool(labelling.imports_of(session, campaign, by=user)),
         inputs=forms.inputs(recipe, typed),
         typed=typed,
         errors=errors or {},

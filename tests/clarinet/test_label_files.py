@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from app.annotation.consensus import LabelKind
-from app.annotation.exports.formats import ExportFormat
-from app.annotation.exports.labels import label_rows, pieces
-from app.annotation.labels import ExampleLabel
+from app.labels.deriving import ExampleLabel
+from app.labels.exports.formats import ExportFormat
+from app.labels.exports.labels import label_rows, pieces
 from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels, freeze
 from app.storage import Storage
 from clarinet.errors import DataError

@@ -20,6 +20,7 @@ from app.campaigns.models import Campaign, CampaignState
 from app.clock import utc_now
 from app.datasets.models import Example
 from app.db import Database
+from app.quality import service as quality
 from app.settings import Settings
 from app.storage import Storage
 from tests.factories import make_campaign
@@ -140,7 +141,7 @@ def test_a_killed_opening_shows_nothing_and_starts_again(
     campaign = campaigns.any_campaign(session, requested.id)
     assert campaign.state == "open"
     assert count_questions(session, campaign) == 80
-    assert annotation.audit(session, campaign, now=utc_now(), has_seed=True).passed
+    assert quality.audit(session, campaign, now=utc_now(), has_seed=True).passed
 
 
 def test_whoever_lost_the_claim_writes_nothing_more(

@@ -24,6 +24,8 @@ from app.annotation.participants import is_too_often_wrong, upper_end
 from app.annotation.service import KnownPicture
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
+from app.labels import service as labelling
+from app.quality import service as quality
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, make_campaign, make_rows_only_dataset, make_user, questions_of
 
@@ -178,10 +180,10 @@ class TestAnswers:
         progress = service.progress(session, campaign, now=NOW)
         assert progress.counts.total == len(outcomes) - len(given)
         assert sum(progress_class.drawn for progress_class in progress.classes) == 300
-        labelled = service.label_arrays(session, campaign.id)
+        labelled = labelling.label_arrays(session, campaign.id)
         assert len(labelled.example_ids) == len(outcomes) - len(given)
         assert labelled.answer_count == progress.counts.total
-        assert service.audit(session, campaign, now=NOW, has_seed=True).draws_match
+        assert quality.audit(session, campaign, now=NOW, has_seed=True).draws_match
         drawn = select(func.count()).where(
             Question.campaign_id == campaign.id, Question.purpose == Purpose.LABELLING
         )
@@ -256,12 +258,12 @@ class TestPausing:
 
         with pytest.raises(PersonPaused):
             service.lease_questions(session, campaign, count=5, by=annotator, now=NOW)
-        (person,) = service.people(session, campaign)
+        (person,) = quality.people(session, campaign)
         assert (person.user_id, person.is_paused_by_gold, person.gold_right) == (annotator.id, True, 0)
         assert service.paused_count(session, campaign.id) == 1
         service.resume_person(session, campaign, annotator.id, by=admin)
         assert service.lease_questions(session, campaign, count=5, by=annotator, now=NOW)
-        assert service.people(session, campaign)[0].gold_wrong == 0
+        assert quality.people(session, campaign)[0].gold_wrong == 0
 
     def test_others_and_other_campaigns_go_on(self, session: Session, admin: User, annotator: User) -> None:
         campaign = golden(session, admin)
@@ -280,7 +282,7 @@ class TestPausing:
 
         service.pause_person(session, campaign, annotator.id, by=admin, now=NOW)
 
-        assert not service.people(session, campaign)[0].is_paused_by_gold
+        assert not quality.people(session, campaign)[0].is_paused_by_gold
         with pytest.raises(PersonPaused):
             service.lease_questions(session, campaign, count=5, by=annotator, now=NOW)
 
@@ -297,15 +299,15 @@ class TestLeavingOut:
 
         service.leave_out(session, campaign, annotator.id, by=admin, left_out=True)
 
-        assert len(list(service.labels(session, campaign))) == 2
-        assert len(service.label_arrays(session, campaign.id).example_ids) == 2
-        assert len(service.open_questions(session, campaign)) == 4
-        assert service.ask_again(session, campaign, count=9, by=admin, now=NOW) == 4
+        assert len(list(labelling.labels(session, campaign))) == 2
+        assert len(labelling.label_arrays(session, campaign.id).example_ids) == 2
+        assert len(quality.open_questions(session, campaign)) == 4
+        assert quality.ask_again(session, campaign, count=9, by=admin, now=NOW) == 4
         assert_sums(session, campaign)
         work(session, campaign, other, wrong=False, count=9)
-        assert len(list(service.labels(session, campaign))) == 6
+        assert len(list(labelling.labels(session, campaign))) == 6
         service.leave_out(session, campaign, annotator.id, by=admin, left_out=False)
-        assert sum(label.answers for label in service.labels(session, campaign)) == 10
+        assert sum(label.answers for label in labelling.labels(session, campaign)) == 10
 
 
 def test_the_model_knows_what_gold_says(session: Session, admin: User, annotator: User) -> None:
@@ -313,7 +315,7 @@ def test_the_model_knows_what_gold_says(session: Session, admin: User, annotator
     work(session, campaign, annotator, wrong=True)
     work(session, campaign, good := make_user(session), wrong=False)
 
-    rates = {person.user_id: person.sensitivity or 0 for person in service.people(session, campaign)}
+    rates = {person.user_id: person.sensitivity or 0 for person in quality.people(session, campaign)}
 
     assert 0 < rates[annotator.id] < 0.6
     assert rates[good.id] > 0.8

@@ -16,6 +16,7 @@ from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState, PricePer
 from app.datasets.models import Dataset
 from app.errors import Conflict
+from app.quality import service as quality
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 
@@ -188,7 +189,7 @@ class TestAudit:
     def test_of_an_honest_campaign_passes(self, session: Session, rounds: int) -> None:
         campaign = self.closed(session, rounds=rounds)
 
-        found = service.audit(session, campaign, now=NOW)
+        found = quality.audit(session, campaign, now=NOW)
 
         assert found.passed
         assert (found.draws_match, found.commitment_matches) == (True, True)
@@ -203,18 +204,18 @@ class TestAudit:
             answer(session, campaign, question.id, "unsure")
             answer(session, campaign, question.id, "yes")
 
-        assert service.audit(session, campaign, now=NOW, has_seed=True).draws_match
+        assert quality.audit(session, campaign, now=NOW, has_seed=True).draws_match
 
     def test_before_closing_the_seed_stays_secret(self, session: Session) -> None:
         campaign = make_campaign(session, examples=60)
 
-        found = service.audit(session, campaign, now=NOW)
+        found = quality.audit(session, campaign, now=NOW)
 
         assert campaign.seed not in str(asdict(found))
         assert (found.draws_match, found.commitment_matches) == (None, None)
         assert found.commitment == campaign.commitment
         assert found.passed
-        assert service.audit(session, campaign, now=NOW, has_seed=True).draws_match
+        assert quality.audit(session, campaign, now=NOW, has_seed=True).draws_match
 
     def test_one_changed_class_is_found(self, session: Session) -> None:
         campaign = self.closed(session)
@@ -222,7 +223,7 @@ class TestAudit:
         question.candidate_class = (question.candidate_class + 1) % 3
         session.flush()
 
-        found = service.audit(session, campaign, now=NOW)
+        found = quality.audit(session, campaign, now=NOW)
 
         assert found.draws_match is False
         assert not found.passed
@@ -233,7 +234,7 @@ class TestAudit:
         session.delete(questions_of(session, campaign)[3])
         session.flush()
 
-        assert service.audit(session, campaign, now=NOW).draws_match is False
+        assert quality.audit(session, campaign, now=NOW).draws_match is False
 
     def test_two_questions_that_changed_places_are_found(self, session: Session) -> None:
         campaign = self.closed(session)
@@ -241,14 +242,14 @@ class TestAudit:
         one.rank, other.rank = other.rank, one.rank
         session.flush()
 
-        assert service.audit(session, campaign, now=NOW).draws_match is False
+        assert quality.audit(session, campaign, now=NOW).draws_match is False
 
     def test_another_seed_does_not_fit_the_commitment(self, session: Session) -> None:
         campaign = self.closed(session)
         campaign.seed = "11" * 32
         session.flush()
 
-        found = service.audit(session, campaign, now=NOW)
+        found = quality.audit(session, campaign, now=NOW)
 
         assert (found.commitment_matches, found.draws_match, found.passed) == (False, False, False)
 
@@ -256,7 +257,7 @@ class TestAudit:
         campaign = self.closed(session)
         session.get_one(Dataset, campaign.dataset_id).digest = "e" * 64
 
-        found = service.audit(session, campaign, now=NOW)
+        found = quality.audit(session, campaign, now=NOW)
 
         assert not found.dataset_unchanged
         assert not found.passed
@@ -265,7 +266,7 @@ class TestAudit:
         campaign = make_campaign(session, examples=60)
         session.execute(update(Question).where(Question.campaign_id == campaign.id).values(candidate_class=1))
 
-        found = service.audit(session, campaign, now=NOW)
+        found = quality.audit(session, campaign, now=NOW)
 
         assert found.uniformity.p_value < 1e-6
         assert not found.passed
@@ -278,7 +279,7 @@ class TestAudit:
                 session, campaign, question.id, "unsure" if question.candidate_class == 2 else "no", by=person
             )
 
-        found = service.audit(session, campaign, now=NOW, has_seed=True)
+        found = quality.audit(session, campaign, now=NOW, has_seed=True)
 
         assert found.unsure_by_class.p_value < 1e-6
         (class_alarm,) = (alarm for alarm in found.alarms if "Can't tell" in alarm)
@@ -289,10 +290,10 @@ class TestAudit:
         draft = make_campaign(session, state="draft")
 
         with pytest.raises(CampaignNotFound):
-            service.started_campaign(session, draft.id)
+            quality.started_campaign(session, draft.id)
 
     @pytest.mark.parametrize("state", ["open", "paused", "closed"])
     def test_whatever_was_opened_has_one(self, session: Session, state: str) -> None:
         campaign = make_campaign(session, state=state)
 
-        assert service.started_campaign(session, campaign.id).state is CampaignState(state)
+        assert quality.started_campaign(session, campaign.id).state is CampaignState(state)

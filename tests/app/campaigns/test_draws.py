@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from app.annotation import chi_square
 from app.campaigns import draws
+from app.quality import chi_square
 
 SEED = bytes(range(32)).hex()
 OTHER = "ab" * 32

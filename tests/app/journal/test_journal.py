@@ -11,13 +11,14 @@ from sqlalchemy.orm import Session
 from app.accounts.errors import NotAllowed
 from app.accounts.models import User
 from app.annotation import service as annotation
-from app.annotation.errors import AlreadyDecided
 from app.annotation.models import AnswerValue
 from app.campaigns import service as campaigns
 from app.campaigns.models import Campaign
 from app.journal import service
 from app.journal.models import Action, Entry
 from app.journal.service import ShownEntry
+from app.quality import service as quality
+from app.quality.errors import AlreadyDecided
 from tests.factories import NOW, answer, make_campaign, questions_of
 
 HTML = {"accept": "text/html"}
@@ -76,12 +77,12 @@ def test_what_is_done_to_people_and_questions_is_written_down(
     answer(session, campaign, questions_of(session, campaign)[0].id, "no", by=annotator)
     before = len(of(session, campaign, admin))
 
-    decision = annotation.decide(session, campaign, first.id, AnswerValue.YES, by=admin, now=NOW)
+    decision = quality.decide(session, campaign, first.id, AnswerValue.YES, by=admin, now=NOW)
     with pytest.raises(AlreadyDecided):
-        annotation.decide(session, campaign, first.id, AnswerValue.NO, by=admin, now=NOW)
-    annotation.take_back_decision(session, campaign, decision.id, by=admin, now=NOW)
-    annotation.take_back_decision(session, campaign, decision.id, by=admin, now=NOW)
-    annotation.ask_again(session, campaign, count=5, by=admin, now=NOW)
+        quality.decide(session, campaign, first.id, AnswerValue.NO, by=admin, now=NOW)
+    quality.take_back_decision(session, campaign, decision.id, by=admin, now=NOW)
+    quality.take_back_decision(session, campaign, decision.id, by=admin, now=NOW)
+    quality.ask_again(session, campaign, count=5, by=admin, now=NOW)
     annotation.pause_person(session, campaign, annotator.id, by=admin, now=NOW)
     annotation.resume_person(session, campaign, annotator.id, by=admin)
     annotation.leave_out(session, campaign, annotator.id, by=admin, left_out=True)

@@ -1,0 +1,99 @@
+"""Routes that hand out a campaign's labels and answers as files, streamed."""
+
+import enum
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+from sqlalchemy.orm import Session
+
+from app.access import admin_only
+from app.campaigns.deps import CampaignDep
+from app.deps import SettingsDep
+from app.labels import service
+from app.labels.exports import answers, labels
+from app.labels.exports.answers import People
+from app.labels.exports.formats import ExportFormat, csv_safe
+from app.settings import Settings
+
+router = APIRouter(tags=["annotation"])
+
+
+class Named(enum.StrEnum):
+    """How a download calls people."""
+
+    PSEUDONYMS = "pseudonyms"
+    NAMES = "names"
+
+
+@router.get("/campaigns/{campaign_id}/labels", response_class=StreamingResponse)
+@admin_only
+def download_labels(
+    request: Request,
+    campaign: CampaignDep,
+    settings: SettingsDep,
+    format: ExportFormat = ExportFormat.CSV,
+    imported: bool = False,
+) -> StreamingResponse:
+    """The labels that the answers add up to so far, weighted as a run would use them.
+
+    `imported`: with labels from elsewhere, about which nobody was asked here.
+    """
+    image_url = _image_url(request, settings, campaign.dataset_id)
+
+    def pieces(session: Session) -> Iterator[bytes]:
+        rows = labels.label_rows(
+            service.labels(session, campaign, imported=imported), service.class_factors(session, campaign.id)
+        )
+        return labels.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
+
+    return _download(request, pieces, name=f"labels-{campaign.id}", format_=format)
+
+
+@router.get("/campaigns/{campaign_id}/answers", response_class=StreamingResponse)
+@admin_only
+def download_answers(
+    request: Request,
+    campaign: CampaignDep,
+    settings: SettingsDep,
+    format: ExportFormat = ExportFormat.CSV,
+    people: Named = Named.PSEUDONYMS,
+) -> StreamingResponse:
+    """Every answer that stands: to which question, when, in how many milliseconds, under which key.
+
+    People appear as pseudonyms that stand for one person within this campaign, unless names are asked for.
+    """
+    image_url = _image_url(request, settings, campaign.dataset_id)
+    secret = settings.signing_secret() if people is Named.PSEUDONYMS else None
+
+    def pieces(session: Session) -> Iterator[bytes]:
+        text = csv_safe if format is ExportFormat.CSV else str
+        rows = answers.answer_rows(session, campaign, People(session, campaign.id, secret), text=text)
+        return answers.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
+
+    return _download(request, pieces, name=f"answers-{campaign.id}", format_=format)
+
+
+def _download(
+    request: Request, pieces: Callable[[Session], Iterator[bytes]], *, name: str, format_: ExportFormat
+) -> StreamingResponse:
+    def body() -> Iterator[bytes]:
+        # The route's own session ends before the body is sent; a download gets one for as long as it lasts.
+        with request.app.state.database.read.begin() as session:
+            yield from filter(None, pieces(session))
+
+    return StreamingResponse(
+        body(),
+        media_type=format_.media_type,
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}.{format_.ending}"',
+            "Cache-Control": "no-store",
+        },
+    )
+
+
+def _image_url(request: Request, settings: Settings, dataset_id: UUID) -> str:
+    """Where a picture lies, with {example_id} in it: one address for all, because a million are needed."""
+    path = request.app.url_path_for("example_image", dataset_id=str(dataset_id), example_id="0")
+    return settings.public_url.rstrip("/") + str(path).replace("/0/image", "/{example_id}/image")

@@ -1,0 +1,129 @@
+"""A campaign's labels as files. `clarinet train --labels` reads the CSV, JSON lines and npz."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.annotation.consensus import LabelKind
+from app.labels.deriving import ExampleLabel
+from app.labels.exports import formats, label_studio
+from app.labels.exports.formats import ExportFormat
+
+
+class LabelRow(NamedTuple):
+    """What is known of one example about one class."""
+
+    example_id: int
+    position: int
+    kind: LabelKind
+    class_: int
+    answers: int
+    weight: float
+    imported: bool  # nobody was asked about it here
+
+
+ARROW = {
+    "example_id": "int64",
+    "position": "int64",
+    "kind": "string",
+    "class": "int64",
+    "class_name": "string",
+    "answers": "int64",
+    "weight": "float64",
+    "imported": "bool",
+}
+# As a run freezes them: see app.runs.snapshots and clarinet.label_files.
+NUMPY = {
+    "example_ids": "<i8",
+    "positions": "<i8",
+    "kinds": "|u1",
+    "classes": "<i8",
+    "answers": "<i8",
+    "weights": "<f4",
+    "imported": "|b1",
+}
+
+
+def label_rows(labels: Iterable[ExampleLabel], factors: NDArray[np.float64]) -> Iterator[LabelRow]:
+    """One row per (example, class): an example known not to be two classes has two rows.
+
+    `factors` are (K,) by which the weights of each class are multiplied; imported labels keep theirs.
+    """
+    by_class = factors.tolist()
+    for label in labels:
+        for class_ in label.classes:
+            imported = class_ in label.imported
+            weight = label.weight if imported else label.weight * by_class[class_]
+            yield LabelRow(
+                label.example_id, label.position, label.kind, class_, label.answers, weight, imported
+            )
+
+
+def pieces(
+    rows: Iterable[LabelRow], kind: ExportFormat, *, class_names: Sequence[str], image_url: str
+) -> Iterator[bytes]:
+    """A label file, piece by piece; `image_url` has {example_id} in it."""
+    match kind:
+        case ExportFormat.CSV:
+            safe = [formats.csv_safe(name) for name in class_names]
+            return formats.csv_pieces(list(ARROW), _named(rows, safe))
+        case ExportFormat.JSONL:
+            return formats.json_pieces(_objects(rows, class_names))
+        case ExportFormat.PARQUET:
+            return formats.parquet_pieces(ARROW, _named(rows, class_names))
+        case ExportFormat.NPZ:
+            names = {"class_names": np.array(class_names)}
+            return formats.npz_pieces(NUMPY, map(_numbers, rows), names=lambda: names)
+        case ExportFormat.LABEL_STUDIO:
+            return formats.json_array_pieces(_tasks(rows, class_names, image_url))
+
+
+def _numbers(row: LabelRow) -> formats.Row:
+    is_true = row.kind is LabelKind.TRUE
+    return (row.example_id, row.position, is_true, row.class_, row.answers, row.weight, row.imported)
+
+
+def _named(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[formats.Row]:
+    for row in rows:
+        yield (
+            row.example_id,
+            row.position,
+            row.kind,
+            row.class_,
+            names[row.class_],
+            row.answers,
+            row.weight,
+            row.imported,
+        )
+
+
+def _objects(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """An object per example, or several where its classes differ in weight or origin."""
+    for (_, weight, imported), group in groupby(
+        rows, key=lambda row: (row.example_id, row.weight, row.imported)
+    ):
+        found = list(group)
+        yield {
+            "example_id": found[0].example_id,
+            "position": found[0].position,
+            "kind": found[0].kind,
+            "classes": [row.class_ for row in found],
+            "class_names": [names[row.class_] for row in found],
+            "answers": found[0].answers,
+            "weight": weight,
+            "imported": imported,
+        }
+
+
+def _tasks(rows: Iterable[LabelRow], names: Sequence[str], image_url: str) -> Iterator[dict[str, Any]]:
+    """A task per example with one annotation: its class, or the classes it is not."""
+    for example_id, group in groupby(rows, key=lambda row: row.example_id):
+        found = list(group)
+        control = label_studio.IS if found[0].kind is LabelKind.TRUE else label_studio.IS_NOT
+        yield {
+            "data": label_studio.data_of(example_id, found[0].position, image_url),
+            "annotations": [{"result": [label_studio.choice(control, [names[row.class_] for row in found])]}],
+        }

@@ -1,0 +1,214 @@
+"""Files of labels from elsewhere, CSV or Label Studio JSON, as what they say. Pure.
+
+All that is hostile stops here.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from app.annotation.consensus import LabelKind
+from app.annotation.models import AnswerValue
+from app.labels.errors import BadImport
+from app.labels.exports import label_studio
+from app.labels.exports.formats import FORMULA_STARTS
+
+MAX_BYTES = 16 * 1024 * 1024
+MAX_ROWS = 200_000
+MAX_ANNOTATOR = 120
+MAX_INT = 2**63 - 1
+MAX_CELL = 1_000
+VALUES = {
+    "yes": AnswerValue.YES,
+    "true": AnswerValue.YES,
+    "1": AnswerValue.YES,
+    "no": AnswerValue.NO,
+    "false": AnswerValue.NO,
+    "0": AnswerValue.NO,
+    "unsure": AnswerValue.UNSURE,
+    "can't tell": AnswerValue.UNSURE,
+}
+KINDS = {LabelKind.TRUE: AnswerValue.YES, LabelKind.COMPLEMENTARY: AnswerValue.NO}
+_IMAGE = re.compile(r"/examples/(\d{1,18})/image$")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a file says about one picture and one class."""
+
+    where: str  # "line 7" or "task 7", for a complaint
+    position: int | None  # of the picture in its dataset
+    example_id: int | None  # its id; either this or the position is known
+    class_name: str  # or its number
+    value: AnswerValue
+    annotator: str
+    answered_at: datetime | None
+
+
+def read(data: bytes) -> list[Said]:
+    """What a file says, in its order.
+
+    Raises:
+        BadImport: too large, neither CSV nor JSON, or something in it is not understood.
+    """
+    if len(data) > MAX_BYTES:
+        raise BadImport(
+            f"The file has more than {MAX_BYTES // 1024**2} MB. Cut it in parts; nothing was stored."
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadImport("The file is not in UTF-8. Nothing was stored.") from error
+    said: list[Said] = []
+    for item in _tasks(text) if text.lstrip()[:1] in {"[", "{"} else _lines(text):
+        said.append(item)
+        if len(said) > MAX_ROWS:
+            raise BadImport(
+                f"The file says more than {MAX_ROWS} things. Cut it in parts; nothing was stored."
+            )
+    if not said:
+        raise BadImport("The file has no labels. Nothing was stored.")
+    return said
+
+
+def _lines(text: str) -> Iterator[Said]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [name.strip().lower() for name in reader.fieldnames or ()]
+        reader.fieldnames = header
+        if not {"position", "example_id"} & set(header) or not {"class", "class_name"} & set(header):
+            raise BadImport(
+                "The first line must name the columns: position or example_id; class or class_name; and, if "
+                "you have them, answer (yes, no, unsure), annotator, answered_at. Nothing was stored."
+            )
+        for row in reader:
+            yield _of_line(row, f"line {reader.line_num}")
+    except csv.Error as error:
+        raise BadImport(f"What follows line {reader.line_num} is no CSV. Nothing was stored.") from error
+
+
+def _of_line(row: Mapping[Any, Any], where: str) -> Said:
+    if None in row or None in row.values():
+        raise _unclear(where, "has more or fewer values than the first line names")
+    if any(len(cell) > MAX_CELL for cell in row.values()):
+        raise _unclear(where, f"has a value of more than {MAX_CELL} characters")
+    given = {name: cell.strip() for name, cell in row.items()}
+    answer = (given.get("answer") or given.get("value") or "").lower()
+    kind = given.get("kind", "").lower()
+    if answer and answer not in VALUES:
+        raise _unclear(where, f"answers {answer[:40]!r} instead of yes, no or unsure")
+    if not answer and kind and kind not in set(KINDS):
+        raise _unclear(where, f"is of the kind {kind[:40]!r} instead of true or complementary")
+    of_kind = KINDS[LabelKind(kind)] if kind and not answer else AnswerValue.YES  # a class label
+    return Said(
+        where,
+        position=_whole(given.get("position", ""), where),
+        example_id=_whole(given.get("example_id", ""), where),
+        class_name=_unguarded(given.get("class_name", "")) or given.get("class", ""),
+        value=VALUES[answer] if answer else of_kind,
+        annotator=_name(_unguarded(given.get("annotator", ""))),
+        answered_at=_time(given.get("answered_at") or given.get("created_at") or "", where),
+    )
+
+
+def _tasks(text: str) -> Iterator[Said]:
+    try:
+        tasks = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadImport("The file begins like JSON and is none. Nothing was stored.") from error
+    if not isinstance(tasks, list):
+        raise BadImport("The file is no list of Label Studio tasks. Nothing was stored.")
+    for number, task in enumerate(tasks, 1):
+        where = f"task {number}"
+        try:
+            yield from _of_task(task, where)
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise _unclear(where, "is not what Label Studio exports (its JSON, not JSON-MIN)") from error
+
+
+def _of_task(task: dict[str, Any], where: str) -> Iterator[Said]:
+    data = task["data"]
+    position, example_id = data.get("position"), data.get("example_id")
+    if position is None and example_id is None:
+        found = _IMAGE.search(str(data.get("image", "")))
+        example_id = found[1] if found else None
+    for annotation in task.get("annotations", ()):
+        if annotation.get("was_cancelled"):
+            continue
+        for region in annotation["result"]:
+            if region.get("type") != "choices":
+                continue
+            note = (region.get("meta") or {}).get("text") or [""]
+            by = annotation.get("completed_by", note[0])
+            who = by.get("email", by.get("id", "")) if isinstance(by, dict) else by
+            for class_name, value in _chosen(region, data, where):
+                yield Said(
+                    where,
+                    position=_whole(position, where),
+                    example_id=_whole(example_id, where),
+                    class_name=class_name,
+                    value=value,
+                    annotator=_name(str("" if who is None else who)),
+                    answered_at=_time(annotation.get("created_at") or "", where),
+                )
+
+
+def _chosen(region: dict[str, Any], data: dict[str, Any], where: str) -> Iterator[tuple[str, AnswerValue]]:
+    """Class and value of each choice: an answer to the task's class, or classes that it is or is not."""
+    choices = [str(choice) for choice in region["value"]["choices"]]
+    control = region["from_name"]
+    if control == label_studio.ANSWER:
+        for choice in choices:
+            if choice.lower() not in VALUES:
+                raise _unclear(where, f"answers {choice[:40]!r} instead of yes, no or unsure")
+            yield str(data["class_name"]), VALUES[choice.lower()]
+    elif control == label_studio.IS_NOT:
+        for choice in choices:
+            yield choice, AnswerValue.NO
+    else:
+        if len(choices) > 1:
+            raise _unclear(where, f"chooses {len(choices)} classes at once")
+        for choice in choices:
+            yield choice, AnswerValue.YES
+
+
+def _unguarded(cell: str) -> str:
+    """A cell without the apostrophe that keeps spreadsheets from taking it for a formula."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+
+
+def _name(given: str) -> str:
+    return "".join(filter(str.isprintable, given))[:MAX_ANNOTATOR]
+
+
+def _whole(given: object, where: str) -> int | None:
+    if given is None or given == "":
+        return None
+    text = str(given)
+    if isinstance(given, bool) or not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_INT)):
+        raise _unclear(where, f"names the picture {text[:40]!r}, which is no whole number")
+    return min(int(text), MAX_INT)
+
+
+def _time(given: object, where: str) -> datetime | None:
+    if not given:
+        return None
+    try:
+        at = datetime.fromisoformat(str(given))
+    except ValueError as error:
+        raise _unclear(
+            where, f"has the time {str(given)[:40]!r}, which is not like 2026-11-21T12:00Z"
+        ) from error
+    try:
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError as error:
+        raise _unclear(where, f"has the time {str(given)[:40]!r}, which no calendar has") from error
+
+
+def _unclear(where: str, why: str) -> BadImport:
+    return BadImport(f"{where.capitalize()} {why}. Nothing was stored.")

@@ -1,0 +1,242 @@
+"""Labels from elsewhere in a campaign: kept beside its answers, never among them."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from sqlalchemy import case, delete, func, insert, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.annotation.consensus import LabelKind, verdict
+from app.annotation.models import AnswerValue
+from app.campaigns.errors import WrongCampaignState
+from app.campaigns.models import Campaign, CampaignState
+from app.datasets.models import Example, Split
+from app.journal import service as journal
+from app.journal.models import Action
+from app.labels.errors import AlreadyImported, BadImport, ImportNotFound
+from app.labels.importing.reading import Said, read
+from app.labels.models import ImportedAnswer, LabelImport
+
+ASKED_AT_ONCE = 500  # SQLite takes some thousand parameters in a statement
+MAX_FILENAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A file that was understood and fits its campaign, ready to be stored."""
+
+    campaign_id: UUID
+    filename: str
+    digest: str
+    rows: list[tuple[int, int, AnswerValue, str, datetime | None]]  # example id, class, value, by, at
+
+    def count(self, value: AnswerValue) -> int:
+        """How often the file says it."""
+        return sum(row[2] is value for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedLabel:
+    """What all of a campaign's imports say of one example and one class."""
+
+    example_id: int
+    position: int
+    kind: LabelKind
+    class_: int
+    answers: int
+
+
+def prepare_import(session: Session, campaign: Campaign, data: bytes, *, filename: str, by: User) -> Prepared:
+    """Understand a file. May take a second: give a session that only looks; `campaign` has its classes.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        WrongCampaignState: a draft, whose classes may still change.
+        BadImport: what is wrong with the file, and where.
+    """
+    accounts.require_admin(by)
+    if campaign.state is CampaignState.DRAFT:
+        raise WrongCampaignState(step="given labels from elsewhere", state="a draft", needs="an opened")
+    said = read(data)
+    by_position = _examples(session, campaign, {item.position for item in said if item.position is not None})
+    ids = {item.example_id for item in said if item.position is None and item.example_id is not None}
+    known_ids = _known(session, campaign, ids)
+    classes = {name: number for number, name in enumerate(campaign.class_names)}
+    rows = []
+    for item in said:
+        example_id = by_position.get(item.position) if item.position is not None else item.example_id
+        if example_id is None or (item.position is None and example_id not in known_ids):
+            raise BadImport(_no_picture(item))
+        class_ = classes.get(item.class_name, _class_number(item.class_name, len(classes)))
+        if class_ is None:
+            raise BadImport(
+                f"{item.where.capitalize()} is about the class {item.class_name[:80]!r}, which this campaign "
+                "does not have. Nothing was stored."
+            )
+        rows.append((example_id, class_, item.value, item.annotator, item.answered_at))
+    name = filename.replace("\\", "/").rsplit("/", maxsplit=1)[-1]
+    name = "".join(filter(str.isprintable, name))[:MAX_FILENAME] or "labels"
+    return Prepared(campaign.id, name, hashlib.sha256(data).hexdigest(), rows)
+
+
+def _no_picture(item: Said) -> str:
+    if item.position is None and item.example_id is None:
+        what = "does not say which picture it is about"
+    elif item.position is not None:
+        what = f"is about position {item.position}, where this campaign has no picture"
+    else:
+        what = f"is about picture {item.example_id}, which is none of this campaign's"
+    return f"{item.where.capitalize()} {what}. Nothing was stored."
+
+
+def _class_number(name: str, num_classes: int) -> int | None:
+    is_number = name.isascii() and name.isdigit() and len(name) <= len(str(num_classes))
+    return int(name) if is_number and int(name) < num_classes else None
+
+
+def _examples(session: Session, campaign: Campaign, positions: set[int]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for some in _parts(sorted(position for position in positions if position < 2**31)):
+        rows = session.execute(
+            select(Example.position, Example.id).where(
+                Example.dataset_id == campaign.dataset_id,
+                Example.split == Split.TRAIN,
+                Example.position.in_(some),
+            )
+        )
+        found.update((position, example_id) for position, example_id in rows)
+    return found
+
+
+def _known(session: Session, campaign: Campaign, ids: set[int]) -> set[int]:
+    found: set[int] = set()
+    for some in _parts(sorted(ids)):
+        found.update(
+            session.scalars(
+                select(Example.id).where(
+                    Example.dataset_id == campaign.dataset_id,
+                    Example.split == Split.TRAIN,
+                    Example.id.in_(some),
+                )
+            )
+        )
+    return found
+
+
+def _parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (values[start : start + ASKED_AT_ONCE] for start in range(0, len(values), ASKED_AT_ONCE))
+
+
+def store_import(session: Session, prepared: Prepared, *, by: User, now: datetime) -> LabelImport:
+    """Keep what a file says.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        AlreadyImported: the campaign has this very file.
+    """
+    accounts.require_admin(by)
+    made = LabelImport(
+        id=uuid4(),
+        campaign_id=prepared.campaign_id,
+        filename=prepared.filename,
+        digest=prepared.digest,
+        yes=prepared.count(AnswerValue.YES),
+        no=prepared.count(AnswerValue.NO),
+        unsure=prepared.count(AnswerValue.UNSURE),
+        created_by_id=by.id,
+        created_at=now,
+    )
+    try:
+        with session.begin_nested():
+            session.add(made)
+    except IntegrityError as error:
+        before = session.scalar(
+            select(LabelImport.filename).where(
+                LabelImport.campaign_id == prepared.campaign_id, LabelImport.digest == prepared.digest
+            )
+        )
+        raise AlreadyImported(before or prepared.filename) from error
+    session.execute(
+        insert(ImportedAnswer),
+        [
+            {
+                "import_id": made.id,
+                "example_id": example_id,
+                "candidate_class": class_,
+                "value": value,
+                "annotator": annotator,
+                "answered_at": at,
+            }
+            for example_id, class_, value, annotator, at in prepared.rows
+        ],
+    )
+    facts = {"file": prepared.filename, "yes": made.yes, "no": made.no, "unsure": made.unsure}
+    journal.write(session, Action.LABELS_IMPORTED, by=by, campaign_id=prepared.campaign_id, details=facts)
+    return made
+
+
+def imports_of(session: Session, campaign: Campaign, *, by: User) -> Sequence[LabelImport]:
+    """A campaign's imports, newest first.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+    """
+    accounts.require_admin(by)
+    return session.scalars(
+        select(LabelImport)
+        .where(LabelImport.campaign_id == campaign.id)
+        .order_by(LabelImport.created_at.desc(), LabelImport.id)
+    ).all()
+
+
+def delete_import(session: Session, campaign: Campaign, import_id: UUID, *, by: User) -> None:
+    """Take an import back. Snapshots that runs have frozen stay as they are.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        ImportNotFound: this campaign has none of that id.
+    """
+    accounts.require_admin(by)
+    deleted = session.execute(
+        delete(LabelImport)
+        .where(LabelImport.id == import_id, LabelImport.campaign_id == campaign.id)
+        .returning(LabelImport.id)
+    ).scalar_one_or_none()
+    if deleted is None:
+        raise ImportNotFound
+    facts = {"campaign": campaign.name, "import": str(import_id)}
+    journal.write(session, Action.IMPORT_DELETED, by=by, campaign_id=campaign.id, details=facts)
+
+
+def imported_labels(session: Session, campaign_id: UUID) -> Iterator[ImportedLabel]:
+    """What the majority of a campaign's imports say of each example and class, by position; streamed.
+
+    A tie and "can't tell" say nothing.
+    """
+    yes = func.sum(case((ImportedAnswer.value == AnswerValue.YES, 1), else_=0))
+    no = func.sum(case((ImportedAnswer.value == AnswerValue.NO, 1), else_=0))
+    rows = session.execute(
+        select(
+            ImportedAnswer.example_id,
+            Example.position,
+            ImportedAnswer.candidate_class,
+            yes.label("yes"),
+            no.label("no"),
+        )
+        .join(LabelImport, LabelImport.id == ImportedAnswer.import_id)
+        .join(Example, Example.id == ImportedAnswer.example_id)
+        .where(LabelImport.campaign_id == campaign_id)
+        .group_by(ImportedAnswer.example_id, Example.position, ImportedAnswer.candidate_class)
+        .order_by(Example.position, ImportedAnswer.candidate_class)
+        .execution_options(yield_per=5_000)
+    )
+    for row in rows:
+        found = verdict(int(row.yes), int(row.no), confirm_yes=False)
+        if found.kind is not None:
+            yield ImportedLabel(row.example_id, row.position, found.kind, row.candidate_class, found.answers)

@@ -1,0 +1,78 @@
+"""HTML routes of labels from elsewhere."""
+
+from uuid import UUID
+
+from fastapi import APIRouter, Request, status
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from app.access import admin_only
+from app.accounts.models import User
+from app.campaigns import service as campaigns
+from app.campaigns.deps import CampaignDep
+from app.campaigns.errors import WrongCampaignState
+from app.campaigns.models import Campaign
+from app.clock import utc_now
+from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep
+from app.labels import service
+from app.labels.errors import AlreadyImported, BadImport
+from app.labels.schemas import file_of_form
+from app.pages import render, see_other
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/campaigns/{campaign_id}/imports")
+@admin_only
+def show_imports(request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> Response:
+    """What was imported, and the form for more."""
+    return _page(request, session, campaign, user)
+
+
+@router.post("/campaigns/{campaign_id}/imports")
+@admin_only
+def import_labels_from_form(
+    *,
+    request: Request,
+    campaign_id: UUID,
+    form: FormDep,
+    user: CurrentUser,
+    session: SessionDep,
+    reading: ReadingDep,
+) -> Response:
+    """Keep a file's labels, or say what is wrong with it."""
+    try:
+        file = file_of_form(form)
+        with reading.begin() as looking:
+            campaign = campaigns.find_campaign(looking, campaign_id, by=user)
+            prepared = service.prepare_import(looking, campaign, file.data, filename=file.name, by=user)
+        service.store_import(session, prepared, by=user, now=utc_now())
+    except (BadImport, AlreadyImported, WrongCampaignState) as error:
+        campaign = campaigns.find_campaign(session, campaign_id, by=user)
+        return _page(request, session, campaign, user, error=error.detail)
+    return _again(request, campaign_id)
+
+
+@router.post("/campaigns/{campaign_id}/imports/{import_id}/delete")
+@admin_only
+def delete_import_from_page(
+    request: Request, campaign: CampaignDep, import_id: UUID, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Take an import back."""
+    service.delete_import(session, campaign, import_id, by=user)
+    return _again(request, campaign.id)
+
+
+def _page(request: Request, session: Session, campaign: Campaign, user: User, *, error: str = "") -> Response:
+    return render(
+        request,
+        "labels/imports.html",
+        status=status.HTTP_422_UNPROCESSABLE_CONTENT if error else status.HTTP_200_OK,
+        campaign=campaign,
+        imports=service.imports_of(session, campaign, by=user),
+        error=error,
+    )
+
+
+def _again(request: Request, campaign_id: UUID) -> Response:
+    return see_other(request, "show_imports", campaign_id=str(campaign_id))

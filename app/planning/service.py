@@ -1,0 +1,166 @@
+"""A plan for a budget: from what a campaign measured, what was typed, and what its runs reached."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.annotation.models import Tally
+from app.campaigns.models import Campaign, PricePer
+from app.planning.offers import Offer, error_from_agreement, offers
+from app.runs import service
+
+MOST_RUNS = 200
+# Where nothing was measured: a quick person, crowd workers' error on CIFAR-10, ten classes, a cent.
+ASSUMED_SECONDS, ASSUMED_ERROR, ASSUMED_CLASSES, ASSUMED_PRICE = 1.0, 0.177, 10, 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """A figure and where it comes from: given, measured or assumed."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What was typed; None where it was not."""
+
+    budget: float
+    price: float | None
+    seconds: float | None
+    error: float | None
+    classes: int | None
+    overlap: int | None
+    kway_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LearningPoint:
+    """What a run reached with the answers there were."""
+
+    run_id: UUID
+    number: int
+    method: str
+    setting: str
+    answers: int
+    complementary: int
+    true: int
+    mean_accuracy: float
+    std_accuracy: float | None
+    seeds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a budget buys."""
+
+    budget: float
+    kway_seconds: float
+    price: Basis
+    seconds: Basis
+    error: Basis
+    classes: Basis
+    overlap: Basis
+    offers: list[Offer]
+    runs: list[LearningPoint]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a campaign's answers tell; None where they do not."""
+
+    seconds: float | None
+    error: float | None
+
+
+def make_plan(
+    session: Session, wishes: Wishes, *, campaign: Campaign | None, by: User, now: datetime
+) -> Plan:
+    """What a budget buys; with a campaign (and its classes), from its own figures.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+    """
+    accounts.require_admin(by)
+    measured = measure(session, campaign) if campaign else Measured(None, None)
+    seconds = _basis(wishes.seconds, measured.seconds, ASSUMED_SECONDS)
+    price = _basis(wishes.price, _price(campaign, seconds.value), ASSUMED_PRICE)
+    error = _basis(wishes.error, measured.error, ASSUMED_ERROR)
+    classes = _basis(wishes.classes, campaign.num_classes if campaign else None, ASSUMED_CLASSES)
+    overlap = _basis(wishes.overlap, campaign.overlap if campaign else None, 1)
+    return Plan(
+        budget=wishes.budget,
+        kway_seconds=wishes.kway_seconds,
+        price=price,
+        seconds=seconds,
+        error=error,
+        classes=classes,
+        overlap=overlap,
+        offers=offers(
+            budget=wishes.budget,
+            price=price.value,
+            seconds=seconds.value,
+            error=error.value,
+            num_classes=int(classes.value),
+            overlap=int(overlap.value),
+            kway_seconds=wishes.kway_seconds,
+        ),
+        runs=learning_points(session, campaign, by=by, now=now) if campaign else [],
+    )
+
+
+def _basis(given: float | None, measured: float | None, assumed: float) -> Basis:
+    if given is not None:
+        return Basis(given, "given")
+    return Basis(assumed, "assumed") if measured is None else Basis(measured, "measured")
+
+
+def _price(campaign: Campaign | None, seconds: float) -> float | None:
+    """Of an answer, by what the campaign says."""
+    if campaign is None or campaign.price is None:
+        return None
+    return campaign.price if campaign.price_per is PricePer.ANSWER else campaign.price * seconds / 3600
+
+
+def measure(session: Session, campaign: Campaign) -> Measured:
+    """Seconds per answer and error rate from the campaign's tallies: sums of few rows."""
+    names = ("timed", "active_ms", "yes", "first_yes", "no", "first_no")
+    sums = session.execute(
+        select(*(func.coalesce(func.sum(getattr(Tally, name)), 0) for name in names)).where(
+            Tally.campaign_id == campaign.id
+        )
+    ).one()
+    timed, active_ms, yes, first_yes, no, first_no = map(int, sums)
+    error = None
+    if campaign.confirm_yes and campaign.overlap == 1:
+        error = error_from_agreement(yes - first_yes, no - first_no, num_classes=campaign.num_classes)
+    return Measured(max(active_ms / timed / 1000, 0.01) if timed else None, error)
+
+
+def learning_points(session: Session, campaign: Campaign, *, by: User, now: datetime) -> list[LearningPoint]:
+    """Accuracy by number of answers, over the campaign's runs that ended well; fewest answers first."""
+    runs, _ = service.list_runs(session, by=by, campaign_id=campaign.id, limit=MOST_RUNS)
+    summaries = service.summaries(session, runs, now=now)
+    points = [
+        LearningPoint(
+            run_id=run.id,
+            number=run.number,
+            method=run.method,
+            setting=run.setting,
+            answers=run.snapshot_facts["answers"],
+            complementary=sum(run.snapshot_facts["complementary"]),
+            true=sum(run.snapshot_facts["true"]),
+            mean_accuracy=summary.mean,
+            std_accuracy=summary.spread,
+            seeds=summary.seeds,
+        )
+        for run in runs
+        if (summary := summaries[run.id]).is_final and summary.mean is not None
+    ]
+    return sorted(points, key=lambda point: (point.answers, point.number))

@@ -1,0 +1,155 @@
+"""JSON routes of the audit, of people and known pictures, and of the review."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Query, Request, status
+
+from app.access import admin_only, signed_in
+from app.annotation import service as annotation
+from app.campaigns.deps import CampaignDep
+from app.clock import utc_now
+from app.deps import CurrentUser, SessionDep
+from app.quality import schemas, service
+from app.quality.deps import StartedDep
+
+router = APIRouter(tags=["annotation"])
+
+Limit = Annotated[int, Query(ge=1, le=1000)]
+ExampleId = Annotated[int, Path(ge=1, le=2**63 - 1)]
+DecisionId = Annotated[int, Path(ge=1, le=2**63 - 1)]
+
+
+@router.get("/campaigns/{campaign_id}/audit")
+@signed_in
+def read_audit(campaign: StartedDep, user: CurrentUser, session: SessionDep) -> schemas.AuditRead:
+    """Whether the classes were drawn as promised: recomputed once closing has revealed the seed.
+
+    For an admin the server recomputes earlier as well, and still keeps the seed to itself.
+    """
+    return schemas.AuditRead.of(service.audit(session, campaign, now=utc_now(), has_seed=user.is_admin))
+
+
+@router.get("/campaigns/{campaign_id}/quality")
+@admin_only
+def read_quality(campaign: CampaignDep, session: SessionDep) -> schemas.QualityRead:
+    """How reliable each person is: on known pictures, and by the model of Dawid and Skene."""
+    pictures = annotation.gold_count(session, campaign.id)
+    return schemas.QualityRead.of(pictures, service.people(session, campaign))
+
+
+@router.post("/campaigns/{campaign_id}/gold")
+@admin_only
+def mark_known(
+    campaign: CampaignDep, body: schemas.GoldInput, user: CurrentUser, session: SessionDep
+) -> schemas.GoldRead:
+    """Put pictures whose class is known between the questions. Marking one twice is marking it once."""
+    known = [picture.known() for picture in body.pictures]
+    if body.per_class is not None:
+        known = annotation.some_known(session, campaign, per_class=body.per_class)
+    marked = annotation.mark_known(session, campaign, known, by=user)
+    return schemas.GoldRead(marked=marked, pictures=annotation.gold_count(session, campaign.id))
+
+
+@router.post("/campaigns/{campaign_id}/people/{user_id}/pause", status_code=status.HTTP_204_NO_CONTENT)
+@admin_only
+def pause_person(campaign: CampaignDep, user_id: UUID, user: CurrentUser, session: SessionDep) -> None:
+    """Give this person no more questions of the campaign."""
+    annotation.pause_person(session, campaign, user_id, by=user, now=utc_now())
+
+
+@router.post("/campaigns/{campaign_id}/people/{user_id}/resume", status_code=status.HTTP_204_NO_CONTENT)
+@admin_only
+def resume_person(campaign: CampaignDep, user_id: UUID, user: CurrentUser, session: SessionDep) -> None:
+    """Let this person go on; known pictures are counted anew."""
+    annotation.resume_person(session, campaign, user_id, by=user)
+
+
+@router.post("/campaigns/{campaign_id}/people/{user_id}/leave-out", status_code=status.HTTP_204_NO_CONTENT)
+@admin_only
+def leave_out(campaign: CampaignDep, user_id: UUID, user: CurrentUser, session: SessionDep) -> None:
+    """Make no labels of this person's answers: in downloads, and in runs launched from now on."""
+    annotation.leave_out(session, campaign, user_id, by=user, left_out=True)
+
+
+@router.post("/campaigns/{campaign_id}/people/{user_id}/count", status_code=status.HTTP_204_NO_CONTENT)
+@admin_only
+def count_again(campaign: CampaignDep, user_id: UUID, user: CurrentUser, session: SessionDep) -> None:
+    """Make labels of this person's answers again."""
+    annotation.leave_out(session, campaign, user_id, by=user, left_out=False)
+
+
+@router.get("/campaigns/{campaign_id}/review")
+@admin_only
+def read_review(
+    request: Request, campaign: CampaignDep, session: SessionDep, limit: Limit = 50
+) -> schemas.ReviewRead:
+    """Finished questions without a label, or with one in doubt; most doubtful first."""
+    found = service.open_questions(session, campaign)
+    decided, decisions = service.standing_decisions(session, campaign.id, limit=limit)
+    names = campaign.class_names
+    return schemas.ReviewRead(
+        open=len(found),
+        questions=[
+            schemas.OpenQuestionRead(
+                id=item.id,
+                example_id=item.example_id,
+                image_url=request.app.url_path_for(
+                    "example_image", dataset_id=str(campaign.dataset_id), example_id=str(item.example_id)
+                ),
+                candidate_class=item.candidate_class,
+                class_name=names[item.candidate_class],
+                yes=item.yes,
+                no=item.no,
+                kind=item.kind,
+                weight=item.weight,
+            )
+            for item in found[:limit]
+        ],
+        decided=decided,
+        decisions=[schemas.DecisionRead.model_validate(item) for item in decisions],
+    )
+
+
+@router.get("/campaigns/{campaign_id}/examples/{example_id}/history")
+@admin_only
+def read_history(
+    campaign: CampaignDep, example_id: ExampleId, user: CurrentUser, session: SessionDep
+) -> schemas.HistoryRead:
+    """Who was asked what about one example, who answered what, and what was settled."""
+    return schemas.HistoryRead.model_validate(service.history(session, campaign, example_id, by=user))
+
+
+@router.post("/campaigns/{campaign_id}/review/ask-again")
+@admin_only
+def ask_again(
+    campaign: CampaignDep, body: schemas.AskAgain, user: CurrentUser, session: SessionDep
+) -> schemas.AskedAgain:
+    """Ask one more person about each of the most doubtful questions."""
+    asked = service.ask_again(session, campaign, count=body.count, by=user, now=utc_now())
+    return schemas.AskedAgain(asked=asked)
+
+
+@router.post("/campaigns/{campaign_id}/decisions", status_code=status.HTTP_201_CREATED)
+@admin_only
+def decide(
+    campaign: CampaignDep, body: schemas.DecisionInput, user: CurrentUser, session: SessionDep
+) -> schemas.DecisionRead:
+    """Settle a question in everybody's place. It stands above people's answers until it is taken back."""
+    made = service.decide(session, campaign, body.question_id, body.value, by=user, now=utc_now())
+    return schemas.DecisionRead(
+        id=made.id,
+        question_id=made.question_id,
+        value=made.value,
+        by_name=user.name,
+        created_at=made.created_at,
+    )
+
+
+@router.post("/campaigns/{campaign_id}/decisions/{decision_id}/undo", status_code=status.HTTP_204_NO_CONTENT)
+@admin_only
+def take_back_decision(
+    campaign: CampaignDep, decision_id: DecisionId, user: CurrentUser, session: SessionDep
+) -> None:
+    """Let people's answers count again."""
+    service.take_back_decision(session, campaign, decision_id, by=user, now=utc_now())

@@ -1,0 +1,258 @@
+"""Checking a campaign: were its classes drawn as promised, and do the answers look right?"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation.models import Answer, AnswerValue, Purpose, Question, Tally
+from app.annotation.progress import Progress, progress
+from app.campaigns import draws
+from app.campaigns import service as campaigns
+from app.campaigns.errors import CampaignNotFound
+from app.campaigns.models import Campaign, CampaignState
+from app.datasets.models import Dataset, Example
+from app.quality import chi_square, skips
+
+MAX_MATRIX = 30  # classes; a larger matrix nobody reads
+ALARM = 0.001  # a test whose p-value lies below this is worth looking into
+
+
+@dataclass(frozen=True, slots=True)
+class NamedConcentration:
+    """Where "can't tell" is far more common than elsewhere."""
+
+    class_name: str | None  # None: over all classes
+    person: str | None  # name; None: of all people
+    skips: int
+    answers: int
+    expected: float
+
+    @property
+    def sentence(self) -> str:
+        """It in words, without a name: anybody may read them."""
+        if self.person is None:
+            what = f"“Can't tell” concentrates on {self.class_name}"
+        elif self.class_name is None:
+            what = "Somebody says “can't tell” far more often than others"
+        else:
+            what = f"Somebody says “can't tell” far more often about {self.class_name} than about the rest"
+        return f"{what}: {self.skips} of {self.answers} answers, {self.expected:.0f} expected."
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What can be checked now. Recomputed facts are None while the seed is secret."""
+
+    commitment: str
+    seed: str | None  # public once the campaign is closed
+    dataset_digest: str
+    dataset_unchanged: bool
+    draws_match: bool | None  # every class and its place in the queue follow from the seed
+    commitment_matches: bool | None
+    drawn_per_class: tuple[int, ...]
+    uniformity: chi_square.ChiSquare  # of the drawn classes; over all rounds the one that looks worst
+    unsure_by_class: chi_square.ChiSquare  # whether "can't tell" is equally common for all classes
+    concentrations: tuple[NamedConcentration, ...]  # where "can't tell" is far more common than elsewhere
+    yes_p_value: float  # how often chance gives a yes rate as far from 1 / K
+    yes_by_true_class: tuple[tuple[float | None, ...], ...] | None  # see seen_classes
+    progress: Progress
+
+    @property
+    def passed(self) -> bool:
+        """Whether the draws are what was promised. An odd p-value alone does not refute recomputed draws."""
+        recomputed = self.draws_match is True and self.commitment_matches is True
+        refuted = self.draws_match is False or self.commitment_matches is False
+        return self.dataset_unchanged and not refuted and (recomputed or self.uniformity.p_value >= ALARM)
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """What somebody should look at, in sentences."""
+        found = []
+        if not self.dataset_unchanged:
+            found.append("The dataset is not the one the questions were drawn for.")
+        if self.draws_match is False:
+            found.append("The questions do not follow from the seed.")
+        if self.commitment_matches is False:
+            found.append("The seed is not the one that was committed to at opening.")
+        if self.uniformity.p_value < ALARM:
+            found.append("The drawn classes are less even than chance explains.")
+        if self.yes_p_value < ALARM:
+            found.append(
+                f"{100 * (self.progress.counts.yes_rate or 0):.1f} % of the first answers are yes, and "
+                f"{100 * self.progress.expected_yes_rate:.1f} % were expected: some pictures may show none "
+                "of the classes, or not everybody looks."
+            )
+        found += [item.sentence for item in self.concentrations]
+        return tuple(found)
+
+
+def started_campaign(session: Session, campaign_id: UUID) -> Campaign:
+    """A campaign that was opened, with its classes: anybody may check how its classes were drawn.
+
+    Raises:
+        CampaignNotFound: there is none, or it is a draft.
+    """
+    campaign = campaigns.any_campaign(session, campaign_id)
+    if campaign.state is CampaignState.DRAFT:
+        raise CampaignNotFound
+    return campaign
+
+
+def audit(session: Session, campaign: Campaign, *, now: datetime, has_seed: bool = False) -> Audit:
+    """Check a campaign that was opened; `campaign` has its classes.
+
+    Args:
+        session: a reading one.
+        campaign: open, paused or closed.
+        now: for the pace in the progress.
+        has_seed: recompute the draws although the campaign is not closed (for somebody who may see the seed).
+    """
+    is_public = campaign.state is CampaignState.CLOSED
+    dataset = session.get_one(Dataset, campaign.dataset_id)
+    query = (
+        select(Question.rank, Example.position, Question.round, Question.candidate_class)
+        .join(Example, Example.id == Question.example_id)
+        .where(Question.campaign_id == campaign.id, Question.purpose == Purpose.LABELLING)
+    )
+    rows = session.connection().execute(query, execution_options={"yield_per": 20_000})
+    # Straight into the array: a million rows as objects would take half a gigabyte.
+    table = np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, 4)  # (Q, 4)
+    far = progress(session, campaign, now=now)
+    recomputes = is_public or has_seed
+    return Audit(
+        commitment=campaign.commitment or "",
+        seed=campaign.seed if is_public else None,
+        dataset_digest=campaign.dataset_digest or "",
+        dataset_unchanged=dataset.digest == campaign.dataset_digest,
+        draws_match=_draws_match(session, campaign, table) if recomputes else None,
+        commitment_matches=_commitment_matches(campaign) if recomputes else None,
+        drawn_per_class=tuple(np.bincount(table[:, 3], minlength=campaign.num_classes).tolist()),
+        uniformity=_uniformity(campaign, table),
+        unsure_by_class=chi_square.same_rate(
+            [item.counts.unsure for item in far.classes], [item.counts.total for item in far.classes]
+        ),
+        concentrations=tuple(_concentrations(session, campaign)),
+        yes_p_value=_yes_p_value(far),
+        yes_by_true_class=seen_classes(session, campaign, dataset),
+        progress=far,
+    )
+
+
+def _yes_p_value(far: Progress) -> float:
+    """Of the yes rate against 1 / K: which it is whatever images show, and whatever people see in them."""
+    yes, no = far.counts.first_yes, far.counts.first_no
+    rate = far.expected_yes_rate
+    return chi_square.goodness_of_fit([yes, no], [(yes + no) * rate, (yes + no) * (1 - rate)]).p_value
+
+
+def _concentrations(session: Session, campaign: Campaign) -> Iterator[NamedConcentration]:
+    rows = session.execute(
+        select(Tally.user_id, User.name, Tally.candidate_class, Tally.unsure, Tally.yes + Tally.no)
+        .join(User, User.id == Tally.user_id)
+        .where(Tally.campaign_id == campaign.id)
+        .order_by(User.name, Tally.user_id)
+    ).all()
+    names = {row.user_id: row.name for row in rows}
+    places = {user_id: place for place, user_id in enumerate(names)}
+    people = list(names.values())
+    unsure = np.zeros((len(places), campaign.num_classes), dtype=np.int64)
+    answers = np.zeros_like(unsure)
+    for user_id, _, class_, skipped, told in rows:
+        unsure[places[user_id], class_] = skipped
+        answers[places[user_id], class_] = skipped + told
+    for item in skips.concentrations(unsure, answers):
+        yield NamedConcentration(
+            class_name=None if item.class_ is None else campaign.class_names[item.class_],
+            person=None if item.person is None else people[item.person],
+            skips=item.skips,
+            answers=item.answers,
+            expected=item.expected,
+        )
+
+
+def seen_classes(
+    session: Session, campaign: Campaign, dataset: Dataset
+) -> tuple[tuple[float | None, ...], ...] | None:
+    """How often people say yes to each class, in images of each true class: the matrix of what is seen.
+
+    Row y, column k: the share of yes among the answers about class k in images of class y. None where the
+    dataset came without true classes; None in a cell without answers. It never reaches a training.
+    """
+    if not dataset.class_names or campaign.num_classes > MAX_MATRIX:
+        return None
+    names = campaign.class_names
+    rows = session.execute(
+        select(Example.true_class, Question.candidate_class, Answer.value, func.count())
+        .join(Question, Question.example_id == Example.id)
+        .join(Answer, Answer.question_id == Question.id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.LABELLING,
+            Answer.superseded_at.is_(None),
+            Answer.value != AnswerValue.UNSURE,
+            Example.true_class.is_not(None),
+        )
+        .group_by(Example.true_class, Question.candidate_class, Answer.value)
+    )
+    yes = np.zeros((len(names), len(names)), dtype=np.int64)
+    told = np.zeros_like(yes)
+    for true_class, asked, value, count in rows:
+        assert true_class is not None  # the query left these out
+        name = dataset.class_names[true_class]
+        if name in names:
+            told[names.index(name), asked] += count
+            yes[names.index(name), asked] += count * (value is AnswerValue.YES)
+    return tuple(
+        tuple(float(y) / float(n) if n else None for y, n in zip(some, all_, strict=True))
+        for some, all_ in zip(yes, told, strict=True)
+    )
+
+
+def _draws_match(session: Session, campaign: Campaign, table: draws.Integers) -> bool:
+    """Whether drawing again gives the same questions in the same order."""
+    if len(table) != campaign.question_count or not len(table):
+        return False
+    # Questions that must be asked again went behind the queue in steps of its length.
+    place = table[:, 0] % campaign.question_count
+    stored = table[np.argsort(place)]
+    places = campaigns.examples_to_label(session, campaign.dataset_id)
+    positions = np.array([position for position, _ in places], dtype=np.int64)
+    drawn = draws.draw(campaign.seed, positions, num_classes=campaign.num_classes, rounds=campaign.rounds)
+    return (
+        len(drawn) == len(stored)
+        and np.array_equal(drawn.positions, stored[:, 1])
+        and np.array_equal(drawn.rounds, stored[:, 2])
+        and np.array_equal(drawn.classes, stored[:, 3])
+    )
+
+
+def _commitment_matches(campaign: Campaign) -> bool:
+    return campaign.commitment == draws.commitment(
+        campaign.seed,
+        dataset_digest=campaign.dataset_digest or "",
+        examples=campaign.question_count // campaign.rounds,
+        class_names=campaign.class_names,
+        rounds=campaign.rounds,
+    )
+
+
+def _uniformity(campaign: Campaign, table: draws.Integers) -> chi_square.ChiSquare:
+    """The round that looks worst, its p-value corrected for how many rounds there are (Bonferroni).
+
+    Draws of one round are independent over the examples; those of one example over the rounds are not.
+    """
+    tests = [
+        chi_square.uniform(
+            np.bincount(table[table[:, 2] == round_, 3], minlength=campaign.num_classes).tolist()
+        )
+        for round_ in range(campaign.rounds)
+    ]
+    worst = min(tests, key=lambda test: test.p_value)
+    return chi_square.ChiSquare(worst.statistic, worst.degrees, min(1.0, worst.p_value * len(tests)))

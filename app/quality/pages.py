@@ -1,0 +1,198 @@
+"""HTML routes of the audit, of people and known pictures, and of the review."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Request, status
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from app.access import admin_only, signed_in
+from app.annotation import service as annotation
+from app.annotation.errors import NothingKnown
+from app.campaigns.deps import CampaignDep
+from app.campaigns.models import Campaign
+from app.clock import utc_now
+from app.deps import CurrentUser, FormDep, SessionDep
+from app.pages import read_form, render, see_other
+from app.quality import service
+from app.quality.deps import StartedDep
+from app.quality.schemas import AskAgain, DecisionInput, GoldForm
+
+router = APIRouter(include_in_schema=False)
+
+SHOWN = 24  # questions on the page
+SHOWN_DECISIONS = 12
+ExampleId = Annotated[int, Path(ge=1, le=2**63 - 1)]
+DecisionId = Annotated[int, Path(ge=1, le=2**63 - 1)]
+
+
+@router.get("/campaigns/{campaign_id}/audit")
+@signed_in
+def show_audit(request: Request, campaign: StartedDep, user: CurrentUser, session: SessionDep) -> Response:
+    """How the classes were drawn, and what anybody can check of it."""
+    return render(
+        request,
+        "quality/audit.html",
+        campaign=campaign,
+        audit=service.audit(session, campaign, now=utc_now(), has_seed=user.is_admin),
+    )
+
+
+@router.get("/campaigns/{campaign_id}/quality")
+@admin_only
+def show_quality(request: Request, campaign: CampaignDep, session: SessionDep) -> Response:
+    """How reliable each person is, and what to do about it."""
+    return _people_page(request, session, campaign, {})
+
+
+@router.post("/campaigns/{campaign_id}/gold")
+@admin_only
+def mark_known_from_page(
+    request: Request, form: FormDep, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Put random known pictures of each class between the questions."""
+    read, errors = read_form(form, GoldForm)
+    if read is None:
+        return _people_page(request, session, campaign, errors)
+    try:
+        known = annotation.some_known(session, campaign, per_class=read.per_class)
+    except NothingKnown as error:
+        return _people_page(request, session, campaign, {"per_class": error.detail})
+    annotation.mark_known(session, campaign, known, by=user)
+    return _to_people(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/people/{user_id}/pause")
+@admin_only
+def pause_person_from_page(
+    request: Request, campaign: CampaignDep, user_id: UUID, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Pause somebody."""
+    annotation.pause_person(session, campaign, user_id, by=user, now=utc_now())
+    return _to_people(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/people/{user_id}/resume")
+@admin_only
+def resume_person_from_page(
+    request: Request, campaign: CampaignDep, user_id: UUID, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Let somebody go on."""
+    annotation.resume_person(session, campaign, user_id, by=user)
+    return _to_people(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/people/{user_id}/leave-out")
+@admin_only
+def leave_out_from_page(
+    request: Request, campaign: CampaignDep, user_id: UUID, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Make no labels of somebody's answers."""
+    annotation.leave_out(session, campaign, user_id, by=user, left_out=True)
+    return _to_people(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/people/{user_id}/count")
+@admin_only
+def count_again_from_page(
+    request: Request, campaign: CampaignDep, user_id: UUID, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Make labels of them again."""
+    annotation.leave_out(session, campaign, user_id, by=user, left_out=False)
+    return _to_people(request, campaign)
+
+
+def _to_people(request: Request, campaign: Campaign) -> Response:
+    return see_other(request, "show_quality", campaign_id=str(campaign.id))
+
+
+def _people_page(request: Request, session: Session, campaign: Campaign, errors: dict[str, str]) -> Response:
+    return render(
+        request,
+        "quality/people.html",
+        status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
+        campaign=campaign,
+        gold_pictures=annotation.gold_count(session, campaign.id),
+        people=service.people(session, campaign),
+        errors=errors,
+    )
+
+
+@router.get("/campaigns/{campaign_id}/review")
+@admin_only
+def show_review(request: Request, campaign: CampaignDep, session: SessionDep) -> Response:
+    """Questions without a label or with one in doubt, for an admin to settle."""
+    return _review_page(request, session, campaign)
+
+
+@router.get("/campaigns/{campaign_id}/examples/{example_id}")
+@admin_only
+def show_history(
+    request: Request, campaign: CampaignDep, example_id: ExampleId, user: CurrentUser, session: SessionDep
+) -> Response:
+    """What happened to one example."""
+    return render(
+        request,
+        "quality/history.html",
+        campaign=campaign,
+        history=service.history(session, campaign, example_id, by=user),
+    )
+
+
+@router.post("/campaigns/{campaign_id}/review/ask-again")
+@admin_only
+def ask_again_from_page(
+    request: Request, form: FormDep, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Ask one more person about the most doubtful questions."""
+    read, errors = read_form(form, AskAgain)
+    if read is None:
+        return _review_page(request, session, campaign, errors)
+    service.ask_again(session, campaign, count=read.count, by=user, now=utc_now())
+    return _to_review(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/decisions")
+@admin_only
+def decide_from_page(
+    request: Request, form: FormDep, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Settle one question."""
+    read, errors = read_form(form, DecisionInput)
+    if read is None:
+        return _review_page(request, session, campaign, errors)
+    service.decide(session, campaign, read.question_id, read.value, by=user, now=utc_now())
+    return _to_review(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/decisions/{decision_id}/undo")
+@admin_only
+def take_back_decision_from_page(
+    request: Request, campaign: CampaignDep, decision_id: DecisionId, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Take a decision back."""
+    service.take_back_decision(session, campaign, decision_id, by=user, now=utc_now())
+    return _to_review(request, campaign)
+
+
+def _to_review(request: Request, campaign: Campaign) -> Response:
+    return see_other(request, "show_review", campaign_id=str(campaign.id))
+
+
+def _review_page(
+    request: Request, session: Session, campaign: Campaign, errors: dict[str, str] | None = None
+) -> Response:
+    found = service.open_questions(session, campaign)
+    decided, decisions = service.standing_decisions(session, campaign.id, limit=SHOWN_DECISIONS)
+    return render(
+        request,
+        "quality/review.html",
+        status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
+        campaign=campaign,
+        open_count=len(found),
+        questions=found[:SHOWN],
+        decided=decided,
+        decisions=decisions,
+        errors=errors or {},
+    )

@@ -1,0 +1,259 @@
+"""Questions that people's answers leave open or in doubt: asked again, or settled by an admin."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import exists, func, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.annotation import statements
+from app.annotation.answering import set_standing
+from app.annotation.consensus import MAX_SLOTS, LabelKind, Verdict
+from app.annotation.errors import CampaignNotOpen
+from app.annotation.leasing import serialise
+from app.annotation.models import Answer, AnswerValue, Purpose, Question
+from app.annotation.tallies import take_back_finished
+from app.campaigns.models import Campaign, CampaignState
+from app.datasets.models import Example
+from app.journal import service as journal
+from app.journal.models import Action
+from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
+from app.quality.judging import judge_of, left_out, question_answers
+from app.quality.models import Decision
+
+# A label is in doubt if it is wrong with a larger probability than this.
+DOUBTFUL_YES = 0.05
+DOUBTFUL_NO = 0.4  # of that of a class that nobody was asked about, 1 / K
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A finished question whose label is missing or in doubt."""
+
+    id: int
+    example_id: int
+    position: int
+    candidate_class: int
+    yes: int
+    no: int
+    kind: LabelKind | None
+    weight: float  # of the label; 0 without one
+
+    @property
+    def answers(self) -> int:
+        """Yes and no."""
+        return self.yes + self.no
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDecision:
+    """A decision that stands."""
+
+    id: int
+    question_id: int
+    example_id: int
+    candidate_class: int
+    value: AnswerValue
+    by_name: str
+    created_at: datetime
+
+
+def open_questions(session: Session, campaign: Campaign) -> list[OpenQuestion]:
+    """Finished questions without a label, or with one in doubt: most doubtful first.
+
+    `campaign` has its classes. Takes as long as the campaign's labels do.
+    """
+    found = [*_disputed(session, campaign), *_untold(session, campaign)]
+    return sorted(found, key=lambda question: (question.weight, question.position, question.id))
+
+
+def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
+    """Whether one more person should be asked, or there is no label at all."""
+    allowed = DOUBTFUL_YES if given.kind is LabelKind.TRUE else DOUBTFUL_NO / num_classes
+    return given.kind is None or 1 - given.weight > allowed
+
+
+def _disputed(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
+    judge = judge_of(session, campaign, num_classes=campaign.num_classes)
+    rows = session.execute(
+        question_answers(campaign.id).where(~Question.is_waiting).execution_options(yield_per=5_000)
+    )
+    for row in rows:
+        if row.id in judge.decisions:
+            continue
+        given = judge(row)
+        if is_doubtful(given, num_classes=campaign.num_classes):
+            yield OpenQuestion(
+                row.id,
+                row.example_id,
+                row.position,
+                row.candidate_class,
+                row.yes,
+                row.no,
+                given.kind,
+                given.weight,
+            )
+
+
+def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
+    """Questions to which everybody asked said "can't tell", or whose answers are all left out."""
+    told = exists().where(
+        Answer.question_id == Question.id,
+        Answer.superseded_at.is_(None),
+        Answer.value != AnswerValue.UNSURE,
+        Answer.user_id.not_in(left_out(campaign.id)),
+    )
+    decided = exists().where(Decision.question_id == Question.id, Decision.superseded_at.is_(None))
+    rows = session.execute(
+        select(Question.id, Question.example_id, Example.position, Question.candidate_class)
+        .join(Example, Example.id == Question.example_id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.LABELLING,
+            ~Question.is_waiting,
+            ~told,
+            ~decided,
+        )
+    )
+    for id_, example_id, position, candidate_class in rows:
+        yield OpenQuestion(id_, example_id, position, candidate_class, 0, 0, None, 0.0)
+
+
+def ask_again(session: Session, campaign: Campaign, *, count: int, by: User, now: datetime) -> int:
+    """Ask one more person about the `count` most doubtful questions; gives how many there were.
+
+    Questions with MAX_SLOTS answers stay as they are: an admin has to settle them.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        CampaignNotOpen: the campaign takes no answers.
+    """
+    accounts.require_admin(by)
+    state = serialise(session, by, campaign)
+    if state not in (CampaignState.OPEN, CampaignState.PAUSED):
+        raise CampaignNotOpen(state=state)
+    doubtful = [question for question in open_questions(session, campaign) if question.answers < MAX_SLOTS]
+    asked = sorted(question.id for question in doubtful[:count])
+    rows = (
+        session.execute(statements.LOCK_QUESTIONS, {"ids": asked, "campaign": campaign.id}).mappings().all()
+    )
+    given = _answers_to(session, asked)  # counted under the lock: somebody may have answered since
+    # An undo may have come between; and answers that are left out still hold their slots.
+    finished = [row for row in rows if not row["is_waiting"] and given[row["id"]] < MAX_SLOTS]
+    for answers in {given[row["id"]] for row in finished}:
+        ids = [row["id"] for row in finished if given[row["id"]] == answers]
+        session.execute(
+            update(Question).where(Question.id.in_(ids)).values(least=answers + 1),
+            execution_options={"synchronize_session": False},
+        )
+        set_standing(session, ids, slots=answers + 1, is_waiting=True, move=campaign.question_count)
+    take_back_finished(session, campaign, [row["candidate_class"] for row in finished], by=by, now=now)
+    _note(session, Action.ASKED_AGAIN, campaign, by=by, details={"questions": len(finished)})
+    return len(finished)
+
+
+def _answers_to(session: Session, question_ids: Sequence[int]) -> dict[int, int]:
+    """How many live yes and no answers each question has, left out or not."""
+    rows = session.execute(
+        select(Answer.question_id, func.count().label("answers"))
+        .where(
+            Answer.question_id.in_(question_ids),
+            Answer.superseded_at.is_(None),
+            Answer.value != AnswerValue.UNSURE,
+        )
+        .group_by(Answer.question_id)
+    )
+    return dict.fromkeys(question_ids, 0) | {row.question_id: row.answers for row in rows}
+
+
+def decide(
+    session: Session, campaign: Campaign, question_id: int, value: AnswerValue, *, by: User, now: datetime
+) -> Decision:
+    """Settle a question in everybody's place; "unsure" means that nobody can tell, so it has no label.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        QuestionNotFound: the campaign has no such labelling question.
+        QuestionStillAsked: people are still being asked.
+        AlreadyDecided: a decision stands; it must be taken back first.
+    """
+    accounts.require_admin(by)
+    is_waiting = session.scalar(
+        select(Question.is_waiting).where(
+            Question.id == question_id,
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.LABELLING,
+        )
+    )
+    if is_waiting is None:
+        raise QuestionNotFound
+    if is_waiting:
+        raise QuestionStillAsked
+    decision = Decision(question_id=question_id, user_id=by.id, value=value, created_at=now)
+    try:
+        with session.begin_nested():
+            session.add(decision)
+    except IntegrityError as error:
+        raise AlreadyDecided from error
+    facts = {"question": question_id, "decision": value}
+    _note(session, Action.QUESTION_DECIDED, campaign, by=by, details=facts)
+    return decision
+
+
+def take_back_decision(
+    session: Session, campaign: Campaign, decision_id: int, *, by: User, now: datetime
+) -> None:
+    """Let people's answers count again. Twice is once.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        DecisionNotFound: the campaign has no such decision.
+    """
+    accounts.require_admin(by)
+    decision = session.scalar(
+        select(Decision)
+        .join(Question, Question.id == Decision.question_id)
+        .where(Decision.id == decision_id, Question.campaign_id == campaign.id)
+        .with_for_update(of=Decision)
+    )
+    if decision is None:
+        raise DecisionNotFound
+    if decision.superseded_at is None:
+        decision.superseded_at = now
+        facts = {"question": decision.question_id, "decision": decision.value}
+        _note(session, Action.DECISION_TAKEN_BACK, campaign, by=by, details=facts)
+
+
+def _note(
+    session: Session, action: Action, campaign: Campaign, *, by: User, details: dict[str, object]
+) -> None:
+    facts = {"campaign": campaign.name} | details
+    journal.write(session, action, by=by, campaign_id=campaign.id, details=facts)
+
+
+def standing_decisions(
+    session: Session, campaign_id: UUID, *, limit: int
+) -> tuple[int, Sequence[ShownDecision]]:
+    """How many decisions stand, and the newest of them."""
+    query = (
+        select(
+            Decision.id,
+            Decision.question_id,
+            Question.example_id,
+            Question.candidate_class,
+            Decision.value,
+            User.name,
+            Decision.created_at,
+        )
+        .join(Question, Question.id == Decision.question_id)
+        .join(User, User.id == Decision.user_id)
+        .where(Question.campaign_id == campaign_id, Decision.superseded_at.is_(None))
+    )
+    count = session.scalar(select(func.count()).select_from(query.subquery())) or 0
+    rows = session.execute(query.order_by(Decision.id.desc()).limit(limit))
+    return count, [ShownDecision(*row) for row in rows]

@@ -1,0 +1,231 @@
+"""What the JSON API and the forms of the audit, of people and of the review accept and return."""
+
+from datetime import datetime
+from typing import Annotated, Self
+from uuid import UUID
+
+from pydantic import Field, model_validator
+
+from app.annotation.consensus import LabelKind
+from app.annotation.models import AnswerValue, Purpose
+from app.annotation.service import KnownPicture
+from app.quality.auditing import Audit
+from app.quality.history import EventKind
+from app.quality.people import Person
+from app.schemas import Input, Output
+
+MAX_PER_CLASS = 1000
+MAX_PICTURES = 10_000
+MAX_AGAIN = 10_000  # questions that one request may have asked again
+
+
+class KnownPictureInput(Input):
+    """A picture whose class is known."""
+
+    example_id: Annotated[int, Field(ge=1, le=2**63 - 1)]
+    class_position: Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+    def known(self) -> KnownPicture:
+        """For the service."""
+        return KnownPicture(self.example_id, self.class_position)
+
+
+class GoldInput(Input):
+    """Pictures to make gold: these, or random ones of each class, as far as true classes are known."""
+
+    pictures: Annotated[list[KnownPictureInput], Field(max_length=MAX_PICTURES, default_factory=list)]
+    per_class: Annotated[int, Field(ge=1, le=MAX_PER_CLASS)] | None = None
+
+    @model_validator(mode="after")
+    def one_of_them(self) -> Self:
+        """Both or neither would leave open what is wanted."""
+        if bool(self.pictures) == (self.per_class is not None):
+            raise ValueError("Give either pictures or a number per class")
+        return self
+
+
+class GoldForm(Input):
+    """Random known pictures of each class."""
+
+    per_class: Annotated[int, Field(ge=1, le=MAX_PER_CLASS)]
+
+
+class GoldRead(Output):
+    """How many pictures this request made gold, and how many are."""
+
+    marked: int
+    pictures: int
+
+
+class PersonRead(Output):
+    """One person in a campaign. Gold counts since they were last let go on; the model estimates the rates."""
+
+    user_id: UUID
+    name: str
+    is_simulated: bool
+    answers: int
+    gold_right: int
+    gold_wrong: int
+    gold_accuracy: float | None
+    sensitivity: float | None
+    specificity: float | None
+    paused_at: datetime | None
+    is_paused_by_gold: bool
+    is_left_out: bool
+
+
+class QualityRead(Output):
+    """How reliable the people of a campaign are."""
+
+    gold_pictures: int
+    people: list[PersonRead]
+
+    @classmethod
+    def of(cls, pictures: int, people: list[Person]) -> Self:
+        """For the API."""
+        return cls(gold_pictures=pictures, people=[PersonRead.model_validate(person) for person in people])
+
+
+class ChiSquareRead(Output):
+    """A chi-square test."""
+
+    statistic: float
+    degrees: int
+    p_value: float
+
+
+class ClassAuditRead(Output):
+    """One class in the audit."""
+
+    name: str
+    drawn: int
+    answered: int  # questions with a yes or a no
+    yes_rate: float | None
+    unsure_rate: float | None
+
+
+class AuditRead(Output):
+    """What can be checked of a campaign. Recomputed facts are null while the seed is secret."""
+
+    passed: bool
+    alarms: list[str]
+    commitment: str
+    seed: str | None
+    dataset_digest: str
+    dataset_unchanged: bool
+    draws_match: bool | None
+    commitment_matches: bool | None
+    uniformity: ChiSquareRead
+    unsure_by_class: ChiSquareRead
+    expected_yes_rate: float
+    yes_rate: float | None
+    yes_p_value: float
+    yes_by_true_class: list[list[float | None]] | None  # row: true class; column: class asked about
+    classes: list[ClassAuditRead]
+
+    @classmethod
+    def of(cls, audit: Audit) -> "AuditRead":
+        """For the API. It names nobody: everybody signed in may read it."""
+        return cls(
+            passed=audit.passed,
+            alarms=list(audit.alarms),
+            commitment=audit.commitment,
+            seed=audit.seed,
+            dataset_digest=audit.dataset_digest,
+            dataset_unchanged=audit.dataset_unchanged,
+            draws_match=audit.draws_match,
+            commitment_matches=audit.commitment_matches,
+            uniformity=ChiSquareRead.model_validate(audit.uniformity),
+            unsure_by_class=ChiSquareRead.model_validate(audit.unsure_by_class),
+            expected_yes_rate=audit.progress.expected_yes_rate,
+            yes_rate=audit.progress.counts.yes_rate,
+            yes_p_value=audit.yes_p_value,
+            yes_by_true_class=None
+            if audit.yes_by_true_class is None
+            else [list(row) for row in audit.yes_by_true_class],
+            classes=[
+                ClassAuditRead(
+                    name=item.name,
+                    drawn=drawn,
+                    answered=item.counts.first_yes + item.counts.first_no,
+                    yes_rate=item.counts.yes_rate,
+                    unsure_rate=item.counts.unsure_rate,
+                )
+                for item, drawn in zip(audit.progress.classes, audit.drawn_per_class, strict=True)
+            ],
+        )
+
+
+class AskAgain(Input):
+    """How many questions to ask one more person about, most doubtful first."""
+
+    count: Annotated[int, Field(ge=1, le=MAX_AGAIN)]
+
+
+class AskedAgain(Output):
+    """How many questions wait again."""
+
+    asked: int
+
+
+class DecisionInput(Input):
+    """What is right; "unsure": nobody can tell, so the question gives no label."""
+
+    question_id: Annotated[int, Field(ge=1, le=2**63 - 1)]
+    value: AnswerValue
+
+
+class OpenQuestionRead(Output):
+    """A finished question whose label is missing (`kind` null) or in doubt."""
+
+    id: int
+    example_id: int
+    image_url: str
+    candidate_class: int
+    class_name: str
+    yes: int
+    no: int
+    kind: LabelKind | None
+    weight: float
+
+
+class DecisionRead(Output):
+    """A decision that stands."""
+
+    id: int
+    question_id: int
+    value: AnswerValue
+    by_name: str
+    created_at: datetime
+
+
+class EventRead(Output):
+    """One thing that happened to a question about an example; a slot is held until `at`."""
+
+    at: datetime
+    kind: EventKind
+    question_id: int
+    purpose: Purpose
+    round: int
+    candidate_class: int
+    by_name: str
+    value: AnswerValue | None
+    response_ms: int | None
+
+
+class HistoryRead(Output):
+    """What is known of one example in a campaign, oldest first."""
+
+    example_id: int
+    position: int
+    questions: int
+    events: list[EventRead]
+
+
+class ReviewRead(Output):
+    """What an admin may settle, most doubtful first, and the newest decisions."""
+
+    open: int
+    questions: list[OpenQuestionRead]
+    decided: int
+    decisions: list[DecisionRead]

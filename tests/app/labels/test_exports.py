@@ -1,0 +1,278 @@
+"""Labels and answers as files."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from pyarrow import parquet
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation import service
+from app.annotation.consensus import LabelKind
+from app.annotation.models import Question
+from app.campaigns.models import Campaign
+from app.labels.deriving import ExampleLabel
+from app.labels.exports import answers, formats, labels
+from app.labels.exports.formats import ExportFormat
+from tests.factories import NOW, answer, make_campaign, make_user, questions_of
+
+HOSTILE = ["=1+1", 'cat, "wild"', "+cmd|'/c calc'!A0"]
+GIVEN = [
+    ExampleLabel(7, 0, LabelKind.TRUE, (1,), 2, 1.0),
+    ExampleLabel(9, 4, LabelKind.COMPLEMENTARY, (0, 1), 2, 1.0),
+]
+
+
+def label_file(kind: str, names: list[str], *, factors: tuple[float, ...] = (1, 1, 1)) -> bytes:
+    """GIVEN in a format."""
+    rows = labels.label_rows(GIVEN, np.array(factors))
+    url = "https://x/{example_id}/image"
+    return b"".join(labels.pieces(rows, ExportFormat(kind), class_names=names, image_url=url))
+
+
+class TestLabels:
+    def test_csv_has_a_row_per_class_and_no_formula(self) -> None:
+        assert label_file("csv", HOSTILE).decode().split("\r\n") == [
+            "example_id,position,kind,class,class_name,answers,weight,imported",
+            '7,0,true,1,"cat, ""wild""",2,1.0,False',
+            "9,4,complementary,0,'=1+1,2,1.0,False",
+            '9,4,complementary,1,"cat, ""wild""",2,1.0,False',
+            "",
+        ]
+
+    @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+    def test_cells_that_could_start_a_formula_are_quoted(self, start: str) -> None:
+        assert formats.csv_safe(f"{start}cmd") == f"'{start}cmd"
+        assert formats.csv_safe(f"x{start}") == f"x{start}"
+
+    def test_json_lines_have_an_object_per_example(self) -> None:
+        lines = label_file("jsonl", ["=a", "ö", "b"]).decode().splitlines()
+
+        common = {"answers": 2, "weight": 1.0, "imported": False}
+        assert [json.loads(line) for line in lines] == [
+            {"example_id": 7, "position": 0, "kind": "true", "classes": [1], "class_names": ["ö"]} | common,
+            {"example_id": 9, "position": 4, "kind": "complementary"}
+            | {"classes": [0, 1], "class_names": ["=a", "ö"]}
+            | common,
+        ]
+
+    def test_json_lines_part_classes_of_different_weight(self) -> None:
+        lines = label_file("jsonl", HOSTILE, factors=(2.0, 3.0, 1.0)).decode().splitlines()
+
+        found = [json.loads(line) for line in lines]
+        assert [(row["classes"], row["weight"]) for row in found] == [([1], 3.0), ([0], 2.0), ([1], 3.0)]
+
+    def test_parquet_has_typed_columns(self) -> None:
+        table = parquet.read_table(io.BytesIO(label_file("parquet", HOSTILE)))
+
+        assert table.column_names == list(labels.ARROW)
+        assert table.to_pylist()[1] == {
+            "example_id": 9,
+            "position": 4,
+            "kind": "complementary",
+            "class": 0,
+            "class_name": "=1+1",
+            "answers": 2,
+            "weight": 1.0,
+            "imported": False,
+        }
+
+    def test_npz_has_the_arrays_of_a_snapshot(self) -> None:
+        with np.load(io.BytesIO(label_file("npz", HOSTILE, factors=(2.0, 1.0, 1.0)))) as arrays:
+            found = {name: arrays[name].tolist() for name in arrays.files}
+
+        assert found == {
+            "example_ids": [7, 9, 9],
+            "positions": [0, 4, 4],
+            "kinds": [1, 0, 0],
+            "classes": [1, 0, 1],
+            "answers": [2, 2, 2],
+            "weights": [1, 2, 1],
+            "imported": [False, False, False],
+            "class_names": HOSTILE,
+        }
+
+    def test_label_studio_has_a_task_per_example(self) -> None:
+        first, second = json.loads(label_file("label-studio", HOSTILE))
+
+        assert first["data"] == {"image": "https://x/7/image", "example_id": 7, "position": 0}
+        region = first["annotations"][0]["result"][0]
+        assert region == {
+            "from_name": "class",
+            "to_name": "image",
+            "type": "choices",
+            "value": {"choices": ['cat, "wild"']},
+        }
+        region = second["annotations"][0]["result"][0]
+        assert (region["from_name"], region["value"]["choices"]) == ("not_class", HOSTILE[:2])
+
+    @pytest.mark.parametrize("kind", list(ExportFormat))
+    def test_a_file_without_labels_is_whole(self, kind: ExportFormat) -> None:
+        data = b"".join(labels.pieces([], kind, class_names=["a"], image_url=""))
+
+        match kind:
+            case ExportFormat.NPZ:
+                assert np.load(io.BytesIO(data))["weights"].shape == (0,)
+            case ExportFormat.PARQUET:
+                assert parquet.read_table(io.BytesIO(data)).num_rows == 0
+            case ExportFormat.LABEL_STUDIO:
+                assert json.loads(data) == []
+            case _:
+                assert len(data.splitlines()) == (kind is ExportFormat.CSV)
+
+    @pytest.mark.parametrize("kind", list(ExportFormat))
+    def test_long_files_come_in_pieces(self, kind: ExportFormat) -> None:
+        def many() -> Iterator[ExampleLabel]:
+            for i in range(2 * formats.ROW_GROUP + 1):
+                yield ExampleLabel(i, i, LabelKind.TRUE, (0,), 1, 1.0)
+
+        rows = labels.label_rows(many(), np.ones(1))
+        pieces = list(labels.pieces(rows, kind, class_names=["a"], image_url=""))
+
+        assert len(list(filter(None, pieces))) >= 3
+        assert max(map(len, pieces)) < 1_500_000
+
+
+@pytest.fixture
+def campaign(session: Session) -> Campaign:
+    """A campaign whose classes look like formulas, with three answers of two people."""
+    campaign = make_campaign(session, examples=3, class_names=HOSTILE, confirm_yes=True)
+    session.commit()
+    return campaign
+
+
+@pytest.fixture
+def answered(session: Session, campaign: Campaign) -> list[Question]:
+    """Its questions: the first is confirmed, the second a no."""
+    rows = sorted(questions_of(session, campaign), key=lambda question: question.example_id)
+    first, second = make_user(session), make_user(session)
+    first.name, second.name = "=HYPERLINK(A1)", "Ann"
+    answer(session, campaign, rows[0].id, "yes", by=first)
+    answer(session, campaign, rows[0].id, "yes", by=second, response_ms=None)
+    answer(session, campaign, rows[1].id, "no", by=first, response_ms=1200)
+    undone = answer(session, campaign, rows[2].id, "no")
+    service.undo_answer(session, campaign, by=undone, now=NOW)
+    session.commit()
+    return rows
+
+
+def download(client: TestClient, campaign: Campaign, what: str, **query: str) -> bytes:
+    """A file."""
+    response = client.get(f"/api/v1/campaigns/{campaign.id}/{what}", params=query)
+    assert response.status_code == 200
+    assert response.headers["cache-control"] == "no-store"
+    ending = {"label-studio": "json"}.get(query["format"], query["format"])
+    assert response.headers["content-disposition"].endswith(f'{what}-{campaign.id}.{ending}"')
+    return response.content
+
+
+class TestAnswers:
+    def test_csv_tells_what_when_how_fast_and_by_whom(
+        self, client: TestClient, campaign: Campaign, answered: list[Question]
+    ) -> None:
+        table = download(client, campaign, "answers", format="csv", people="names").decode()
+
+        rows = list(csv.DictReader(io.StringIO(table)))
+        assert [row["value"] for row in rows] == ["yes", "yes", "no"]
+        assert [row["annotator_name"] for row in rows] == ["'=HYPERLINK(A1)", "Ann", "'=HYPERLINK(A1)"]
+        assert [row["response_ms"] for row in rows] == ["900", "", "1200"]
+        assert [int(row["question_id"]) for row in rows] == [answered[0].id, answered[0].id, answered[1].id]
+        assert [row["position"] for row in rows] == ["0", "0", "1"]
+        assert rows[0]["class_name"] == formats.csv_safe(HOSTILE[answered[0].candidate_class])
+        assert rows[0]["created_at"] == "2026-11-21T12:00:00.000000Z"
+        assert (rows[0]["simulated"], rows[0]["purpose"]) == ("False", "labelling")
+        assert float(rows[0]["probability"]) == pytest.approx(1 / 3)
+        assert len({UUID(row["key"]) for row in rows}) == 3
+        assert not [cell for row in rows for cell in row.values() if cell.startswith(formats.FORMULA_STARTS)]
+
+    @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "npz", "label-studio"])
+    def test_nobody_is_named_unless_asked_for(
+        self, client: TestClient, session: Session, campaign: Campaign, answered: list[Question], kind: str
+    ) -> None:
+        assert answered
+
+        data = download(client, campaign, "answers", format=kind)
+
+        people = session.query(User).all()
+        assert not [user for user in people if str(user.id).encode() in data or user.id.bytes in data]
+        assert b"HYPERLINK" not in data
+        assert b"Ann" not in data
+
+    def test_pseudonyms_stand_for_one_person_of_one_campaign(self, session: Session) -> None:
+        one, other, user, friend = uuid4(), uuid4(), make_user(session), make_user(session)
+
+        def called(campaign_id: UUID, user_id: UUID, secret: bytes = b"s") -> str:
+            return answers.People(session, campaign_id, secret).annotator(user_id).id
+
+        assert called(one, user.id) == called(one, user.id)
+        different = {called(one, user.id), called(one, friend.id), called(other, user.id)}
+        assert len(different | {called(one, user.id, b"other secret")}) == 4
+
+    def test_json_lines_parquet_and_npz_say_the_same(
+        self, client: TestClient, campaign: Campaign, answered: list[Question]
+    ) -> None:
+        assert answered
+        lines = download(client, campaign, "answers", format="jsonl").decode().splitlines()
+        table = parquet.read_table(
+            io.BytesIO(download(client, campaign, "answers", format="parquet"))
+        ).to_pylist()
+        with np.load(io.BytesIO(download(client, campaign, "answers", format="npz"))) as arrays:
+            found: dict[str, Any] = {name: arrays[name] for name in arrays.files}
+
+        objects = [json.loads(line) for line in lines]
+        assert [row | {"created_at": datetime.fromisoformat(row["created_at"])} for row in objects] == table
+        for name, plural in (("answer_id", "answer_ids"), ("position", "positions"), ("class", "classes")):
+            assert [row[name] for row in table] == found[plural].tolist()
+        assert found["value_names"][found["values"]].tolist() == [row["value"] for row in table]
+        assert found["annotator_names"][found["annotators"]].tolist() == [row["annotator"] for row in table]
+        assert [row["key"].encode() for row in table] == found["keys"].tolist()
+        assert found["response_ms"].tolist() == [900, -1, 1200]
+        assert found["created_at"][0] == np.datetime64(NOW.replace(tzinfo=None))
+
+    def test_label_studio_has_a_task_per_question_and_an_annotation_per_answer(
+        self, client: TestClient, campaign: Campaign, answered: list[Question]
+    ) -> None:
+        first, second = json.loads(download(client, campaign, "answers", format="label-studio"))
+
+        assert first["data"]["class_name"] == HOSTILE[answered[0].candidate_class]
+        assert first["data"]["image"].endswith(f"/examples/{answered[0].example_id}/image")
+        assert [item["result"][0]["value"] for item in first["annotations"]] == 2 * [{"choices": ["yes"]}]
+        assert [item["lead_time"] for item in second["annotations"]] == [1.2]
+
+
+class TestLabelDownloads:
+    @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "npz", "label-studio"])
+    def test_every_format_has_the_labels(
+        self, client: TestClient, campaign: Campaign, answered: list[Question], kind: str, tmp_path: Path
+    ) -> None:
+        path = tmp_path / f"labels.{kind}"
+        path.write_bytes(download(client, campaign, "labels", format=kind))
+
+        match kind:
+            case "csv":
+                with path.open(newline="") as file:
+                    found = [int(row["class"]) for row in csv.DictReader(file)]
+            case "jsonl":
+                found = [json.loads(line)["classes"][0] for line in path.read_text().splitlines()]
+            case "parquet":
+                found = parquet.read_table(path)["class"].to_pylist()
+            case "npz":
+                found = np.load(path)["classes"].tolist()
+            case _:
+                regions = [task["annotations"][0]["result"][0] for task in json.loads(path.read_text())]
+                found = [HOSTILE.index(region["value"]["choices"][0]) for region in regions]
+        assert found == [question.candidate_class for question in answered[:2]]
+
+    def test_an_unknown_format_is_malformed(self, client: TestClient, campaign: Campaign) -> None:
+        response = client.get(f"/api/v1/campaigns/{campaign.id}/labels", params={"format": "xlsx"})
+
+        assert response.status_code == 422

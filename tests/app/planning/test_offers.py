@@ -1,0 +1,171 @@
+"""What a budget buys, checked by hand and against every sequence of answers written out."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from app.annotation.consensus import MAX_SLOTS, LabelKind, answers_needed, verdict
+from app.planning.offers import (
+    Cases,
+    Policy,
+    error_from_agreement,
+    matrix_cases,
+    offers,
+    uniform_cases,
+    yield_of,
+)
+
+
+def written_out(cases: Cases, policy: Policy) -> dict[str, float]:
+    """The same figures, by walking through every sequence of answers of every case."""
+    sums = dict.fromkeys(
+        ("answers", "true", "complementary", "wrong_t", "wrong_c", "later", "later_yes"), 0.0
+    )
+    for share, chance, match in zip(cases.shares, cases.chance_yes, cases.is_match, strict=True):
+        for sequence in product((True, False), repeat=MAX_SLOTS):
+            weight = share * np.prod([chance if yes else 1 - chance for yes in sequence])
+            said: list[bool] = []
+            for yes in sequence:
+                count = (said.count(True), said.count(False))
+                if answers_needed(*count, confirm_yes=policy.confirm_yes, least=policy.overlap) <= len(said):
+                    break
+                said.append(yes)
+            kind = verdict(said.count(True), said.count(False), confirm_yes=policy.confirm_yes).kind
+            sums["answers"] += weight * len(said)
+            sums["later"] += weight * (len(said) - 1)
+            sums["later_yes"] += weight * sum(said[1:])
+            sums["true"] += weight * (kind is LabelKind.TRUE)
+            sums["complementary"] += weight * (kind is LabelKind.COMPLEMENTARY)
+            sums["wrong_t"] += weight * (kind is LabelKind.TRUE and not match)
+            sums["wrong_c"] += weight * (kind is LabelKind.COMPLEMENTARY and match)
+    return sums
+
+
+class TestYield:
+    @pytest.mark.parametrize("num_classes", [2, 3, 10, 1000])
+    @pytest.mark.parametrize("error", [0.0, 0.05, 0.177, 0.4])
+    def test_without_confirmation_a_yes_is_wrong_with_e_and_a_no_with_e_over_k_minus_1(
+        self, num_classes: int, error: float
+    ) -> None:
+        found = yield_of(uniform_cases(error, num_classes), Policy(confirm_yes=False))
+
+        assert (found.answers, found.later) == (1, 0)
+        assert found.true == pytest.approx(1 / num_classes)
+        assert found.wrong_true == pytest.approx(error)
+        assert found.wrong_complementary == pytest.approx(error / (num_classes - 1))
+        assert found.undecided == pytest.approx(0)
+
+    def test_faultless_people_cost_one_answer_more_per_yes(self) -> None:
+        found = yield_of(uniform_cases(0.0, 10), Policy(confirm_yes=True))
+
+        assert found.answers == pytest.approx(1 + 1 / 10)
+        assert (found.true, found.complementary) == pytest.approx((0.1, 0.9))
+        assert (found.wrong_true, found.wrong_complementary, found.undecided) == pytest.approx((0, 0, 0))
+
+    def test_confirmation_worked_by_hand_for_two_classes(self) -> None:
+        # Two classes, one image in four seen wrongly: the asked class is right in half of the questions, and
+        # a yes then comes with 3/4, else with 1/4. Let p be that chance and q = 1 - p.
+        # True label: yy, or yn then yy is 3 of 4 (lead 2): p^2 + p q p p.
+        # Complementary: n; ynn (lead -1): q + p q q.   Undecided: ynyn (2 : 2): p q p q.
+        # p = 3/4: 144/256 + 27/256 = 171/256;  64/256 + 12/256 = 76/256;  9/256.
+        # p = 1/4:  16/256 +  3/256 =  19/256; 192/256 + 36/256 = 228/256;  9/256.
+        # Answers: 1 + p + p q + p q p.
+        # p = 3/4: 1 + 48/64 + 12/64 + 9/64 = 133/64; p = 1/4: 1 + 16/64 + 12/64 + 3/64 = 95/64.
+        found = yield_of(uniform_cases(0.25, 2), Policy(confirm_yes=True))
+
+        assert found.true == pytest.approx((171 + 19) / 512)
+        assert found.complementary == pytest.approx((76 + 228) / 512)
+        assert found.undecided == pytest.approx(18 / 512)
+        assert found.wrong_true == pytest.approx(19 / 190)
+        assert found.wrong_complementary == pytest.approx(76 / 304)
+        assert found.answers == pytest.approx((133 + 95) / 128)
+
+    @pytest.mark.parametrize("confirm", [True, False])
+    @pytest.mark.parametrize("overlap", [1, 2, 3])
+    @pytest.mark.parametrize(("error", "num_classes"), [(0.0, 2), (0.177, 10), (0.6, 4)])
+    def test_equals_every_sequence_written_out(
+        self, error: float, num_classes: int, overlap: int, confirm: bool
+    ) -> None:
+        cases, policy = uniform_cases(error, num_classes), Policy(confirm, overlap)
+
+        found, slow = yield_of(cases, policy), written_out(cases, policy)
+
+        assert found.answers == pytest.approx(slow["answers"])
+        assert (found.true, found.complementary) == pytest.approx((slow["true"], slow["complementary"]))
+        assert found.wrong_true * found.true == pytest.approx(slow["wrong_t"])
+        assert found.wrong_complementary * found.complementary == pytest.approx(slow["wrong_c"])
+        assert (found.later, found.later_yes) == pytest.approx((slow["later"], slow["later_yes"]))
+
+    def test_a_matrix_that_errs_alike_is_the_uniform_case(self) -> None:
+        seen = np.full((5, 5), 0.2 / 4) + np.eye(5) * (0.8 - 0.2 / 4)
+
+        one = yield_of(matrix_cases(seen), Policy(confirm_yes=True))
+        other = yield_of(uniform_cases(0.2, 5), Policy(confirm_yes=True))
+
+        assert (one.answers, one.true, one.wrong_true, one.wrong_complementary) == pytest.approx(
+            (other.answers, other.true, other.wrong_true, other.wrong_complementary)
+        )
+
+    def test_errors_that_concentrate_make_confirmation_gain_less(self) -> None:
+        # Everybody who errs takes a class for its neighbour.
+        seen = 0.8 * np.eye(5) + 0.2 * np.roll(np.eye(5), 1, axis=1)
+        policy = Policy(confirm_yes=True)
+
+        concentrated, spread = (
+            yield_of(cases, policy) for cases in (matrix_cases(seen), uniform_cases(0.2, 5))
+        )
+
+        assert concentrated.wrong_true > 3 * spread.wrong_true
+
+    @pytest.mark.parametrize(("error", "num_classes"), [(-0.1, 3), (1.0, 3), (0.1, 1)])
+    def test_impossible_rates_are_refused(self, error: float, num_classes: int) -> None:
+        with pytest.raises(ValueError, match="no error rate"):
+            uniform_cases(error, num_classes)
+
+
+class TestErrorFromAgreement:
+    @pytest.mark.parametrize("num_classes", [2, 10, 100])
+    @pytest.mark.parametrize("error", [0.01, 0.05, 0.177, 0.3])
+    def test_gives_back_the_rate_that_made_the_answers(self, error: float, num_classes: int) -> None:
+        found = yield_of(uniform_cases(error, num_classes), Policy(confirm_yes=True))
+        many = 10**9
+
+        later_yes, later = round(many * found.later_yes), round(many * found.later)
+        estimate = error_from_agreement(later_yes, later - later_yes, num_classes=num_classes)
+
+        assert estimate == pytest.approx(error, abs=1e-4)
+
+    def test_says_nothing_without_second_answers_or_where_people_guess(self) -> None:
+        assert error_from_agreement(0, 0, num_classes=10) is None
+        assert error_from_agreement(0, 100, num_classes=10) is None
+        assert error_from_agreement(100, 0, num_classes=10) == pytest.approx(0, abs=1e-6)
+
+    def test_overlap_tells_nothing_of_errors(self) -> None:
+        for error in (0.0, 0.3):
+            found = yield_of(uniform_cases(error, 10), Policy(confirm_yes=False, overlap=3))
+            assert found.later_yes / found.later == pytest.approx(1 / 10)
+
+
+class TestOffers:
+    def test_worked_by_hand(self) -> None:
+        # 100 at 0.01 are 10,000 answers of one second. Faultless people, 10 classes: a confirmed question
+        # costs 1.1 answers, so 9,090 images, a tenth of them true labels; unconfirmed 10,000 images.
+        # Ordinary labels take 4.2 s at the same pay: 0.042 each, 2,380 of them.
+        confirmed, single, kway = offers(budget=100, price=0.01, seconds=1, error=0, num_classes=10)
+
+        assert (confirmed.answers, confirmed.images) == (10_000, 9_090)
+        assert (confirmed.true_labels, confirmed.complementary_labels) == (909, 8_181)
+        assert confirmed.price_per_image == pytest.approx(0.011)
+        assert (single.images, single.true_labels, single.complementary_labels) == (10_000, 1_000, 9_000)
+        assert (kway.images, kway.true_labels, kway.complementary_labels) == (2_380, 2_380, 0)
+        assert kway.price == pytest.approx(0.042)
+        assert (single.hours, kway.hours) == pytest.approx((10_000 / 3600, 2_380 * 4.2 / 3600))
+
+    def test_noise_stands_beside_the_labels(self) -> None:
+        confirmed, single, kway = offers(budget=10, price=0.01, seconds=2, error=0.18, num_classes=10)
+
+        assert (single.wrong_true, single.wrong_complementary) == pytest.approx((0.18, 0.02))
+        assert confirmed.wrong_true < 0.01
+        assert kway.wrong_true == 0.18
+        assert kway.price == pytest.approx(0.021)

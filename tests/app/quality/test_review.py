@@ -1,0 +1,223 @@
+"""Questions in doubt: asked again, or settled by an admin."""
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy.orm import Session
+
+from app.accounts.errors import NotAllowed
+from app.accounts.models import User
+from app.annotation import service
+from app.annotation.consensus import LabelKind
+from app.annotation.errors import CampaignNotOpen
+from app.annotation.models import AnswerValue, Question
+from app.campaigns.models import Campaign, CampaignState
+from app.labels import service as labelling
+from app.quality import service as quality
+from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
+from tests.app.annotation.test_progress import assert_sums
+from tests.factories import NOW, answer, make_campaign, make_user, questions_of
+
+HTML = {"accept": "text/html"}
+YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
+
+
+def answered(session: Session, campaign: Campaign, *values: str) -> list[Question]:
+    """The first questions answered with these letters: y, n or u, each by somebody new."""
+    names = {"y": "yes", "n": "no", "u": "unsure"}
+    questions = questions_of(session, campaign)[: len(values)]
+    for question, letters in zip(questions, values, strict=True):
+        for letter in letters:
+            answer(session, campaign, question.id, names[letter])
+    return questions
+
+
+def labels(session: Session, campaign: Campaign) -> dict[int, tuple[LabelKind, float]]:
+    """Kind and weight by example."""
+    return {found.example_id: (found.kind, found.weight) for found in labelling.labels(session, campaign)}
+
+
+def test_open_are_disputed_and_untold_questions_but_not_waiting_ones(session: Session) -> None:
+    campaign = make_campaign(session, examples=8, confirm_yes=True)
+    disputed, agreed, _, untold, told_late, _ = answered(
+        session, campaign, "ynyn", "yy", "y", "uuu", "yuuu", "n"
+    )
+
+    found = quality.open_questions(session, campaign)
+
+    assert {question.id for question in found} == {disputed.id, untold.id, told_late.id}
+    assert all(question.kind is None for question in found)
+    assert agreed.example_id in labels(session, campaign)
+
+
+def test_by_people_doubtful_labels_are_open_too_and_the_worst_come_first(session: Session) -> None:
+    campaign = make_campaign(
+        session,
+        examples=60,
+        confirm_yes=True,
+        consensus="dawid-skene",
+        class_names=[str(k) for k in range(10)],
+    )
+    good = [make_user(session) for _ in range(3)]
+    bad = make_user(session)
+    questions = questions_of(session, campaign)
+    for question in questions[:20]:  # the bad one says no where two others say yes
+        answer(session, campaign, question.id, "yes", by=good[0])
+        answer(session, campaign, question.id, "no", by=bad)
+        answer(session, campaign, question.id, "yes", by=good[1])
+        answer(session, campaign, question.id, "yes", by=good[2])
+    for question in questions[20:40]:
+        answer(session, campaign, question.id, "no", by=good[0])
+    lonely = questions[40]
+    answer(session, campaign, lonely.id, "no", by=bad)
+
+    found = quality.open_questions(session, campaign)
+
+    assert [question.id for question in found][-1] == lonely.id
+    assert 0.9 <= found[-1].weight < 0.96
+    assert labels(session, campaign)[questions[25].example_id][1] > 0.95
+
+
+def test_asking_again_reaches_another_person(session: Session, admin: User) -> None:
+    campaign = make_campaign(session, examples=2, confirm_yes=True)
+    question, done = answered(session, campaign, "uuu", "n")
+
+    assert quality.ask_again(session, campaign, count=5, by=admin, now=NOW) == 1
+
+    session.refresh(question)
+    assert (question.least, question.slots, question.is_waiting) == (1, 1, True)
+    session.refresh(done)
+    assert not done.is_waiting
+    assert_sums(session, campaign)
+    other = make_user(session)
+    assert [q.id for q in service.lease_questions(session, campaign, count=5, by=other, now=NOW)] == [
+        question.id
+    ]
+    answer(session, campaign, question.id, "no", by=other)
+    assert quality.open_questions(session, campaign) == []
+    assert service.progress(session, campaign, now=NOW).finished == 2
+    assert admin.name not in [
+        person.name for person in service.progress(session, campaign, now=NOW).annotators
+    ]
+
+
+def test_a_no_that_is_asked_again_can_turn_out_a_yes(session: Session, admin: User) -> None:
+    campaign = make_campaign(session, examples=1, confirm_yes=True)
+    (question,) = answered(session, campaign, "yunn")
+    people = quality.open_questions(session, campaign)
+    assert people == []  # by majority it is settled
+
+    question.least, question.slots, question.is_waiting = 4, 4, True
+    session.flush()
+    answer(session, campaign, question.id, "yes")
+
+    session.refresh(question)
+    assert not question.is_waiting
+    assert [found.id for found in quality.open_questions(session, campaign)] == [question.id]
+    assert quality.ask_again(session, campaign, count=1, by=admin, now=NOW) == 0  # four people were asked
+
+
+def test_a_closed_campaign_asks_nothing_again(session: Session, admin: User) -> None:
+    campaign = make_campaign(session, state="closed")
+
+    with pytest.raises(CampaignNotOpen):
+        quality.ask_again(session, campaign, count=1, by=admin, now=NOW)
+
+
+class TestDecide:
+    @pytest.mark.parametrize(
+        ("value", "kind"), [(YES, LabelKind.TRUE), (NO, LabelKind.COMPLEMENTARY), (UNSURE, None)]
+    )
+    @pytest.mark.parametrize("letters", ["ynyn", "uuu", "yy"])
+    @pytest.mark.parametrize("consensus", ["majority", "dawid-skene"])
+    def test_stands_above_answers_until_it_is_taken_back(
+        self,
+        *,
+        session: Session,
+        admin: User,
+        value: AnswerValue,
+        kind: LabelKind | None,
+        letters: str,
+        consensus: str,
+    ) -> None:
+        campaign = make_campaign(session, examples=2, confirm_yes=True, consensus=consensus)
+        (question,) = answered(session, campaign, letters)
+        before = labels(session, campaign)
+
+        decision = quality.decide(session, campaign, question.id, value, by=admin, now=NOW)
+
+        assert labels(session, campaign) == ({question.example_id: (kind, 1.0)} if kind else {})
+        assert labelling.label_arrays(session, campaign.id).weights.shape == ((1,) if kind else (0,))
+        assert quality.open_questions(session, campaign) == []
+        count, (shown,) = quality.standing_decisions(session, campaign.id, limit=5)
+        assert (count, shown.id, shown.value, shown.by_name) == (1, decision.id, value, admin.name)
+
+        quality.take_back_decision(session, campaign, decision.id, by=admin, now=NOW)
+        quality.take_back_decision(session, campaign, decision.id, by=admin, now=NOW)
+        assert labels(session, campaign) == before
+        assert quality.standing_decisions(session, campaign.id, limit=5) == (0, [])
+        quality.decide(session, campaign, question.id, NO, by=admin, now=NOW)
+
+    def test_comes_after_the_answers_once_and_from_an_admin(
+        self, session: Session, admin: User, annotator: User
+    ) -> None:
+        campaign = make_campaign(session, examples=2, confirm_yes=True)
+        (question, waiting) = answered(session, campaign, "ynyn", "y")
+
+        with pytest.raises(NotAllowed):
+            quality.decide(session, campaign, question.id, YES, by=annotator, now=NOW)
+        with pytest.raises(QuestionStillAsked):
+            quality.decide(session, campaign, waiting.id, YES, by=admin, now=NOW)
+        with pytest.raises(QuestionNotFound):
+            quality.decide(session, make_campaign(session), question.id, YES, by=admin, now=NOW)
+        with pytest.raises(DecisionNotFound):
+            quality.take_back_decision(session, campaign, 2**40, by=admin, now=NOW)
+        quality.decide(session, campaign, question.id, YES, by=admin, now=NOW)
+        with pytest.raises(AlreadyDecided):
+            quality.decide(session, campaign, question.id, NO, by=admin, now=NOW)
+
+
+def test_the_api_settles_and_takes_back(client: TestClient, session: Session, admin: User) -> None:
+    campaign = make_campaign(session, examples=3, confirm_yes=True)
+    question, _ = answered(session, campaign, "ynyn", "uuu")
+    session.commit()
+    here = f"/api/v1/campaigns/{campaign.id}"
+
+    review = client.get(f"{here}/review", params={"limit": 1}).json()
+    made = client.post(f"{here}/decisions", json={"question_id": question.id, "value": "yes"})
+
+    assert (review["open"], len(review["questions"]), review["decided"]) == (2, 1, 0)
+    assert made.status_code == 201
+    assert made.json()["by_name"] == admin.name
+    again = client.post(f"{here}/decisions", json={"question_id": question.id, "value": "no"})
+    assert (again.status_code, again.json()["type"]) == (409, "/problems/already-decided")
+    assert client.get(f"{here}/review").json()["decisions"][0]["value"] == "yes"
+    assert client.post(f"{here}/decisions/{made.json()['id']}/undo").status_code == 204
+    assert client.post(f"{here}/review/ask-again", json={"count": 9}).json() == {"asked": 1}
+
+
+def test_the_page_settles_without_javascript(client: TestClient, session: Session) -> None:
+    campaign = make_campaign(session, examples=3, confirm_yes=True)
+    question, _ = answered(session, campaign, "ynyn", "uuu")
+    session.commit()
+    here = f"/campaigns/{campaign.id}"
+
+    page = client.get(f"{here}/review", headers=HTML)
+    assert "2 said yes, 2 no." in page.text
+    assert "Nobody could tell." in page.text
+    assert f"{here}/review" in client.get(here, headers=HTML).text
+
+    sent = client.post(f"{here}/decisions", data={"question_id": question.id, "value": "no"}, headers=HTML)
+    assert sent.status_code == 303
+    assert "Take back" in client.get(f"{here}/review", headers=HTML).text
+    assert client.post(f"{here}/review/ask-again", data={"count": 0}, headers=HTML).status_code == 422
+    assert client.post(f"{here}/review/ask-again", data={"count": 5}, headers=HTML).status_code == 303
+    assert "Nothing is in doubt" in client.get(f"{here}/review", headers=HTML).text
+
+
+def test_a_paused_campaign_may_ask_again(session: Session, admin: User) -> None:
+    campaign = make_campaign(session, examples=1)
+    answered(session, campaign, "uuu")
+    campaign.state = CampaignState.PAUSED
+    session.flush()
+
+    assert quality.ask_again(session, campaign, count=1, by=admin, now=NOW) == 1

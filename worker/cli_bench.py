@@ -1,0 +1,52 @@
+"""`clarinet bench scale` and `clarinet bench serve`."""
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def scale(
+    examples: Annotated[int, typer.Option(min=1_000, max=10_000_000, help="How many.")] = 10_000,
+    database_url: Annotated[
+        str, typer.Option(help="An empty database, which is filled; else SQLite in a temporary folder.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
+) -> None:
+    """A campaign of many examples: opening it, answering, its pages and downloads, their memory."""
+    from worker.bench.scale import as_row, as_text, measure_scale
+
+    figures = measure_scale(database_url, examples, say=lambda words: typer.echo(words, err=True))
+    typer.echo(json.dumps(as_row(figures)) if as_json else as_text(figures))
+
+
+def serve(
+    clients: Annotated[list[int], typer.Option(min=1, max=512, help="People at once; several times.")] = [  # noqa: B006  # typer copies it
+        32
+    ],
+    batch: Annotated[
+        list[int], typer.Option(min=1, max=100, help="Questions per request; several times.")
+    ] = [  # noqa: B006
+        1,
+        20,
+    ],
+    seconds: Annotated[float, typer.Option(min=1, max=600, help="For each row.")] = 15,
+    database_url: Annotated[
+        list[str], typer.Option(help="An empty database, which is filled; several times. Empty: SQLite.")
+    ] = [""],  # noqa: B006
+    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
+) -> None:
+    """Questions handed out and answered a second, by many people at once, over HTTP."""
+    from worker.bench.serve import as_row, as_text, measure_serving
+
+    cases = [(people, size) for people in clients for size in batch]
+    rows = []
+    for url in database_url:
+        for row in measure_serving(
+            url, cases, seconds=seconds, say=lambda words: typer.echo(words, err=True)
+        ):
+            rows.append(as_row(row))
+            if not as_json:
+                typer.echo(as_text(row))
+    if as_json:
+        typer.echo(json.dumps({"rows": rows}))
