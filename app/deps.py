@@ -1,7 +1,9 @@
 """FastAPI dependencies as Annotated aliases: the session, who calls, and whether they may."""
 
 import hmac
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -39,7 +41,24 @@ def get_session(request: Request) -> Iterator[Session]:
 SessionDep = Annotated[Session, Depends(get_session, scope="function")]
 
 
-def get_reading(request: Request) -> sessionmaker[Session]:
+UnitOfWork = Callable[[], AbstractContextManager[Session]]
+
+
+async def get_unit_of_work(request: Request) -> UnitOfWork:
+    """One transaction for a route to open and close itself, in the thread it runs in.
+
+    For what many people do at once: a session from `get_session` is held while the event loop passes the
+    request from one dependency to the next, and on SQLite nobody else writes meanwhile.
+    """
+    state = request.app.state
+    return partial(unit_of_work, state.database.write, state.publish)
+
+
+UnitOfWorkDep = Annotated[UnitOfWork, Depends(get_unit_of_work)]
+
+
+# What only looks something up is async: anything else would be sent to a thread and back.
+async def get_reading(request: Request) -> sessionmaker[Session]:
     """Sessions that only look, also in a POST: for slow checks during which no writer may wait."""
     reading: sessionmaker[Session] = request.app.state.database.read
     return reading
@@ -48,13 +67,13 @@ def get_reading(request: Request) -> sessionmaker[Session]:
 ReadingDep = Annotated[sessionmaker[Session], Depends(get_reading)]
 
 
-def get_settings(request: Request) -> Settings:
+async def get_settings(request: Request) -> Settings:
     """The settings this process was started with."""
     settings: Settings = request.app.state.settings
     return settings
 
 
-def get_storage(request: Request) -> Storage:
+async def get_storage(request: Request) -> Storage:
     """Where images and checkpoints lie."""
     storage: Storage = request.app.state.storage
     return storage
@@ -75,7 +94,6 @@ Bearer = Security(HTTPBearer(auto_error=False, description="A token from the acc
 
 def authenticate(
     request: Request,
-    session: SessionDep,
     reading: ReadingDep,
     settings: SettingsDep,
     _: Annotated[HTTPAuthorizationCredentials | None, Bearer],
@@ -84,13 +102,10 @@ def authenticate(
 
     Runs for every route. A route without an access mark refuses everybody.
     """
-    if request.method in SAFE_METHODS:
-        _identify(request, session, settings)
-    else:
-        # A look in the request's own transaction would begin it, and on SQLite a begun transaction keeps
-        # every other writer waiting: while an upload arrives, perhaps for minutes, or labels are frozen.
-        with reading.begin() as looking:
-            _identify(request, looking, settings)
+    # A look in the request's own transaction would begin it, and on SQLite a begun transaction keeps every
+    # other writer waiting: while an upload arrives, perhaps for minutes, or labels are frozen.
+    with reading.begin() as looking:
+        _identify(request, looking, settings)
     user: User | None = request.state.user
 
     access = access_of(request.scope.get("endpoint"))
@@ -155,7 +170,7 @@ def _is_from_us(request: Request) -> bool:
 Guard = Depends(check_csrf)
 
 
-def get_user(request: Request) -> User:
+async def get_user(request: Request) -> User:
     """Who calls; only in routes that are not public."""
     user: User | None = request.state.user
     if user is None:

@@ -27,8 +27,14 @@ HEADERS = {
 MAX_BODY_BYTES = 2 * 1024 * 1024
 TOO_LARGE = 413
 BUSY = 503
-PLACES = 32  # anyio has 40 threads; the rest serve files and spool uploads
+PLACES = 32  # anyio has 40 threads; the rest answer annotators, serve files and spool uploads
 PATIENCE_S = 4.0
+# Threads of one interpreter take turns, and each turn costs: four answer more people a second than thirty-two
+# do, and nobody waits three times as long as others. Their places are their own, so that slow pages and
+# downloads keep no annotator waiting.
+ANSWERING = re.compile(r"/api/v1/campaigns/[^/]+/(questions|answers|undo|leases/\w+)")
+ANSWERING_PLACES = 4
+ANSWERING_PATIENCE_S = 0.4
 UNGATED_PATHS = ("/static/", "/healthz")  # need no database
 
 
@@ -92,6 +98,25 @@ class BodyLimit:
         await self.app(scope, count, send)
 
 
+class _Room:
+    """So many requests at once; the others wait for a place, in order, as long as their patience lasts."""
+
+    def __init__(self, places: int, patience_s: float) -> None:
+        self.places = anyio.Semaphore(places, fast_acquire=True)
+        self.patience_s = patience_s
+
+    async def has_place(self) -> bool:
+        """Take a place, waiting for it if need be."""
+        try:
+            self.places.acquire_nowait()
+        except anyio.WouldBlock:
+            with anyio.move_on_after(self.patience_s):
+                await self.places.acquire()
+                return True
+            return False
+        return True
+
+
 class Gate:
     """Let in fewer requests at once than there are threads to serve them; the others wait, in order.
 
@@ -105,33 +130,25 @@ class Gate:
 
     def __init__(self, app: ASGIApp, *, places: int = PLACES, patience_s: float = PATIENCE_S) -> None:
         self.app = app
-        self.patience_s = patience_s
-        self.places = anyio.Semaphore(places, fast_acquire=True)  # serves those who wait in order
+        self.others = _Room(places, patience_s)
+        self.answering = _Room(min(places, ANSWERING_PLACES), min(patience_s, ANSWERING_PATIENCE_S))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer that there is too much to do."""
         if scope["type"] != "http" or scope["path"].startswith(UNGATED_PATHS):
             await self.app(scope, receive, send)
             return
+        is_answer = scope["method"] == "POST" and ANSWERING.fullmatch(scope["path"])
+        room = self.answering if is_answer else self.others
         first = await receive()
-        if not await self._has_place():
+        if not await room.has_place():
             await on_http_error(Request(scope), Busy())(scope, receive, send)
             return
-        visit = _Visit(self.places, first, receive, send)
+        visit = _Visit(room.places, first, receive, send)
         try:
             await self.app(scope, visit.receive, visit.send)
         finally:
             visit.leave()
-
-    async def _has_place(self) -> bool:
-        try:
-            self.places.acquire_nowait()
-        except anyio.WouldBlock:
-            with anyio.move_on_after(self.patience_s):
-                await self.places.acquire()
-                return True
-            return False
-        return True
 
 
 class Busy(HTTPException):

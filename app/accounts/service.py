@@ -6,7 +6,7 @@ import secrets
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import Select, bindparam, delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -26,6 +26,24 @@ SESSION_LIFE = timedelta(days=14)
 INVITATION_LIFE = timedelta(days=7)
 MIN_PASSWORD_LENGTH = 10
 SIMULATED_DOMAIN = "simulated.invalid"  # a reserved name: nobody has an address there
+
+# Asked by every request, so built once: building one takes longer than the database needs to answer.
+_OF_COOKIE = (
+    select(User)
+    .join(LoginSession, LoginSession.user_id == User.id)
+    .where(
+        LoginSession.id_hash == bindparam("hash"),
+        LoginSession.expires_at > bindparam("now"),
+        User.disabled_at.is_(None),
+    )
+)
+_OF_TOKEN = (
+    select(User)
+    .join(ApiToken, ApiToken.user_id == User.id)
+    .where(
+        ApiToken.token_hash == bindparam("hash"), ApiToken.revoked_at.is_(None), User.disabled_at.is_(None)
+    )
+)
 
 
 def digest(secret: str) -> str:
@@ -190,24 +208,12 @@ def sign_out(session: Session, secret: str) -> None:
 
 def user_of_session(session: Session, secret: str, *, now: datetime) -> User | None:
     """Who is signed in with this cookie."""
-    return session.scalar(
-        select(User)
-        .join(LoginSession, LoginSession.user_id == User.id)
-        .where(
-            LoginSession.id_hash == digest(secret), LoginSession.expires_at > now, User.disabled_at.is_(None)
-        )
-    )
+    return session.scalar(_OF_COOKIE, {"hash": digest(secret), "now": now})
 
 
 def user_of_token(session: Session, secret: str) -> User | None:
     """Whose bearer token this is."""
-    return session.scalar(
-        select(User)
-        .join(ApiToken, ApiToken.user_id == User.id)
-        .where(
-            ApiToken.token_hash == digest(secret), ApiToken.revoked_at.is_(None), User.disabled_at.is_(None)
-        )
-    )
+    return session.scalar(_OF_TOKEN, {"hash": digest(secret)})
 
 
 def csrf_token(signing_secret: bytes, session_secret: str) -> str:

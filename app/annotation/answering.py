@@ -3,7 +3,7 @@
 import enum
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.consensus import UNSURE_LIMIT, answers_needed
-from app.annotation.errors import KeyReused
-from app.annotation.leasing import serialise
+from app.annotation.errors import CampaignNotOpen, KeyReused, PersonPaused
+from app.annotation.leasing import LeasedQuestion, lease_in_turn, serialise
 from app.annotation.models import AnswerValue, Purpose
 from app.annotation.participants import count_gold
 from app.annotation.tallies import Change, add_to_tallies
@@ -60,7 +60,7 @@ class Outcome:
 class Asked:
     """A question with all that bears on it, locked until the transaction ends."""
 
-    row: RowMapping  # id, candidate_class, least, slots, is_waiting, purpose, is_match
+    row: RowMapping  # id, campaign_id, candidate_class, least, slots, is_waiting, purpose, is_match
     leases: list[RowMapping] = field(default_factory=list)  # id, slot, user_id, expires_at
     answers: list[RowMapping] = field(default_factory=list)  # live ones: user_id, value
 
@@ -94,7 +94,44 @@ def answer_questions(
     Raises:
         KeyReused: a key belongs to a different answer; nothing was stored.
     """
+    return _answer(session, campaign, given, state=serialise(session, by, campaign), by=by, now=now)
+
+
+def answer_and_lease(
+    session: Session,
+    campaign: Campaign,
+    given: Sequence[GivenAnswer],
+    *,
+    count: int,
+    by: User,
+    now: datetime,
+    one_class: bool = False,
+) -> tuple[list[Outcome], list[LeasedQuestion] | None]:
+    """Both at once, for half of the work of one after the other; None where no questions may be had now.
+
+    Raises:
+        KeyReused: a key belongs to a different answer; nothing was stored.
+    """
     state = serialise(session, by, campaign)
+    outcomes = _answer(session, campaign, given, state=state, by=by, now=now)
+    try:
+        leased = lease_in_turn(
+            session, campaign, state=state, count=count, by=by, now=now, one_class=one_class
+        )
+    except (CampaignNotOpen, PersonPaused):  # before anything was written for it: the answers stand
+        return outcomes, None
+    return outcomes, leased
+
+
+def _answer(
+    session: Session,
+    campaign: Campaign,
+    given: Sequence[GivenAnswer],
+    *,
+    state: CampaignState,
+    by: User,
+    now: datetime,
+) -> list[Outcome]:
     known = _answers_with_keys(session, given, by=by)
     fresh: dict[UUID, GivenAnswer] = {}
     for item in given:
@@ -151,7 +188,18 @@ def _store(
     if not stored:
         return refused, {}
     session.execute(
-        statements.ADD_ANSWERS, [asdict(item) | {"user_id": by.id, "created_at": now} for item in stored]
+        statements.ADD_ANSWERS,
+        [
+            {
+                "question_id": item.question_id,
+                "user_id": by.id,
+                "value": item.value,
+                "response_ms": item.response_ms,
+                "key": item.key,
+                "created_at": now,
+            }
+            for item in stored
+        ],
     )
     gold = [item for item in stored if asked[item.question_id].row["purpose"] is Purpose.GOLD]
     right = _write_gold(session, campaign, gold, asked, by=by, now=now) if gold else {}
@@ -164,8 +212,8 @@ def _store(
 def load_asked(session: Session, campaign: Campaign, question_ids: Sequence[int]) -> dict[int, Asked]:
     """Questions, locked, with their leases and live answers."""
     ids = {"ids": sorted(set(question_ids))}
-    questions = session.execute(statements.LOCK_QUESTIONS, ids | {"campaign": campaign.id}).mappings()
-    asked = {row["id"]: Asked(row) for row in questions}
+    questions = session.execute(statements.LOCK_QUESTIONS, ids).mappings()
+    asked = {row["id"]: Asked(row) for row in questions if row["campaign_id"] == campaign.id}
     for lease in session.execute(statements.LEASES, ids).mappings():
         if lease["question_id"] in asked:
             asked[lease["question_id"]].leases.append(lease)

@@ -11,14 +11,6 @@ from app.campaigns.models import Campaign
 from app.deps import CurrentUser, SessionDep
 
 
-def get_campaign_to_answer(campaign_id: UUID, user: CurrentUser, session: SessionDep) -> Campaign:
-    """The campaign, for somebody who answers or has answered its questions; without its classes."""
-    return service.campaign_to_answer(session, campaign_id, by=user)
-
-
-AnsweringDep = Annotated[Campaign, Depends(get_campaign_to_answer)]
-
-
 def get_campaign_to_see(campaign_id: UUID, user: CurrentUser, session: SessionDep) -> Campaign:
     """The same with its classes, for the screen: a paused campaign is shown, and says that it is paused."""
     service.campaign_to_answer(session, campaign_id, by=user)

@@ -24,10 +24,12 @@ LEASE = timedelta(minutes=10)
 MAX_LEASED = 100  # questions one person can hold in one campaign
 MAX_TRIES = 5
 
-_LOCK = select(func.pg_advisory_xact_lock(bindparam("key")))
-# The state is read in a statement of its own: one that waits for a lock still sees what was there before.
-_HOLD_STATE = select(func.pg_advisory_xact_lock_shared(bindparam("key")))
-_STATE = select(Campaign.state).where(Campaign.id == bindparam("campaign"))
+# My turn, and the state held. That is read in a statement of its own: one that waits for a lock still sees
+# what was there before.
+_TAKE_TURN = select(
+    func.pg_advisory_xact_lock(bindparam("turn")), func.pg_advisory_xact_lock_shared(bindparam("state"))
+)
+_STATE = select(Campaign.__table__.c.state).where(Campaign.__table__.c.id == bindparam("campaign"))
 
 # What I may take. My own live slot (99) rules a question out. The conditions are sums and counts rather than
 # NOT EXISTS: PostgreSQL would turn those into a join with everything I have ever answered.
@@ -135,8 +137,8 @@ def serialise(session: Session, user: User, campaign: Campaign) -> CampaignState
     """
     if session.get_bind().dialect.name != "postgresql":
         return campaign.state
-    session.execute(_LOCK, {"key": (user.id.int ^ campaign.id.int) % 2**63})
-    session.execute(_HOLD_STATE, {"key": state_lock_key(campaign.id)})
+    turn = (user.id.int ^ campaign.id.int) % 2**63
+    session.execute(_TAKE_TURN, {"turn": turn, "state": state_lock_key(campaign.id)})
     state: CampaignState = session.execute(_STATE, {"campaign": campaign.id}).scalar_one()
     return state
 
@@ -173,6 +175,20 @@ def lease_questions(
         PersonPaused: this person is to wait.
     """
     state = serialise(session, by, campaign)
+    return lease_in_turn(session, campaign, state=state, count=count, by=by, now=now, one_class=one_class)
+
+
+def lease_in_turn(
+    session: Session,
+    campaign: Campaign,
+    *,
+    state: CampaignState,
+    count: int,
+    by: User,
+    now: datetime,
+    one_class: bool,
+) -> list[LeasedQuestion]:
+    """The same for a request whose turn it is: `state` is what `serialise` gave."""
     if state is not CampaignState.OPEN:
         raise CampaignNotOpen(state=state)
     has_gold = require_not_paused(session, campaign, by)

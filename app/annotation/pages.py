@@ -16,6 +16,7 @@ from app.campaigns.deps import CampaignDep
 from app.campaigns.models import CampaignState, Modes
 from app.clock import utc_now
 from app.datasets import service as datasets
+from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, SessionDep
 from app.pages import render
 
@@ -93,17 +94,13 @@ def list_annotation(request: Request, user: CurrentUser, session: SessionDep) ->
 @signed_in
 def annotate(request: Request, campaign: ScreenDep, mode: Literal["card", "grid", ""] = "") -> Response:
     """The screen; the questions come through the API. `mode` counts where the campaign leaves the choice."""
+    address_of = image_addresses(request, campaign.dataset_id)
     classes = [
         ShownClass(
             position=item.position,
             name=item.name,
             description=item.description,
-            example_urls=[
-                request.app.url_path_for(
-                    "example_image", dataset_id=str(campaign.dataset_id), example_id=str(example_id)
-                )
-                for example_id in item.example_ids
-            ],
+            example_urls=[address_of(example_id) for example_id in item.example_ids],
         )
         for item in campaign.classes
     ]

@@ -1,5 +1,6 @@
 """What the JSON API of annotation accepts and returns."""
 
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -8,7 +9,15 @@ from pydantic import Field
 
 from app.annotation.models import AnswerValue
 from app.annotation.progress import Counts, Progress
-from app.annotation.service import UNDO_LIMIT, GivenAnswer, LeasedQuestion, Outcome, Status
+from app.annotation.service import (
+    LEASE,
+    UNDO_LIMIT,
+    GivenAnswer,
+    LeasedQuestion,
+    Outcome,
+    Standing,
+    Status,
+)
 from app.languages import gettext
 from app.schemas import Input, Output
 
@@ -36,11 +45,11 @@ class QuestionRead(Output):
     class_name: str
 
     @classmethod
-    def of(cls, question: LeasedQuestion, image_url: str) -> "QuestionRead":
+    def of(cls, question: LeasedQuestion, address_of: Callable[[int], str]) -> "QuestionRead":
         """With the address of its picture."""
         return cls(
             id=question.id,
-            image_url=image_url,
+            image_url=address_of(question.example_id),
             candidate_class=question.candidate_class,
             class_name=question.class_name,
         )
@@ -54,6 +63,19 @@ class LeasesRead(Output):
     answered_by_me: int
     waiting: int  # questions of the campaign that still need an answer
     lease_s: int
+
+    @classmethod
+    def of(
+        cls, leased: Sequence[LeasedQuestion], standing: Standing, address_of: Callable[[int], str]
+    ) -> "LeasesRead":
+        """With the addresses of the pictures."""
+        return cls(
+            questions=[QuestionRead.of(question, address_of) for question in leased],
+            expires_at=min((question.expires_at for question in leased), default=None),
+            answered_by_me=standing.answered_by_me,
+            waiting=standing.waiting,
+            lease_s=int(LEASE.total_seconds()),
+        )
 
 
 class AnswerInput(Input):
@@ -75,9 +97,10 @@ class AnswerInput(Input):
 
 
 class AnswersInput(Input):
-    """A batch of answers."""
+    """A batch of answers, and how many questions to hold after them."""
 
     answers: Annotated[list[AnswerInput], Field(min_length=1, max_length=MAX_ANSWERS)]
+    next: LeaseRequest | None = None
 
 
 class OutcomeRead(Output):
@@ -103,9 +126,13 @@ class OutcomeRead(Output):
 
 
 class OutcomesRead(Output):
-    """What became of a batch, in its order."""
+    """What became of a batch, in its order; and the questions held now, if any were asked for.
+
+    `next` is null also where none may be had: the campaign is not open, or this person is paused.
+    """
 
     results: list[OutcomeRead]
+    next: LeasesRead | None
 
 
 class Empty(Input):

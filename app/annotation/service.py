@@ -1,6 +1,6 @@
 """What routes, tasks and other features call: leases, answers, gold, progress."""
 
-from app.annotation.answering import GivenAnswer, Outcome, Status, answer_questions
+from app.annotation.answering import GivenAnswer, Outcome, Status, answer_and_lease, answer_questions
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.leasing import (
     LEASE,
@@ -26,6 +26,7 @@ __all__ = [
     "Progress",
     "Standing",
     "Status",
+    "answer_and_lease",
     "answer_questions",
     "campaign_to_answer",
     "finished_questions",

@@ -4,11 +4,23 @@ Building and hashing a statement costs SQLAlchemy more than the database needs t
 tables rather than the mapped classes, because rows are all that is wanted here.
 """
 
-from sqlalchemy import BindParameter, Table, bindparam, case, delete, exists, func, insert, select, update
+from sqlalchemy import (
+    BindParameter,
+    Table,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally
+from app.annotation.models import Answer, Lease, Participant, Question, Tally
 from app.campaigns.models import CampaignClass
 from app.db import BigId
 
@@ -27,10 +39,12 @@ _ids: BindParameter[int] = bindparam("ids", expanding=True)
 KNOWN_KEYS = select(_answer.c.question_id, _answer.c.value, _answer.c.response_ms, _answer.c.key).where(
     _answer.c.user_id == bindparam("me"), _answer.c.key.in_(bindparam("keys", expanding=True))
 )
-# :campaign, :ids; locked in id order, so that two requests cannot deadlock
+# :ids; locked in id order, so that two requests cannot deadlock. The caller looks at the campaign: as a
+# condition it made SQLite walk through all of the campaign's questions instead of finding these.
 LOCK_QUESTIONS = (
     select(
         _question.c.id,
+        _question.c.campaign_id,
         _question.c.candidate_class,
         _question.c.least,
         _question.c.slots,
@@ -38,7 +52,7 @@ LOCK_QUESTIONS = (
         _question.c.purpose,
         _question.c.is_match,
     )
-    .where(_question.c.id.in_(_ids), _question.c.campaign_id == bindparam("campaign"))
+    .where(_question.c.id.in_(_ids))
     .order_by(_question.c.id)
     .with_for_update(key_share=True)
 )
@@ -108,19 +122,22 @@ FIRST_TURN = (
         _lease.c.expires_at > bindparam("now"),
     )
 )
-# :campaign, :me; gives finished questions and my answers
-# :me, :campaign; gives since when I am paused, and whether there is gold
+# :me, :campaign; gives since when I am paused, and whether there is gold. "gold" is a literal because of the
+# partial index: no plan for any purpose could use it.
 PERSON = select(
     select(_participant.c.paused_at)
     .where(_participant.c.campaign_id == bindparam("campaign"), _participant.c.user_id == bindparam("me"))
     .scalar_subquery(),
-    exists().where(_question.c.campaign_id == bindparam("campaign"), _question.c.purpose == Purpose.GOLD),
+    exists().where(
+        _question.c.campaign_id == bindparam("campaign"), _question.c.purpose == literal_column("'gold'")
+    ),
 )
 _GOLD_ANSWERS = (
     select(_participant.c.gold_answers)
     .where(_participant.c.campaign_id == bindparam("campaign"), _participant.c.user_id == bindparam("me"))
     .scalar_subquery()
 )
+# :campaign, :me; gives finished questions and my answers
 STANDING = select(
     func.coalesce(func.sum(_tally.c.finished), 0),
     func.coalesce(

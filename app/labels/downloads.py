@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.access import admin_only
 from app.campaigns.deps import CampaignDep
+from app.datasets.pictures import image_address
 from app.deps import SettingsDep
 from app.labels import service
 from app.labels.exports import answers, labels
@@ -95,5 +96,4 @@ def _download(
 
 def _image_url(request: Request, settings: Settings, dataset_id: UUID) -> str:
     """Where a picture lies, with {example_id} in it: one address for all, because a million are needed."""
-    path = request.app.url_path_for("example_image", dataset_id=str(dataset_id), example_id="0")
-    return settings.public_url.rstrip("/") + str(path).replace("/0/image", "/{example_id}/image")
+    return settings.public_url.rstrip("/") + image_address(request, dataset_id)

@@ -9,6 +9,7 @@ from app.access import admin_only, signed_in
 from app.annotation import service as annotation
 from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
+from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, SessionDep
 from app.quality import schemas, service
 from app.quality.deps import StartedDep
@@ -88,15 +89,14 @@ def read_review(
     found = service.open_questions(session, campaign)
     decided, decisions = service.standing_decisions(session, campaign.id, limit=limit)
     names = campaign.class_names
+    address_of = image_addresses(request, campaign.dataset_id)
     return schemas.ReviewRead(
         open=len(found),
         questions=[
             schemas.OpenQuestionRead(
                 id=item.id,
                 example_id=item.example_id,
-                image_url=request.app.url_path_for(
-                    "example_image", dataset_id=str(campaign.dataset_id), example_id=str(item.example_id)
-                ),
+                image_url=address_of(item.example_id),
                 candidate_class=item.candidate_class,
                 class_name=names[item.candidate_class],
                 yes=item.yes,

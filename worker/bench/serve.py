@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from http.client import HTTPConnection, HTTPException
+from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import func, select
@@ -37,7 +38,7 @@ PLENTY, BATCHED_PLENTY = 1_500, 12_000  # questions for each second: more than a
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was measured for one number of clients and one size of batch; times are of one lease and answer."""
+    """What was measured for one number of clients and one size of batch; times are of one request."""
 
     database: str
     clients: int
@@ -152,8 +153,11 @@ def _work(client: _Client, port: int, campaign_id: UUID, batch: int, deadline: f
     headers = {"Authorization": f"Bearer {client.token}", "Content-Type": "application/json"}
     connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
 
-    def post(what: str, body: object) -> object:
-        while time.perf_counter() < deadline:
+    took = (0.0, 0.0)  # when the last answer came, and how long after its request
+
+    def post(what: str, body: object) -> Any:
+        nonlocal took
+        while (start := time.perf_counter()) < deadline:
             try:
                 connection.request("POST", f"{path}/{what}", json.dumps(body), headers)
                 response = connection.getresponse()
@@ -169,14 +173,13 @@ def _work(client: _Client, port: int, campaign_id: UUID, batch: int, deadline: f
             if response.status != 200:  # noqa: PLR2004
                 client.failed += 1
                 continue
+            end = time.perf_counter()
+            took = end, end - start
             return json.loads(text)
         return None
 
-    while time.perf_counter() < deadline:
-        start = time.perf_counter()
-        leased = post("questions", {"count": batch})
-        if not leased or not leased["questions"]:  # type: ignore[index]
-            return
+    leased = post("questions", {"count": batch})
+    while leased and leased["questions"]:
         answers = [
             {
                 "question_id": question["id"],
@@ -184,15 +187,15 @@ def _work(client: _Client, port: int, campaign_id: UUID, batch: int, deadline: f
                 "response_ms": 900,
                 "key": str(uuid4()),
             }
-            for question in leased["questions"]  # type: ignore[index]
+            for question in leased["questions"]
         ]
-        done = post("answers", {"answers": answers})
+        done = post("answers", {"answers": answers, "next": {"count": batch}})
         if done is None:
             return
-        end = time.perf_counter()
-        kept = [item["key"] for item in done["results"] if item["status"] in ("stored", "repeated")]  # type: ignore[index]
+        kept = [item["key"] for item in done["results"] if item["status"] in ("stored", "repeated")]
         client.stored.update(kept)
-        client.took.append((end, end - start, len(kept)))
+        client.took.append((*took, len(kept)))
+        leased = done["next"]
 
 
 @contextmanager
@@ -203,10 +206,18 @@ def _serving(context: Context) -> Iterator[int]:
         port: int = probe.getsockname()[1]
     environment = os.environ | {
         "CLARINET_ENVIRONMENT": "test",
+        "CLARINET_LOG_FORMAT": "json",  # as in production
         "CLARINET_DATA_DIR": str(context.settings.data_dir),
         "CLARINET_DATABASE_URL": context.settings.database_url,
     }
-    command = [sys.executable, "-m", "worker.cli", "serve", "--port", str(port), "--no-migrate"]
+    command = [
+        sys.executable,
+        *os.environ.get("BENCH_RUN", "-m worker.cli").split(),
+        "serve",
+        "--port",
+        str(port),
+        "--no-migrate",
+    ]
     process = subprocess.Popen(
         command,
         env=environment,
