@@ -101,13 +101,34 @@ async def _knock_while_full() -> tuple[list[int], dict[str, str]]:
     gate = Gate(JSONResponse({}), places=1, patience_s=0.05)
     transport = httpx2.ASGITransport(gate)
     async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
-        gate.places.acquire_nowait()
+        gate.others.places.acquire_nowait()
         refused = await client.post("/api/v1/tokens")
-        gate.places.release()
+        gate.others.places.release()
         served = await client.post("/api/v1/tokens")
-    assert gate.places.value == 1
+    assert gate.others.places.value == 1
     problem = refused.json() | {"retry-after": refused.headers["retry-after"]}
     return [refused.status_code, served.status_code], problem
+
+
+def test_annotators_have_places_of_their_own() -> None:
+    assert _in_a_loop_of_its_own(_knock_in_both_rooms) == [503, 200, 200, 503]
+
+
+async def _knock_in_both_rooms() -> list[int]:
+    """A page and an answer while all pages' places are taken; then both while all annotators' are."""
+    gate = Gate(JSONResponse({}), places=1, patience_s=0.05)
+    transport = httpx2.ASGITransport(gate)
+    answers, page = "/api/v1/campaigns/1/answers", "/campaigns/1"
+    seen = []
+    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+        for room in (gate.others, gate.answering):
+            room.places.acquire_nowait()
+            seen += [(await client.get(page)).status_code, (await client.post(answers)).status_code]
+            room.places.release()
+        # Downloads of answers are slow, and no annotator's.
+        gate.answering.places.acquire_nowait()
+        assert (await client.get(answers)).status_code == 200
+    return seen
 
 
 async def _free_places_while_waiting() -> list[int]:
@@ -116,25 +137,25 @@ async def _free_places_while_waiting() -> list[int]:
     waiting = iter([True, True, False])
 
     async def receive() -> Message:
-        seen.append(gate.places.value)
+        seen.append(gate.others.places.value)
         return {"type": "http.request", "body": b"x", "more_body": next(waiting)}
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.body":
-            seen.append(gate.places.value)
+            seen.append(gate.others.places.value)
 
     async def app(_: Scope, receive: Receive, send: Send) -> None:
         await receive()
-        seen.append(gate.places.value)
+        seen.append(gate.others.places.value)
         await receive()
         await receive()
-        seen.append(gate.places.value)
+        seen.append(gate.others.places.value)
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})
 
     gate = Gate(app, places=2)
-    await gate({"type": "http", "path": "/", "headers": []}, receive, send)
-    assert gate.places.value == 2
+    await gate({"type": "http", "method": "GET", "path": "/", "headers": []}, receive, send)
+    assert gate.others.places.value == 2
     return seen
 
 

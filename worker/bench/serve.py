@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -108,7 +108,7 @@ def _row(context: Context, campaign_id: UUID, workers: list[_Client], *, batch: 
     ms = [1000 * seconds for _, seconds, _ in took]
     # What ended after `since`, divided by the time until the last of it.
     span = max(end for end, _, _ in took) - since
-    lost, doubled = _checked(context, campaign_id, set().union(*(worker.stored for worker in workers)))
+    lost, doubled = checked(context, campaign_id, set().union(*(worker.stored for worker in workers)))
     return Row(
         database=context.database.engine.dialect.name,
         clients=len(workers),
@@ -124,7 +124,7 @@ def _row(context: Context, campaign_id: UUID, workers: list[_Client], *, batch: 
     )
 
 
-def _checked(context: Context, campaign_id: UUID, acknowledged: set[str]) -> tuple[int, int]:
+def checked(context: Context, campaign_id: UUID, acknowledged: set[str]) -> tuple[int, int]:
     """Acknowledged answers that are missing, and questions answered too often."""
     here = Question.campaign_id == campaign_id
     with context.reading() as session:
@@ -148,10 +148,16 @@ def _checked(context: Context, campaign_id: UUID, acknowledged: set[str]) -> tup
 
 
 def _work(client: _Client, port: int, campaign_id: UUID, batch: int, deadline: float) -> None:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)) as connection:
+        _answer_until(client, connection, campaign_id, batch, deadline)
+
+
+def _answer_until(
+    client: _Client, connection: HTTPConnection, campaign_id: UUID, batch: int, deadline: float
+) -> None:
     chance = random.Random(client.token)
     path = f"/api/v1/campaigns/{campaign_id}"
     headers = {"Authorization": f"Bearer {client.token}", "Content-Type": "application/json"}
-    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
 
     took = (0.0, 0.0)  # when the last answer came, and how long after its request
 

@@ -91,6 +91,36 @@ class TestAnswers:
         body = annotator_client.post(url(campaign, "questions"), json={"count": 1}).json()
         assert (body["answered_by_me"], body["waiting"]) == (2, 29)  # the yes waits for its confirmation
 
+    def test_bring_the_next_questions_if_asked_to(
+        self, annotator_client: TestClient, campaign: Campaign
+    ) -> None:
+        leased = annotator_client.post(url(campaign, "questions"), json={"count": 3}).json()["questions"]
+
+        batch = {"answers": [given(leased[0]["id"])]}
+        alone = annotator_client.post(url(campaign, "answers"), json=batch).json()
+        batch = {"answers": [given(leased[1]["id"])], "next": {"count": 2}}
+        both = annotator_client.post(url(campaign, "answers"), json=batch).json()
+        asked = annotator_client.post(url(campaign, "questions"), json={"count": 2}).json()
+
+        assert alone["next"] is None
+        assert both["next"] == asked
+        assert both["next"]["questions"][0] == leased[2]  # what is held comes first
+        assert (asked["answered_by_me"], asked["waiting"]) == (2, 28)
+
+    def test_count_where_no_questions_may_be_had(
+        self, annotator_client: TestClient, campaign: Campaign, session: Session
+    ) -> None:
+        leased = annotator_client.post(url(campaign, "questions"), json={"count": 1}).json()["questions"]
+        campaign.state = CampaignState.PAUSED
+        session.commit()
+
+        batch = {"answers": [given(leased[0]["id"])], "next": {"count": 1}}
+        body = annotator_client.post(url(campaign, "answers"), json=batch).json()
+
+        assert [result["status"] for result in body["results"]] == ["stored"]
+        assert body["next"] is None
+        assert session.scalar(select(func.count()).select_from(Answer)) == 1
+
     def test_a_key_with_another_value_is_409_and_stores_nothing(
         self, annotator_client: TestClient, campaign: Campaign, session: Session
     ) -> None:

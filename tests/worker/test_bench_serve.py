@@ -1,0 +1,67 @@
+"""`clarinet bench serve` serves, measures and finds what is lost."""
+
+import json
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import delete, select, update
+
+from app.accounts.models import User
+from app.annotation.models import Answer, AnswerValue, Question
+from app.clock import utc_now
+from tests.conftest import postgres_database
+from worker.bench.rows import add_campaign, add_dataset, add_people, fresh_context
+from worker.bench.serve import as_row, as_text, checked, measure_serving
+from worker.context import Context
+from worker.drawing import open_campaign
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def test_answers_are_served_and_counted(kind: str) -> None:
+    def rows(url: str) -> list[dict[str, object]]:
+        cases = [(2, 1), (3, 5)]
+        measured = list(measure_serving(url, cases, seconds=1.5, say=lambda _: None))
+        assert all(str(row.clients) in as_text(row) for row in measured)
+        return [as_row(row) for row in measured]
+
+    if kind == "sqlite":
+        found = rows("")
+    else:
+        with postgres_database() as url:
+            found = rows(url)
+
+    assert [(row["database"], row["clients"], row["batch"]) for row in found] == [(kind, 2, 1), (kind, 3, 5)]
+    for row in json.loads(json.dumps(found)):
+        assert row["pairs_per_s"] > 1
+        assert 0 < row["p50_ms"] <= row["p99_ms"] <= row["max_ms"]
+        assert (row["refused"], row["failed"], row["lost"], row["doubled"]) == (0, 0, 0, 0)
+
+
+def test_what_is_lost_or_doubled_is_found() -> None:
+    with fresh_context("") as context:
+        with context.unit_of_work() as session:
+            admin, people = add_people(session, 2)
+            campaign_id = add_campaign(session, admin, add_dataset(session, admin, 4))
+        open_campaign(context, campaign_id)
+        keys = [_answer(context, campaign_id, place, by=people[0]) for place in range(3)]
+        assert checked(context, campaign_id, set(keys)) == (0, 0)
+
+        _answer(context, campaign_id, 1, by=people[1])  # a second answer where one is enough
+        with context.unit_of_work() as session:
+            session.execute(delete(Answer).where(Answer.key == UUID(keys[0])))
+        assert checked(context, campaign_id, set(keys)) == (1, 1)
+
+
+def _answer(context: Context, campaign_id: UUID, place: int, *, by: User) -> str:
+    """A no to a question, whatever the rules say; gives its key."""
+    key = uuid4()
+    with context.unit_of_work() as session:
+        ids = session.scalars(select(Question.id).where(Question.campaign_id == campaign_id))
+        question_id = sorted(ids)[place]
+        session.execute(update(Question).where(Question.id == question_id).values(slots=1))
+        session.add(
+            Answer(
+                question_id=question_id, user_id=by.id, value=AnswerValue.NO, key=key, created_at=utc_now()
+            )
+        )
+    return str(key)
