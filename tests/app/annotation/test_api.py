@@ -96,9 +96,9 @@ class TestAnswers:
     ) -> None:
         leased = annotator_client.post(url(campaign, "questions"), json={"count": 3}).json()["questions"]
 
-        batch = {"answers": [given(leased[0]["id"])]}
-        alone = annotator_client.post(url(campaign, "answers"), json=batch).json()
-        batch = {"answers": [given(leased[1]["id"])], "next": {"count": 2}}
+        first = {"answers": [given(leased[0]["id"])]}
+        alone = annotator_client.post(url(campaign, "answers"), json=first).json()
+        batch: dict[str, Any] = {"answers": [given(leased[1]["id"])], "next": {"count": 2}}
         both = annotator_client.post(url(campaign, "answers"), json=batch).json()
         asked = annotator_client.post(url(campaign, "questions"), json={"count": 2}).json()
 
@@ -114,7 +114,7 @@ class TestAnswers:
         campaign.state = CampaignState.PAUSED
         session.commit()
 
-        batch = {"answers": [given(leased[0]["id"])], "next": {"count": 1}}
+        batch: dict[str, Any] = {"answers": [given(leased[0]["id"])], "next": {"count": 1}}
         body = annotator_client.post(url(campaign, "answers"), json=batch).json()
 
         assert [result["status"] for result in body["results"]] == ["stored"]
