@@ -14,7 +14,7 @@ from sqlalchemy import String, select, type_coerce
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.models import Answer, AnswerValue, Question
+from app.annotation.models import Answer, AnswerValue, Purpose, Question
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.labels.exports import formats, label_studio
@@ -23,6 +23,7 @@ from app.labels.exports.formats import ExportFormat
 FETCHED = 5_000  # rows at a time
 PSEUDONYM_BYTES = 8
 VALUES = (AnswerValue.NO, AnswerValue.YES, AnswerValue.UNSURE)  # in an npz their number says the value
+PURPOSES = tuple(Purpose)  # likewise
 
 
 ARROW = {
@@ -52,6 +53,7 @@ NUMPY = {
     "rounds": "<i4",
     "classes": "<i4",
     "probabilities": "<f8",
+    "purposes": "|u1",
     "values": "|u1",
     "annotators": "<i4",
     "simulated": "|b1",
@@ -188,6 +190,7 @@ def pieces(
                     "class_names": np.array(class_names),
                     "annotator_names": np.array(list(people), dtype=np.str_),
                     "value_names": np.array(VALUES),
+                    "purpose_names": np.array(PURPOSES),
                 },
             )
         case ExportFormat.LABEL_STUDIO:
@@ -196,6 +199,7 @@ def pieces(
 
 def _numbers(rows: Iterable[formats.Row], people: dict[str, int]) -> Iterator[formats.Row]:
     """Rows as in NUMPY; `people` gets the number of each annotator."""
+    purpose_number = {purpose: number for number, purpose in enumerate(PURPOSES)}
     value_number = {value: number for number, value in enumerate(VALUES)}
     picked: Callable[[formats.Row], formats.Row] = itemgetter(
         *map(PLACES.__getitem__, ("answer_id", "question_id", "example_id", "position", "round", "class"))
@@ -205,6 +209,7 @@ def _numbers(rows: Iterable[formats.Row], people: dict[str, int]) -> Iterator[fo
         yield (
             *picked(row),
             row[PLACES["probability"]],
+            purpose_number[row[PLACES["purpose"]]],
             value_number[row[PLACES["value"]]],
             people.setdefault(row[PLACES["annotator"]], len(people)),
             row[PLACES["simulated"]],
@@ -225,6 +230,7 @@ def _tasks(rows: Iterable[formats.Row], image_url: str) -> Iterator[dict[str, An
                 "class": first["class"],
                 "class_name": first["class_name"],
                 "question_id": first["question_id"],
+                "purpose": first["purpose"],
             },
             "annotations": [_annotation(answer) for answer in found],
         }

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.annotation.consensus import LabelKind
-from app.annotation.models import AnswerValue
+from app.annotation.models import AnswerValue, Purpose
 from app.labels.errors import BadImport
 from app.labels.exports import label_studio
 from app.labels.exports.formats import FORMULA_STARTS
@@ -23,6 +23,7 @@ MAX_ROWS = 200_000
 MAX_ANNOTATOR = 120
 MAX_INT = 2**63 - 1
 MAX_CELL = 1_000
+LABELLING = Purpose.LABELLING.value  # what questions of another purpose say is not for labels
 VALUES = {
     "yes": AnswerValue.YES,
     "true": AnswerValue.YES,
@@ -34,6 +35,8 @@ VALUES = {
     "can't tell": AnswerValue.UNSURE,
 }
 KINDS = {LabelKind.TRUE: AnswerValue.YES, LabelKind.COMPLEMENTARY: AnswerValue.NO}
+_NO_JSON = "The file begins like JSON and is none. Nothing was stored."
+_SPACE = re.compile(r"[ \t\r\n]*")
 _IMAGE = re.compile(r"/examples/(\d{1,18})/image$")
 
 
@@ -87,7 +90,8 @@ def _lines(text: str) -> Iterator[Said]:
                 "you have them, answer (yes, no, unsure), annotator, answered_at. Nothing was stored."
             )
         for row in reader:
-            yield _of_line(row, f"line {reader.line_num}")
+            if (row.get("purpose") or LABELLING).strip() == LABELLING:  # gold was answered beforehand
+                yield _of_line(row, f"line {reader.line_num}")
     except csv.Error as error:
         raise BadImport(f"What follows line {reader.line_num} is no CSV. Nothing was stored.") from error
 
@@ -117,13 +121,7 @@ def _of_line(row: Mapping[Any, Any], where: str) -> Said:
 
 
 def _tasks(text: str) -> Iterator[Said]:
-    try:
-        tasks = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadImport("The file begins like JSON and is none. Nothing was stored.") from error
-    if not isinstance(tasks, list):
-        raise BadImport("The file is no list of Label Studio tasks. Nothing was stored.")
-    for number, task in enumerate(tasks, 1):
+    for number, task in enumerate(_items(text), 1):
         where = f"task {number}"
         try:
             yield from _of_task(task, where)
@@ -131,8 +129,38 @@ def _tasks(text: str) -> Iterator[Said]:
             raise _unclear(where, "is not what Label Studio exports (its JSON, not JSON-MIN)") from error
 
 
+def _items(text: str) -> Iterator[Any]:
+    """The items of a JSON array one by one: a large file as objects takes thirty times its size."""
+    place = _past_space(text, 0)
+    if text[place] != "[":
+        raise BadImport("The file is no list of Label Studio tasks. Nothing was stored.")
+    decoder = json.JSONDecoder()
+    place = _past_space(text, place + 1)
+    try:
+        while text[place] != "]":
+            item, place = decoder.raw_decode(text, place)
+            yield item
+            place = _past_space(text, place)
+            if text[place] == ",":
+                place = _past_space(text, place + 1)
+            elif text[place] != "]":
+                raise BadImport(_NO_JSON)
+        if _past_space(text, place + 1) != len(text):
+            raise BadImport(_NO_JSON)
+    except (ValueError, RecursionError, IndexError) as error:
+        raise BadImport(_NO_JSON) from error
+
+
+def _past_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    assert found is not None  # it matches nothing, too
+    return found.end()
+
+
 def _of_task(task: dict[str, Any], where: str) -> Iterator[Said]:
     data = task["data"]
+    if data.get("purpose", LABELLING) != LABELLING:
+        return
     position, example_id = data.get("position"), data.get("example_id")
     if position is None and example_id is None:
         found = _IMAGE.search(str(data.get("image", "")))

@@ -233,6 +233,7 @@ class TestAnswers:
         for name, plural in (("answer_id", "answer_ids"), ("position", "positions"), ("class", "classes")):
             assert [row[name] for row in table] == found[plural].tolist()
         assert found["value_names"][found["values"]].tolist() == [row["value"] for row in table]
+        assert found["purpose_names"][found["purposes"]].tolist() == [row["purpose"] for row in table]
         assert found["annotator_names"][found["annotators"]].tolist() == [row["annotator"] for row in table]
         assert [row["key"].encode() for row in table] == found["keys"].tolist()
         assert found["response_ms"].tolist() == [900, -1, 1200]

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import tracemalloc
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -98,6 +99,9 @@ class TestReading:
             (b"position,class,answered_at\n1,cat,0001-01-01T00:00+10:00", "no calendar has"),
             (b"[1]", "Task 1 is not what Label Studio exports"),
             (b"[", "begins like JSON"),
+            (b'[{"data": {}} {"data": {}}]', "begins like JSON"),
+            (b'[{"data": {}},', "begins like JSON"),
+            (b"[] and more", "begins like JSON"),
             (b"[" * 100_000, "begins like JSON"),
             (b"{}", "no list of Label Studio tasks"),
             (b'[{"data": {}, "annotations": [{"result": [{"type": "choices"}]}]}]', "Task 1 is not what"),
@@ -118,6 +122,30 @@ class TestReading:
 
         with pytest.raises(BadImport, match="chooses 2 classes at once"):
             read(json.dumps([task]).encode())
+
+    def test_answers_to_known_pictures_are_left_out(self) -> None:
+        lines = read(b"position,class,purpose\n1,cat,gold\n2,cat,labelling\n3,cat,\n4,cat,evaluation\n")
+        region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}}
+        tasks = [
+            {"data": {"position": place, **about}, "annotations": [{"result": [region]}]}
+            for place, about in enumerate(({}, {"purpose": "gold"}, {"purpose": "labelling"}))
+        ]
+
+        assert [item.position for item in lines] == [2, 3]
+        assert [item.position for item in read(json.dumps(tasks).encode())] == [0, 2]
+
+    def test_a_large_file_of_tasks_is_never_held_as_objects(self) -> None:
+        region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}, "more": [{}] * 50}
+        task = {"data": {"position": 1}, "annotations": [{"result": [region]}]}
+        data = json.dumps([task] * 4000, indent=1).encode()
+
+        tracemalloc.start()
+        found = read(data)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+        assert len(found) == 4000
+        assert peak < 2 * len(data)
 
     def test_names_have_no_control_characters(self) -> None:
         (item,) = read(b"position,class,annotator\n1,cat,a\x00\x1bn\xe2\x80\xaen\n")
