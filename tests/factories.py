@@ -23,6 +23,7 @@ from app.datasets import service as datasets
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.shards import Incoming, ShardWriter, index_key, read_records
 from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.quality import service as quality
 from app.runs import configs
 from app.runs.labels import facts_of
 from app.runs.models import Run, Trial, TrialState
@@ -307,3 +308,9 @@ def answer(
     outcome = annotation.answer_questions(session, campaign, [given], by=user, now=now)[0]
     assert outcome.status is annotation.Status.STORED, outcome.detail
     return user
+
+
+def asked_again(session: Session, campaign: Campaign, *, count: int, by: User) -> int:
+    """Ask one more person about the most doubtful questions; gives about how many."""
+    question_ids = quality.most_doubtful(session, campaign, count=count)
+    return quality.ask_again(session, campaign, question_ids, by=by, now=NOW)

@@ -10,9 +10,9 @@ from app.annotation import service as annotation
 from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
 from app.datasets.pictures import image_addresses
-from app.deps import CurrentUser, SessionDep
+from app.deps import CurrentUser, ReadingDep, SessionDep, UnitOfWorkDep
 from app.quality import schemas, service
-from app.quality.deps import StartedDep
+from app.quality.deps import StartedDep, ask_about_doubtful
 
 router = APIRouter(tags=["annotation"])
 
@@ -123,11 +123,10 @@ def read_history(
 @router.post("/campaigns/{campaign_id}/review/ask-again")
 @admin_only
 def ask_again(
-    campaign: CampaignDep, body: schemas.AskAgain, user: CurrentUser, session: SessionDep
+    campaign_id: UUID, body: schemas.AskAgain, user: CurrentUser, reading: ReadingDep, work: UnitOfWorkDep
 ) -> schemas.AskedAgain:
     """Ask one more person about each of the most doubtful questions."""
-    asked = service.ask_again(session, campaign, count=body.count, by=user, now=utc_now())
-    return schemas.AskedAgain(asked=asked)
+    return schemas.AskedAgain(asked=ask_about_doubtful(campaign_id, body, user, reading, work))
 
 
 @router.post("/campaigns/{campaign_id}/decisions", status_code=status.HTTP_201_CREATED)

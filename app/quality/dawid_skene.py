@@ -49,6 +49,7 @@ def estimate(
     prior: float,
     known: Floats,
     num_people: int,
+    times: Floats | None = None,
 ) -> Estimate:
     """Fit the model to A answers.
 
@@ -59,8 +60,10 @@ def estimate(
         prior: share of questions to which yes is right, in (0, 1).
         known: (Q,) 1 or 0 where the right answer is known, NaN where it is not.
         num_people: P.
+        times: (Q,) how many questions were answered alike by the same people; once each if not given.
     """
     num_questions = len(known)
+    alike = np.ones(len(questions)) if times is None else times[questions]  # (A,)
     is_known = ~np.isnan(known)
     start = starting_rates(prior)
     no_per_yes = (1 - prior) / prior
@@ -77,10 +80,9 @@ def estimate(
         probability = np.where(is_known, known, 1 / (1 + np.exp(-np.clip(log_odds, -500, 500))))
         weight = probability[questions]  # (A,)
         before = sensitivity, specificity
-        sensitivity = _rates(weight * yes, weight, people, num_people, shrink=(start[0], 1.0))
-        specificity = _rates(
-            (1 - weight) * (1 - yes), 1 - weight, people, num_people, shrink=(start[1], no_per_yes)
-        )
+        matches, others = alike * weight, alike * (1 - weight)
+        sensitivity = _rates(matches * yes, matches, people, num_people, shrink=(start[0], 1.0))
+        specificity = _rates(others * (1 - yes), others, people, num_people, shrink=(start[1], no_per_yes))
         moved = max(
             float(np.abs(new - old).max(initial=0.0))
             for new, old in zip((sensitivity, specificity), before, strict=True)

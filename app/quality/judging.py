@@ -5,7 +5,19 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Integer, Row, Select, String, case, func, or_, select, type_coerce
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Row,
+    Select,
+    String,
+    case,
+    cast,
+    func,
+    literal,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session
 
 from app.annotation.consensus import LabelKind, Verdict, verdict, weighed
@@ -15,25 +27,39 @@ from app.datasets.models import Example
 from app.quality import dawid_skene
 from app.quality.models import Decision
 
-# question id, example id, position, candidate class, yes, no
-AnsweredQuestion = Row[int, int, int, int, int, int]
+# question id, example id, position, candidate class, yes, no, one of those who answered (see `person`)
+AnsweredQuestion = Row[int, int, int, int, int, int, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
     """What Dawid and Skene's model says of a campaign's answers."""
 
-    question_ids: NDArray[np.int64]  # (Q,) with a yes or a no, ascending
-    user_ids: tuple[UUID, ...]  # (P,)
+    places: dict[str, int]  # P people, as `person` writes them
     answers: NDArray[np.int64]  # (P,) yes/no answers by each person
-    estimate: dawid_skene.Estimate
+    sensitivity: NDArray[np.float64]  # (P,)
+    specificity: NDArray[np.float64]  # (P,)
+    prior: float
+    question_ids: NDArray[np.int64]  # (S,) with several answers, ascending
+    probability: NDArray[np.float64]  # (S,) that yes is right
 
-    def probability_yes(self, question_id: int) -> float | None:
-        """That yes is right; None for a question that had no answer when the model was fitted."""
-        place = int(np.searchsorted(self.question_ids, question_id))
-        if place == len(self.question_ids) or self.question_ids[place] != question_id:
+    def probability_yes(self, row: AnsweredQuestion) -> float | None:
+        """That yes is right; None for a question or a person that came after the model was fitted."""
+        if row.yes + row.no == 1:
+            return (
+                None if row.by not in self.places else self.alone(self.places[row.by], is_yes=bool(row.yes))
+            )
+        place = int(np.searchsorted(self.question_ids, row.id))
+        if place == len(self.question_ids) or self.question_ids[place] != row.id:
             return None
-        return float(self.estimate.probability_yes[place])
+        return float(self.probability[place])
+
+    def alone(self, place: int, *, is_yes: bool) -> float:
+        """That yes is right where one person answered and nobody else."""
+        sensitivity, specificity = float(self.sensitivity[place]), float(self.specificity[place])
+        if_yes = self.prior * (sensitivity if is_yes else 1 - sensitivity)
+        if_no = (1 - self.prior) * (1 - specificity if is_yes else specificity)
+        return if_yes / (if_yes + if_no)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +80,7 @@ class Judge:
         found = verdict(row.yes, row.no, confirm_yes=self.confirm_yes)
         if self.reliability is None or found.kind is None:
             return found
-        probability = self.reliability.probability_yes(row.id)
+        probability = self.reliability.probability_yes(row)
         if probability is None:  # its first answer came since
             return Verdict(None, found.answers, 0.0)
         return weighed(found, probability, num_classes=self.num_classes)
@@ -82,43 +108,43 @@ def live_decisions(session: Session, campaign_id: UUID) -> dict[int, AnswerValue
 
 
 def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Reliability:
-    """Fit the model to the yes and no answers of the campaign, gold included: about a second per million.
+    """Fit the model to the yes and no answers of the campaign, gold included.
 
-    Memory: about 60 bytes per answer.
+    Questions with one answer, which are most, come counted: by person, answer, and what is right if that is
+    known. A million take the database some seconds; memory: about 60 bytes per other answer.
     """
-    # Plain values as the driver gives them: mapped ones take three times as long as the query.
-    is_yes = case((Answer.value == AnswerValue.YES, 1), else_=0)
-    query = (
+    live = (
         select(
             Answer.question_id,
-            type_coerce(Answer.user_id, String),
-            is_yes,
-            type_coerce(Question.is_match, Integer),
+            func.min(person()).label("by"),
+            func.sum(_IS_YES).label("is_yes"),
+            func.count().label("answers"),
+            func.min(cast(Question.is_match, Integer)).label("is_match"),
         )
         .join(Question, Question.id == Answer.question_id)
-        .where(
-            Question.campaign_id == campaign.id,
-            Question.purpose != Purpose.EVALUATION,
-            Answer.superseded_at.is_(None),
-            Answer.value != AnswerValue.UNSURE,
-            Answer.user_id.not_in(left_out(campaign.id)),
-        )
+        .where(*_enters(campaign))
+        .group_by(Answer.question_id)
+        .cte("live")
     )
-    rows = session.connection().execute(query, execution_options={"yield_per": 20_000})
     places: dict[str, int] = {}
-    dtype = [("question", np.int64), ("person", np.int32), ("is_yes", np.bool_), ("known", np.float32)]
-    table = np.fromiter(
-        (
-            (
-                question_id,
-                places.setdefault(user_id, len(places)),
-                said_yes,
-                np.nan if is_match is None else is_match,
-            )
-            for question_id, user_id, said_yes, is_match in rows
-        ),
-        dtype=dtype,
+    alone = _table(
+        session,
+        select(literal(0), live.c.by, live.c.is_yes, live.c.is_match, func.count())
+        .where(live.c.answers == 1)
+        .group_by(live.c.by, live.c.is_yes, live.c.is_match),
+        places,
     )
+    alone["question"] = -1 - np.arange(len(alone))  # each stands for many questions
+    several = _table(
+        session,
+        select(Answer.question_id, person(), _IS_YES, cast(Question.is_match, Integer), literal(1))
+        .join(Question, Question.id == Answer.question_id)
+        .where(
+            *_enters(campaign), Answer.question_id.in_(select(live.c.question_id).where(live.c.answers > 1))
+        ),
+        places,
+    )
+    table = np.concatenate([alone, several])
     ids, first, questions = np.unique(table["question"], return_index=True, return_inverse=True)
     people = table["person"].astype(np.int64)
     found = dawid_skene.estimate(
@@ -128,9 +154,67 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
         prior=1 / num_classes,
         known=table["known"][first].astype(np.float64),
         num_people=len(places),
+        times=table["times"][first].astype(np.float64),
     )
-    user_ids = tuple(UUID(str(user_id)) for user_id in places)  # digits in SQLite, an object in PostgreSQL
-    return Reliability(ids, user_ids, np.bincount(people, minlength=len(places)), found)
+    is_several = ids >= 0
+    return Reliability(
+        places=places,
+        answers=np.bincount(people, table["times"], minlength=len(places)).astype(np.int64),
+        sensitivity=found.sensitivity,
+        specificity=found.specificity,
+        prior=1 / num_classes,
+        question_ids=ids[is_several],
+        probability=found.probability_yes[is_several],
+    )
+
+
+_IS_YES = case((Answer.value == AnswerValue.YES, 1), else_=0)
+_ROW = [
+    ("question", np.int64),
+    ("person", np.int32),
+    ("is_yes", np.bool_),
+    ("known", np.float32),
+    ("times", np.int64),
+]
+
+
+def person() -> ColumnElement[str]:
+    """Who answered, as text: digits in SQLite, with dashes in PostgreSQL; `UUID` reads both.
+
+    Plain values as the driver gives them: mapped ones take three times as long as the query.
+    """
+    return cast(Answer.user_id, String)
+
+
+def _enters(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
+    """Which answers say something about people."""
+    return (
+        Question.campaign_id == campaign.id,
+        Question.purpose != Purpose.EVALUATION,
+        Answer.superseded_at.is_(None),
+        Answer.value != AnswerValue.UNSURE,
+        Answer.user_id.not_in(left_out(campaign.id)),
+    )
+
+
+def _table(
+    session: Session, query: Select[int, str, int, int | None, int], places: dict[str, int]
+) -> NDArray[np.void]:
+    """Rows as in _ROW; `places` gets the people that are new in it."""
+    rows = session.connection().execute(query, execution_options={"yield_per": 20_000})
+    return np.fromiter(
+        (
+            (
+                question_id,
+                places.setdefault(by, len(places)),
+                said_yes,
+                np.nan if is_match is None else is_match,
+                times,
+            )
+            for question_id, by, said_yes, is_match, times in rows
+        ),
+        dtype=_ROW,
+    )
 
 
 def left_out(campaign_id: UUID) -> Select[UUID]:
@@ -138,10 +222,14 @@ def left_out(campaign_id: UUID) -> Select[UUID]:
     return select(Participant.user_id).where(Participant.campaign_id == campaign_id, Participant.is_left_out)
 
 
-def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int]:
-    """Questions with a yes, a no or a decision, by position: id, example id, position, class, yes, no."""
-    yes = func.sum(case((Answer.value == AnswerValue.YES, 1), else_=0))
-    no = func.sum(case((Answer.value == AnswerValue.NO, 1), else_=0))
+def yes_and_no() -> tuple[ColumnElement[int], ColumnElement[int]]:
+    """How many of a question's answers are yes, and how many no."""
+    return func.sum(_IS_YES), func.sum(case((Answer.value == AnswerValue.NO, 1), else_=0))
+
+
+def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int, str]:
+    """Questions with a yes, a no or a decision, by position, as rows of AnsweredQuestion."""
+    yes, no = yes_and_no()
     decided = (
         select(Decision.question_id)
         .join(Question, Question.id == Decision.question_id)
@@ -155,6 +243,7 @@ def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int]:
             Question.candidate_class,
             yes.label("yes"),
             no.label("no"),
+            func.min(person()).label("by"),
         )
         .join(Example, Example.id == Question.example_id)
         .join(Answer, Answer.question_id == Question.id)

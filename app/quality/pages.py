@@ -10,13 +10,14 @@ from sqlalchemy.orm import Session
 from app.access import admin_only, signed_in
 from app.annotation import service as annotation
 from app.annotation.errors import NothingKnown
+from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
 from app.campaigns.models import Campaign
 from app.clock import utc_now
-from app.deps import CurrentUser, FormDep, SessionDep
+from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, UnitOfWorkDep
 from app.pages import read_form, render, see_other
 from app.quality import service
-from app.quality.deps import StartedDep
+from app.quality.deps import StartedDep, ask_about_doubtful
 from app.quality.schemas import AskAgain, DecisionInput, GoldForm
 
 router = APIRouter(include_in_schema=False)
@@ -143,14 +144,22 @@ def show_history(
 @router.post("/campaigns/{campaign_id}/review/ask-again")
 @admin_only
 def ask_again_from_page(
-    request: Request, form: FormDep, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+    request: Request,
+    *,
+    form: FormDep,
+    campaign_id: UUID,
+    user: CurrentUser,
+    reading: ReadingDep,
+    work: UnitOfWorkDep,
 ) -> Response:
     """Ask one more person about the most doubtful questions."""
     read, errors = read_form(form, AskAgain)
     if read is None:
-        return _review_page(request, session, campaign, errors)
-    service.ask_again(session, campaign, count=read.count, by=user, now=utc_now())
-    return _to_review(request, campaign)
+        with reading.begin() as looking:
+            campaign = campaigns.find_campaign(looking, campaign_id, by=user)
+            return _review_page(request, looking, campaign, errors)
+    ask_about_doubtful(campaign_id, read, user, reading, work)
+    return see_other(request, "show_review", campaign_id=str(campaign_id))
 
 
 @router.post("/campaigns/{campaign_id}/decisions")

@@ -43,10 +43,8 @@ def people(session: Session, campaign: Campaign) -> list[Person]:
     """
     fitted = reliability(session, campaign, num_classes=campaign.num_classes)
     rates = {
-        user_id: (float(sensitivity), float(specificity))
-        for user_id, sensitivity, specificity in zip(
-            fitted.user_ids, fitted.estimate.sensitivity, fitted.estimate.specificity, strict=True
-        )
+        UUID(text): (float(fitted.sensitivity[place]), float(fitted.specificity[place]))
+        for text, place in fitted.places.items()
     }
     found = []
     for row, id_, name, is_simulated, answers in session.execute(_everybody(campaign)):

@@ -13,7 +13,7 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.answering import set_standing
-from app.annotation.consensus import MAX_SLOTS, LabelKind, Verdict
+from app.annotation.consensus import MAX_SLOTS, LabelKind, Verdict, verdict, weighed
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.leasing import serialise
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
@@ -23,7 +23,7 @@ from app.datasets.models import Example
 from app.journal import service as journal
 from app.journal.models import Action
 from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
-from app.quality.judging import judge_of, left_out, question_answers
+from app.quality.judging import Judge, judge_of, left_out, person, question_answers, yes_and_no
 from app.quality.models import Decision
 
 # A label is in doubt if it is wrong with a larger probability than this.
@@ -80,10 +80,13 @@ def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
 
 def _disputed(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
     judge = judge_of(session, campaign, num_classes=campaign.num_classes)
-    rows = session.execute(
-        question_answers(campaign.id).where(~Question.is_waiting).execution_options(yield_per=5_000)
-    )
-    for row in rows:
+    # A single no is doubtful if its person is, so that most questions need not leave the database.
+    doubted = (func.count() > 1) | (yes_and_no()[0] > 0)
+    if judge.reliability is not None:
+        names = [by for by, place in judge.reliability.places.items() if _is_doubted(judge, place)]
+        doubted |= func.min(person()).in_(names)
+    query = question_answers(campaign.id).where(~Question.is_waiting).having(doubted).order_by(None)
+    for row in session.execute(query.execution_options(yield_per=5_000)):
         if row.id in judge.decisions:
             continue
         given = judge(row)
@@ -98,6 +101,14 @@ def _disputed(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
                 given.kind,
                 given.weight,
             )
+
+
+def _is_doubted(judge: Judge, place: int) -> bool:
+    """Whether the label of a question is in doubt to which only this person said no."""
+    assert judge.reliability is not None
+    alone = judge.reliability.alone(place, is_yes=False)
+    given = weighed(verdict(0, 1, confirm_yes=judge.confirm_yes), alone, num_classes=judge.num_classes)
+    return is_doubtful(given, num_classes=judge.num_classes)
 
 
 def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
@@ -124,10 +135,21 @@ def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
         yield OpenQuestion(id_, example_id, position, candidate_class, 0, 0, None, 0.0)
 
 
-def ask_again(session: Session, campaign: Campaign, *, count: int, by: User, now: datetime) -> int:
-    """Ask one more person about the `count` most doubtful questions; gives how many there were.
+def most_doubtful(session: Session, campaign: Campaign, *, count: int) -> list[int]:
+    """Ids of the `count` most doubtful questions that more people may be asked; `campaign` has its classes.
 
-    Questions with MAX_SLOTS answers stay as they are: an admin has to settle them.
+    May take as long as a page of `open_questions`: give a session that only looks.
+    """
+    doubtful = [question for question in open_questions(session, campaign) if question.answers < MAX_SLOTS]
+    return sorted(question.id for question in doubtful[:count])
+
+
+def ask_again(
+    session: Session, campaign: Campaign, question_ids: Sequence[int], *, by: User, now: datetime
+) -> int:
+    """Ask one more person about each of these; gives about how many.
+
+    Questions that wait or are settled by now, or have MAX_SLOTS answers, stay as they are.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -137,14 +159,25 @@ def ask_again(session: Session, campaign: Campaign, *, count: int, by: User, now
     state = serialise(session, by, campaign)
     if state not in (CampaignState.OPEN, CampaignState.PAUSED):
         raise CampaignNotOpen(state=state)
-    doubtful = [question for question in open_questions(session, campaign) if question.answers < MAX_SLOTS]
-    asked = sorted(question.id for question in doubtful[:count])
-    rows = (
-        session.execute(statements.LOCK_QUESTIONS, {"ids": asked, "campaign": campaign.id}).mappings().all()
-    )
+    asked = sorted(question_ids)
+    rows = session.execute(statements.LOCK_QUESTIONS, {"ids": asked}).mappings().all()
     given = _answers_to(session, asked)  # counted under the lock: somebody may have answered since
+    settled = set(
+        session.scalars(
+            select(Decision.question_id).where(
+                Decision.question_id.in_(asked), Decision.superseded_at.is_(None)
+            )
+        )
+    )
     # An undo may have come between; and answers that are left out still hold their slots.
-    finished = [row for row in rows if not row["is_waiting"] and given[row["id"]] < MAX_SLOTS]
+    finished = [
+        row
+        for row in rows
+        if row["campaign_id"] == campaign.id
+        and not row["is_waiting"]
+        and row["id"] not in settled
+        and given[row["id"]] < MAX_SLOTS
+    ]
     for answers in {given[row["id"]] for row in finished}:
         ids = [row["id"] for row in finished if given[row["id"]] == answers]
         session.execute(

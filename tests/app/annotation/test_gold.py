@@ -27,7 +27,7 @@ from app.datasets.models import Example
 from app.labels import service as labelling
 from app.quality import service as quality
 from tests.app.annotation.test_progress import assert_sums
-from tests.factories import NOW, make_campaign, make_rows_only_dataset, make_user, questions_of
+from tests.factories import NOW, asked_again, make_campaign, make_rows_only_dataset, make_user, questions_of
 
 HTML = {"accept": "text/html"}
 TEN = [str(k) for k in range(10)]
@@ -302,7 +302,7 @@ class TestLeavingOut:
         assert len(list(labelling.labels(session, campaign))) == 2
         assert len(labelling.label_arrays(session, campaign.id).example_ids) == 2
         assert len(quality.open_questions(session, campaign)) == 4
-        assert quality.ask_again(session, campaign, count=9, by=admin, now=NOW) == 4
+        assert asked_again(session, campaign, count=9, by=admin) == 4
         assert_sums(session, campaign)
         work(session, campaign, other, wrong=False, count=9)
         assert len(list(labelling.labels(session, campaign))) == 6

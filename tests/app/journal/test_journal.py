@@ -19,7 +19,7 @@ from app.journal.models import Action, Entry
 from app.journal.service import ShownEntry
 from app.quality import service as quality
 from app.quality.errors import AlreadyDecided
-from tests.factories import NOW, answer, make_campaign, questions_of
+from tests.factories import NOW, answer, asked_again, make_campaign, questions_of
 
 HTML = {"accept": "text/html"}
 
@@ -82,7 +82,7 @@ def test_what_is_done_to_people_and_questions_is_written_down(
         quality.decide(session, campaign, first.id, AnswerValue.NO, by=admin, now=NOW)
     quality.take_back_decision(session, campaign, decision.id, by=admin, now=NOW)
     quality.take_back_decision(session, campaign, decision.id, by=admin, now=NOW)
-    quality.ask_again(session, campaign, count=5, by=admin, now=NOW)
+    asked_again(session, campaign, count=5, by=admin)
     annotation.pause_person(session, campaign, annotator.id, by=admin, now=NOW)
     annotation.resume_person(session, campaign, annotator.id, by=admin)
     annotation.leave_out(session, campaign, annotator.id, by=admin, left_out=True)

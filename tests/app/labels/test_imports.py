@@ -126,9 +126,10 @@ class TestReading:
     def test_answers_to_known_pictures_are_left_out(self) -> None:
         lines = read(b"position,class,purpose\n1,cat,gold\n2,cat,labelling\n3,cat,\n4,cat,evaluation\n")
         region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}}
+        told: list[dict[str, object]] = [{}, {"purpose": "gold"}, {"purpose": "labelling"}]
         tasks = [
             {"data": {"position": place, **about}, "annotations": [{"result": [region]}]}
-            for place, about in enumerate(({}, {"purpose": "gold"}, {"purpose": "labelling"}))
+            for place, about in enumerate(told)
         ]
 
         assert [item.position for item in lines] == [2, 3]

@@ -157,12 +157,45 @@ def test_without_answers_nothing_is_said() -> None:
     assert len(found.probability_yes) == len(found.sensitivity) == 0
 
 
-def test_a_question_that_the_model_did_not_see_has_no_probability() -> None:
-    empty = np.zeros(0)
-    seen = np.array([3, 5])
-    fitted = Reliability(seen, (), np.zeros(0, np.int64), Estimate(np.array([0.2, 0.9]), empty, empty))
+def test_questions_answered_alike_may_come_counted() -> None:
+    answers = [(0, 0, True), (1, 0, False), (2, 0, False), (3, 1, False), (3, 0, False), (4, 1, True)]
+    many = [*answers, *((5 + n, 0, False) for n in range(30)), *((35 + n, 1, True) for n in range(4))]
+    questions, people, is_yes = map(np.array, zip(*answers, strict=True))
 
-    assert [fitted.probability_yes(id_) for id_ in (2, 3, 4, 5, 6)] == [None, 0.2, None, 0.9, None]
-    judge = Judge(confirm_yes=False, num_classes=10, reliability=fitted, decisions={})
-    row: Any = SimpleNamespace(id=6, yes=1, no=0)
-    assert judge(row).kind is None
+    plain = fit(many, num_questions=39, num_people=2)
+    counted = estimate(
+        questions,
+        people,
+        is_yes,
+        prior=PRIOR,
+        known=np.full(5, np.nan),
+        num_people=2,
+        times=np.array([1, 1, 31, 1, 5.0]),
+    )
+
+    assert counted.sensitivity == pytest.approx(plain.sensitivity)
+    assert counted.specificity == pytest.approx(plain.specificity)
+    assert counted.probability_yes == pytest.approx(plain.probability_yes[:5])
+
+
+def test_what_the_model_did_not_see_has_no_probability() -> None:
+    fitted = Reliability(
+        places={"ann": 0},
+        answers=np.array([7]),
+        sensitivity=np.array([0.8]),
+        specificity=np.array([0.9]),
+        prior=0.25,
+        question_ids=np.array([3, 5]),
+        probability=np.array([0.2, 0.9]),
+    )
+
+    def answered(id_: int, yes: int, no: int, by: str = "ann") -> Any:
+        return SimpleNamespace(id=id_, yes=yes, no=no, by=by)
+
+    seen = [fitted.probability_yes(answered(id_, 1, 1)) for id_ in (2, 3, 4, 5, 6)]
+    assert seen == [None, 0.2, None, 0.9, None]
+    assert fitted.probability_yes(answered(6, 1, 0)) == pytest.approx(0.2 / (0.2 + 0.075))  # Bayes
+    assert fitted.probability_yes(answered(6, 0, 1)) == pytest.approx(0.05 / (0.05 + 0.675))
+    assert fitted.probability_yes(answered(6, 1, 0, by="somebody new")) is None
+    judge = Judge(confirm_yes=False, num_classes=4, reliability=fitted, decisions={})
+    assert judge(answered(6, 2, 0)).kind is None

@@ -15,7 +15,7 @@ from app.labels import service as labelling
 from app.quality import service as quality
 from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
 from tests.app.annotation.test_progress import assert_sums
-from tests.factories import NOW, answer, make_campaign, make_user, questions_of
+from tests.factories import NOW, answer, asked_again, make_campaign, make_user, questions_of
 
 HTML = {"accept": "text/html"}
 YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
@@ -81,7 +81,7 @@ def test_asking_again_reaches_another_person(session: Session, admin: User) -> N
     campaign = make_campaign(session, examples=2, confirm_yes=True)
     question, done = answered(session, campaign, "uuu", "n")
 
-    assert quality.ask_again(session, campaign, count=5, by=admin, now=NOW) == 1
+    assert asked_again(session, campaign, count=5, by=admin) == 1
 
     session.refresh(question)
     assert (question.least, question.slots, question.is_waiting) == (1, 1, True)
@@ -113,14 +113,14 @@ def test_a_no_that_is_asked_again_can_turn_out_a_yes(session: Session, admin: Us
     session.refresh(question)
     assert not question.is_waiting
     assert [found.id for found in quality.open_questions(session, campaign)] == [question.id]
-    assert quality.ask_again(session, campaign, count=1, by=admin, now=NOW) == 0  # four people were asked
+    assert asked_again(session, campaign, count=1, by=admin) == 0  # four people were asked
 
 
 def test_a_closed_campaign_asks_nothing_again(session: Session, admin: User) -> None:
     campaign = make_campaign(session, state="closed")
 
     with pytest.raises(CampaignNotOpen):
-        quality.ask_again(session, campaign, count=1, by=admin, now=NOW)
+        asked_again(session, campaign, count=1, by=admin)
 
 
 class TestDecide:
@@ -220,4 +220,4 @@ def test_a_paused_campaign_may_ask_again(session: Session, admin: User) -> None:
     campaign.state = CampaignState.PAUSED
     session.flush()
 
-    assert quality.ask_again(session, campaign, count=1, by=admin, now=NOW) == 1
+    assert asked_again(session, campaign, count=1, by=admin) == 1
