@@ -210,6 +210,10 @@ def lease_in_turn(
     fresh = {question.id: question.candidate_class for question in held if question.expires_at == until}
     if has_gold and campaign.gold_share and fresh and mix_in(session, campaign, fresh, by=by, now=now):
         held = held_questions(session, campaign, by=by, now=now)
+        if one_class:
+            # What gold pushed off the page would be a page of its own, of one or two questions.
+            left_over = [question.id for question in held[count:] if question.expires_at == until]
+            session.execute(statements.GIVE_BACK, {"ids": left_over, "me": by.id})
     return held[:count]
 
 

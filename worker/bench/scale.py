@@ -47,8 +47,8 @@ KEY = {"sqlite": "lower(hex(randomblob(16)))", "postgresql": "gen_random_uuid()"
 SAID = {value: f"sum(CASE WHEN a.value = '{value}' THEN 1 ELSE 0 END)" for value in ("yes", "no")}
 ANSWER_MOST = (
     "INSERT INTO answer (question_id, user_id, value, response_ms, key, created_at) "
-    f"SELECT q.id, {PERSON}, CASE WHEN q.id % 10 = 0 THEN 'yes' ELSE 'no' END, 500 + q.id % 1000, {{key}}, "
-    f":now FROM question q {WHICH}",
+    f"SELECT q.id, {PERSON}, CASE WHEN (q.id / 20) % 10 = 0 THEN 'yes' ELSE 'no' END, 500 + q.id % 1000, "
+    f"{{key}}, :now FROM question q {WHICH}",
     f"INSERT INTO lease (question_id, slot, user_id, turn) SELECT q.id, 0, {PERSON}, 0 "
     f"FROM question q {WHICH}",
     "INSERT INTO tally (campaign_id, user_id, candidate_class, yes, no, unsure, first_yes, first_no, "

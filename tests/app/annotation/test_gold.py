@@ -19,6 +19,7 @@ from app.annotation.errors import (
     PersonPaused,
     UnknownPicture,
 )
+from app.annotation.leasing import held_questions
 from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question
 from app.annotation.participants import is_too_often_wrong, upper_end
 from app.annotation.service import KnownPicture
@@ -151,6 +152,20 @@ class TestMixing:
         other = make_user(session)
         leased = service.lease_questions(session, campaign, count=90, by=other, now=NOW)
         assert set(gold_of(session, [q.id for q in leased])) & set(seen)
+
+    def test_a_page_leaves_nothing_behind(self, session: Session, admin: User, annotator: User) -> None:
+        campaign = golden(session, admin, examples=600, per_class=30)
+
+        def page() -> list[service.LeasedQuestion]:
+            return service.lease_questions(session, campaign, count=12, by=annotator, now=NOW, one_class=True)
+
+        first = page()
+        assert len(first) == 12
+        assert 0 < len(gold_of(session, [question.id for question in first])) < 12
+        assert held_questions(session, campaign, by=annotator, now=NOW) == first
+        given = [service.GivenAnswer(question.id, AnswerValue.NO, 500, uuid4()) for question in first]
+        service.answer_questions(session, campaign, given, by=annotator, now=NOW)
+        assert len(page()) == 12
 
     def test_without_a_share_there_is_none(self, session: Session, admin: User, annotator: User) -> None:
         campaign = golden(session, admin, gold_share=0.0)

@@ -127,7 +127,7 @@ class TestReading:
         lines = read(b"position,class,purpose\n1,cat,gold\n2,cat,labelling\n3,cat,\n4,cat,evaluation\n")
         region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}}
         told: list[dict[str, object]] = [{}, {"purpose": "gold"}, {"purpose": "labelling"}]
-        tasks = [
+        tasks: list[dict[str, object]] = [
             {"data": {"position": place, **about}, "annotations": [{"result": [region]}]}
             for place, about in enumerate(told)
         ]
