@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, status
 
 from app.access import admin_only, signed_in
 from app.annotation import schemas, service
+from app.annotation.handles import Handles
 from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
 from app.datasets.pictures import image_addresses
@@ -29,7 +30,7 @@ def lease_questions(
             session, campaign, count=body.count, one_class=body.one_class, by=user, now=utc_now()
         )
         standing = service.standing(session, campaign, by=user)
-    return schemas.LeasesRead.of(leased, standing, image_addresses(request, campaign.dataset_id))
+    return schemas.LeasesRead.of(campaign, leased, standing, image_addresses(request, campaign.dataset_id))
 
 
 @router.post("/campaigns/{campaign_id}/answers")
@@ -38,10 +39,11 @@ def submit_answers(
     request: Request, campaign_id: UUID, body: schemas.AnswersInput, user: CurrentUser, work: UnitOfWorkDep
 ) -> schemas.OutcomesRead:
     """Store answers, each exactly once, however often it is sent under its key; and lease what comes next."""
-    given = [item.given() for item in body.answers]
     now = utc_now()
     with work() as session:
         campaign = service.campaign_to_answer(session, campaign_id, by=user)
+        handles = Handles(campaign)
+        given = [item.given(handles) for item in body.answers]
         if body.next is None:
             outcomes = service.answer_questions(session, campaign, given, by=user, now=now)
             leased = standing = None
@@ -59,7 +61,9 @@ def submit_answers(
     address_of = image_addresses(request, campaign.dataset_id)
     return schemas.OutcomesRead(
         results=[schemas.OutcomeRead.of(item) for item in outcomes],
-        next=schemas.LeasesRead.of(leased, standing, address_of) if standing and leased is not None else None,
+        next=schemas.LeasesRead.of(campaign, leased, standing, address_of)
+        if standing and leased is not None
+        else None,
     )
 
 
@@ -72,10 +76,10 @@ def undo_answers(
     with work() as session:
         campaign = service.campaign_to_answer(session, campaign_id, by=user)
         undone = service.undo_answers(session, campaign, count=body.count, by=user, now=utc_now())
-    address_of = image_addresses(request, campaign.dataset_id)
+    handles, address_of = Handles(campaign), image_addresses(request, campaign.dataset_id)
     return schemas.UndoRead(
         undone=[
-            schemas.UndoneRead(question=schemas.QuestionRead.of(question, address_of), value=value)
+            schemas.UndoneRead(question=schemas.QuestionRead.of(question, handles, address_of), value=value)
             for question, value in undone
         ]
     )

@@ -127,6 +127,7 @@ class Standing:
 
     answered_by_me: int
     waiting: int  # questions that still need an answer
+    has_gold: bool
 
 
 def serialise(session: Session, user: User, campaign: Campaign) -> CampaignState:
@@ -271,5 +272,6 @@ def _set_expiry(
 
 def standing(session: Session, campaign: Campaign, *, by: User) -> Standing:
     """How many answers of mine count, and how many questions still wait: sums of few rows."""
-    finished, answered = session.execute(statements.STANDING, {"campaign": campaign.id, "me": by.id}).one()
-    return Standing(answered_by_me=int(answered), waiting=campaign.question_count - int(finished))
+    mine = {"campaign": campaign.id, "me": by.id}
+    finished, answered, has_gold = session.execute(statements.STANDING, mine).one()
+    return Standing(int(answered), campaign.question_count - int(finished), bool(has_gold))

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from app.annotation.handles import Handles
 from app.annotation.models import AnswerValue
 from app.annotation.progress import Counts, Progress
 from app.annotation.service import (
@@ -18,6 +19,7 @@ from app.annotation.service import (
     Standing,
     Status,
 )
+from app.campaigns.models import Campaign
 from app.languages import gettext
 from app.schemas import Input, Output
 
@@ -37,7 +39,11 @@ class LeaseRequest(Input):
 
 
 class QuestionRead(Output):
-    """ "Is this a *class_name*?" about one picture."""
+    """ "Is this a *class_name*?" about one picture.
+
+    `id` is a handle for answering it in this campaign. Exports have the question's own number; the answer's
+    `key` joins the two.
+    """
 
     id: int
     image_url: str
@@ -45,10 +51,12 @@ class QuestionRead(Output):
     class_name: str
 
     @classmethod
-    def of(cls, question: LeasedQuestion, address_of: Callable[[int], str]) -> "QuestionRead":
-        """With the address of its picture."""
+    def of(
+        cls, question: LeasedQuestion, handles: Handles, address_of: Callable[[int], str]
+    ) -> "QuestionRead":
+        """With its handle and the address of its picture."""
         return cls(
-            id=question.id,
+            id=handles.of(question.id),
             image_url=address_of(question.example_id),
             candidate_class=question.candidate_class,
             class_name=question.class_name,
@@ -56,7 +64,10 @@ class QuestionRead(Output):
 
 
 class LeasesRead(Output):
-    """The questions this person holds."""
+    """The questions this person holds.
+
+    `waiting` is rounded up where known pictures stand between the questions: it does not fall by those.
+    """
 
     questions: list[QuestionRead]
     expires_at: datetime | None  # when the first of them may go to somebody else
@@ -66,16 +77,27 @@ class LeasesRead(Output):
 
     @classmethod
     def of(
-        cls, leased: Sequence[LeasedQuestion], standing: Standing, address_of: Callable[[int], str]
+        cls,
+        campaign: Campaign,
+        leased: Sequence[LeasedQuestion],
+        standing: Standing,
+        address_of: Callable[[int], str],
     ) -> "LeasesRead":
-        """With the addresses of the pictures."""
+        """With the questions' handles and the addresses of their pictures."""
+        handles = Handles(campaign)
         return cls(
-            questions=[QuestionRead.of(question, address_of) for question in leased],
+            questions=[QuestionRead.of(question, handles, address_of) for question in leased],
             expires_at=min((question.expires_at for question in leased), default=None),
             answered_by_me=standing.answered_by_me,
-            waiting=standing.waiting,
+            waiting=about(standing.waiting) if standing.has_gold else standing.waiting,
             lease_s=int(LEASE.total_seconds()),
         )
+
+
+def about(count: int) -> int:
+    """Rounded up to tens, from 1,000 on to two digits; only 0 gives 0."""
+    step = max(10, int("1" + "0" * (len(str(count)) - 2)))
+    return -(-count // step) * step
 
 
 class AnswerInput(Input):
@@ -91,9 +113,10 @@ class AnswerInput(Input):
     response_ms: Annotated[int, Field(ge=0, le=MAX_RESPONSE_MS)] | None = None
     key: UUID
 
-    def given(self) -> GivenAnswer:
+    def given(self, handles: Handles) -> GivenAnswer:
         """For the service."""
-        return GivenAnswer(self.question_id, self.value, self.response_ms, self.key)
+        question_id = handles.question_id(self.question_id)
+        return GivenAnswer(question_id, self.value, self.response_ms, self.key)
 
 
 class AnswersInput(Input):

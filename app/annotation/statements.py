@@ -124,22 +124,23 @@ FIRST_TURN = (
         _lease.c.expires_at > bindparam("now"),
     )
 )
-# :me, :campaign; gives since when I am paused, and whether there is gold. "gold" is a literal because of the
-# partial index: no plan for any purpose could use it.
+# "gold" is a literal because of the partial index: no plan for any purpose could use it.
+_HAS_GOLD = exists().where(
+    _question.c.campaign_id == bindparam("campaign"), _question.c.purpose == literal_column("'gold'")
+)
+# :me, :campaign; gives since when I am paused, and whether there is gold
 PERSON = select(
     select(_participant.c.paused_at)
     .where(_participant.c.campaign_id == bindparam("campaign"), _participant.c.user_id == bindparam("me"))
     .scalar_subquery(),
-    exists().where(
-        _question.c.campaign_id == bindparam("campaign"), _question.c.purpose == literal_column("'gold'")
-    ),
+    _HAS_GOLD,
 )
 _GOLD_ANSWERS = (
     select(_participant.c.gold_answers)
     .where(_participant.c.campaign_id == bindparam("campaign"), _participant.c.user_id == bindparam("me"))
     .scalar_subquery()
 )
-# :campaign, :me; gives finished questions and my answers
+# :campaign, :me; gives finished questions, my answers, and whether there is gold
 STANDING = select(
     func.coalesce(func.sum(_tally.c.finished), 0),
     func.coalesce(
@@ -149,6 +150,7 @@ STANDING = select(
         0,
     )
     + func.coalesce(_GOLD_ANSWERS, 0),
+    _HAS_GOLD,
 ).where(_tally.c.campaign_id == bindparam("campaign"))
 
 COUNTS = ("yes", "no", "unsure", "first_yes", "first_no", "finished", "timed", "active_ms")

@@ -1,10 +1,11 @@
 """Pages of one class: marked by key and by touch, sent at once, taken back at once."""
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 from sklearn.datasets import load_digits
 
 from tests.browser.test_loop import new_annotator
@@ -168,6 +169,32 @@ def test_pages_are_taken_back_one_after_another(desk: BrowserContext, live: Live
     assert pictures(page) == given[1]
     send(page, lambda: page.keyboard.press("z"))
     assert pictures(page) == given[0]
+
+
+def test_an_undo_takes_back_no_more_than_the_page_had(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = grid(desk, live, campaign)
+    first = pictures(page)
+    send(page, lambda: page.keyboard.press("Enter"))
+    wait_for_answers(live, campaign, len(first))
+
+    def spoil(route: Route) -> None:
+        sent: Any = route.request.post_data_json
+        sent["answers"][0]["question_id"] = 1
+        route.continue_(post_data=json.dumps(sent))
+
+    page.route("**/answers", spoil)
+    second = pictures(page)
+    send(page, lambda: page.keyboard.press("Enter"))
+    wait_for_answers(live, campaign, len(first) + len(second) - 1)  # one was refused
+    page.unroute("**/answers")
+
+    send(page, lambda: page.keyboard.press("z"))
+    assert pictures(page)[: len(second) - 1] == second[1:]
+    wait_for_answers(live, campaign, len(first))
+    send(page, lambda: page.keyboard.press("z"))
+    assert pictures(page)[: len(first)] == first
 
 
 def test_a_key_pressed_twice_sends_one_page(desk: BrowserContext, live: Live, campaign: Any) -> None:

@@ -43,7 +43,7 @@ export function makeQueue(screen, answers, { say }) {
     retry: () => (isFull() ? deliver(() => {}) : refill()),
   };
 
-  /** Sizes of the last pages, 1 for a card: what one undo takes back, also after a reload of this tab. */
+  /** Keys of the answers of the last pages, one for a card: what one undo takes back, also after a reload of this tab. */
   const groups = {
     key: `clarinet:${dataset.owner}:groups`,
     read: () => {
@@ -53,9 +53,9 @@ export function makeQueue(screen, answers, { say }) {
         return []; // storage is forbidden: an undo takes one answer
       }
     },
-    write: (sizes) => {
+    write: (pages) => {
       try {
-        sessionStorage.setItem(groups.key, JSON.stringify(sizes.slice(-UNDO_LIMIT)));
+        sessionStorage.setItem(groups.key, JSON.stringify(pages.filter((keys) => keys.length).slice(-UNDO_LIMIT)));
       } catch { /* as above */ }
     },
   };
@@ -155,6 +155,8 @@ export function makeQueue(screen, answers, { say }) {
     const refused = results.filter((result) => result.status === "refused");
     if (!refused.length) return;
     queue.answered -= refused.length;
+    const gone = new Set(refused.map((result) => result.key));
+    groups.write(groups.read().map((keys) => keys.filter((key) => !gone.has(key)))); // nothing to take back
     const reasons = [...new Set(refused.map((result) => result.detail))].filter(Boolean).join(" ");
     screen.remark(`${say("refused", { count: refused.length })} ${reasons}`);
   }
@@ -170,10 +172,10 @@ export function makeQueue(screen, answers, { say }) {
     if (paces.length > PACE_OVER) paces.shift();
     screen.show();
     screen.idle();
-    groups.write([...groups.read(), given.length]);
-    for (const { item, value } of given) {
-      keep({ question_id: item.id, value, response_ms: likely ? Math.round(ms) : null, key: uuid() });
-    }
+    const answered = given.map(({ item, value }) => (
+      { question_id: item.id, value, response_ms: likely ? Math.round(ms) : null, key: uuid() }));
+    groups.write([...groups.read(), answered.map(({ key }) => key)]);
+    answered.forEach(keep);
     if (queue.failures > 0) { // the retry that waits takes everything along
       screen.tell();
       return;
@@ -192,11 +194,11 @@ export function makeQueue(screen, answers, { say }) {
     inTurn(async () => {
       try {
         await answers.send(heard);
-        const sizes = groups.read();
-        const last = sizes.pop() ?? 1;
-        const count = screen.view.one_class ? Math.min(UNDO_LIMIT, last) : 1;
+        const before = groups.read();
+        const last = before.pop() ?? [];
+        const count = screen.view.one_class ? Math.min(UNDO_LIMIT, Math.max(1, last.length)) : 1;
         const { undone } = await post(dataset.undoUrl, { count });
-        groups.write(last > undone.length ? [...sizes, last - undone.length] : sizes);
+        groups.write([...before, last.slice(0, Math.max(0, last.length - undone.length))]);
         recovered();
         await restore(undone);
       } catch (error) {

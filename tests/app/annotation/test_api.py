@@ -1,5 +1,6 @@
 """JSON routes of annotation."""
 
+import itertools
 from typing import Any
 from uuid import uuid4
 
@@ -9,7 +10,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.models import Answer
+from app.annotation import service
+from app.annotation.handles import Handles
+from app.annotation.models import Answer, Purpose, Question
+from app.annotation.schemas import about
+from app.annotation.service import KnownPicture
 from app.campaigns.models import Campaign, CampaignState
 from tests.factories import answer, make_campaign, questions_of
 
@@ -40,7 +45,7 @@ class TestQuestions:
 
         first = questions_of(session, campaign)[0]
         assert body["questions"][0] == {
-            "id": first.id,
+            "id": Handles(campaign).of(first.id),
             "image_url": f"/api/v1/datasets/{campaign.dataset_id}/examples/{first.example_id}/image",
             "candidate_class": first.candidate_class,
             "class_name": campaign.class_names[first.candidate_class],
@@ -48,6 +53,35 @@ class TestQuestions:
         assert len(body["questions"]) == 2
         assert (body["answered_by_me"], body["waiting"], body["lease_s"]) == (0, 30, 600)
         assert body["expires_at"]
+
+    def test_do_not_show_what_is_gold(
+        self, annotator_client: TestClient, session: Session, campaign: Campaign, admin: User
+    ) -> None:
+        campaign.gold_share = 0.5
+        known = [KnownPicture(row.example_id, 1) for row in questions_of(session, campaign)]
+        service.mark_known(session, campaign, known, by=admin)
+        session.commit()
+
+        body = annotator_client.post(url(campaign, "questions"), json={"count": 30}).json()
+
+        handles = Handles(campaign)
+        gold = set(session.scalars(select(Question.id).where(Question.purpose == Purpose.GOLD)))
+        is_gold = [handles.question_id(question["id"]) in gold for question in body["questions"]]
+        assert 5 < sum(is_gold) < 25
+        # Sorted by what is shown, gold stands between the others.
+        shown = sorted(zip((question["id"] for question in body["questions"]), is_gold, strict=True))
+        assert sum(a != b for (_, a), (_, b) in itertools.pairwise(shown)) > 3
+        batch = [given(body["questions"][0]["id"]), given(next(iter(gold)))]
+        answered = annotator_client.post(url(campaign, "answers"), json={"answers": batch}).json()
+        assert [result["status"] for result in answered["results"]] == ["stored", "refused"]
+        assert body["waiting"] == 30
+
+    @pytest.mark.parametrize(
+        ("count", "shown"),
+        [(0, 0), (1, 10), (10, 10), (95, 100), (991, 1000), (1001, 1100), (98_765, 99_000)],
+    )
+    def test_how_many_wait_is_rounded_where_there_is_gold(self, count: int, shown: int) -> None:
+        assert about(count) == shown
 
     def test_a_second_tab_gets_the_same(self, annotator_client: TestClient, campaign: Campaign) -> None:
         first = annotator_client.post(url(campaign, "questions"), json={"count": 3}).json()

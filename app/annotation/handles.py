@@ -1,0 +1,49 @@
+"""What annotators see in place of a question's id.
+
+Known pictures become questions after the others, so their ids are larger than all others', and who sees ids
+could take care with these alone. A handle tells nothing: it is the id under a permutation of the numbers
+below 2**52, which JavaScript keeps exactly, keyed by the campaign's seed: secret while people answer.
+
+Source: Luby and Rackoff 1988, "How to construct pseudorandom permutations from pseudorandom functions": four
+rounds of a Feistel network, here with keyed BLAKE2b.
+"""
+
+from hashlib import blake2b
+
+from app.campaigns.models import Campaign
+
+HALF_BITS = 26
+HALF = (1 << HALF_BITS) - 1
+END = 1 << 2 * HALF_BITS
+ROUNDS = 4
+
+
+class Handles:
+    """The handles of one campaign's questions."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._keys = [
+            blake2b(campaign.seed.encode(), digest_size=32, person=b"handles%d" % number).digest()
+            for number in range(ROUNDS)
+        ]
+
+    def of(self, question_id: int) -> int:
+        """The handle of a question."""
+        left, right = question_id >> HALF_BITS, question_id & HALF
+        for key in self._keys:
+            left, right = right, left ^ _mixed(key, right)
+        return left << HALF_BITS | right
+
+    def question_id(self, handle: int) -> int:
+        """The question with this handle; 0, which no question has, for what is no handle."""
+        if not 0 <= handle < END:
+            return 0
+        left, right = handle >> HALF_BITS, handle & HALF
+        for key in reversed(self._keys):
+            left, right = right ^ _mixed(key, left), left
+        return left << HALF_BITS | right
+
+
+def _mixed(key: bytes, half: int) -> int:
+    digest = blake2b(half.to_bytes(4, "big"), key=key, digest_size=4).digest()
+    return int.from_bytes(digest, "big") & HALF
