@@ -24,7 +24,6 @@ from tests.live import CLARINET, PASSWORD, Live, free_port, installation
 
 pytestmark = pytest.mark.faults
 KILLS = 6
-CLIENTS = 4
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -94,12 +93,13 @@ def answer_everything(url: str, token: str, campaign: str, sent: Book, stop: thr
             time.sleep(0.1)  # the server was killed: the same answers go out again, under the same keys
 
 
-def test_answers_survive_kills_of_the_web_process(live: Live, database_url: str) -> None:
+@pytest.mark.parametrize("clients", [4, pytest.param(64, marks=pytest.mark.slow)])
+def test_answers_survive_kills_of_the_web_process(live: Live, database_url: str, clients: int) -> None:
     pixels = np.random.default_rng(0).integers(0, 255, (600, 8, 8), dtype=np.uint8)
     source = live.dataset("Noise", {"x_train": pixels, "y_train": (np.arange(600) % 3).astype(np.uint8)})
     campaign = live.open_campaign("Under fire", source)["id"]
     tokens = []
-    for index in range(CLIENTS):
+    for index in range(clients):
         email = f"under-fire-{index}@example.org"
         live.clarinet("user", "add", email, "--name", email, "--password-stdin", given=PASSWORD)
         tokens.append(json.loads(live.clarinet("token", "add", email, "t", "--json"))["token"])
