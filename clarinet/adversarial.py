@@ -88,8 +88,8 @@ def scattered_adversarial_loss(
         discriminator: (N, K * D) to (N, 1) logits; without conditioning from (N, D).
         source_parts: one or two parts of the source batch.
         target: the target batch, of any length of its own.
-        sharpening: l of T.
-        reversal: strength of the reversal for the features.
+        sharpening: l of T, in (0, 1].
+        reversal: strength of the reversal for the features, >= 0.
         conditioning: false gives D the bare features, each image with its own weight alone.
         entropy_gradient: "reversed" passes the gradient of the entropy weights to the logits, reversed like
             that of the features, the sum that normalises them being a constant, as the published code does.
@@ -97,6 +97,8 @@ def scattered_adversarial_loss(
 
     Returns:
         () loss in nats.
+
+    Source: Zhang et al., eqs. (adv1) and (advP).
     """
 
     # One pass of all parts through D, whose first layer takes half as long at twice the rows.

@@ -46,7 +46,7 @@ class Row:
         method: whose step `ours` is.
         device: cpu or cuda.
         precision: of `ours` and `ideal`.
-        textbook_ms: Algorithm 1 taken literally, always in float32 (`textbook`).
+        textbook_ms: Algorithm 1's losses written plainly, always in float32 (`textbook`).
         ours_ms: what `train` does in a step, from the rows of the batch to the new weights.
         ideal_ms: the same networks forwards and backwards on a batch at hand; no data, losses or optimiser.
     """

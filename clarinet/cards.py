@@ -71,12 +71,13 @@ def model_card(
 
 def paper_parts(config: TrainConfig) -> dict[str, bool]:
     """Which parts of the paper a configuration has."""
-    adversarial = config.trade_off > 0
+    complementary = config.complementary_loss != "none"
+    conditional = config.trade_off > 0 and config.conditioning
     return {
         "unbiased complementary risk with its correction": config.complementary_loss == "unbiased",
-        "scattered conditional adversarial loss": adversarial,
-        "sharpened predictions in it": adversarial and config.sharpening < 1,
-        "true labels beside complementary ones, weighed by alpha": config.setting == "pc",
+        "scattered conditional adversarial loss": conditional,
+        "sharpened predictions in it": conditional and config.sharpening < 1,
+        "true labels beside complementary ones, weighed by alpha": config.setting == "pc" and complementary,
     }
 
 

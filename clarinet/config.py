@@ -60,7 +60,9 @@ class TrainConfig:
     steps_per_epoch: int = option(
         0, "Optimiser steps in an epoch; 0 means one pass over the larger domain.", minimum=0, maximum=100_000
     )
-    batch_size: int = option(128, "Images of each domain in a step.", minimum=2, maximum=4096)
+    batch_size: int = option(
+        128, "Labels of each kind, and images of the target, in a step.", minimum=2, maximum=4096
+    )
     checkpoint_every: int = option(5, "Epochs between two checkpoints.", minimum=1, maximum=100_000)
     held_out_share: float = option(
         0.05,
@@ -71,8 +73,8 @@ class TrainConfig:
 
     architecture: Architecture = option(
         "auto",
-        "The network; auto is lenet for grey images and dann for colour, resnet18 and the names after it "
-        "are for photographs.",
+        "The network; auto is lenet for grey images and dann (DANN's network) for colour, resnet18 and the "
+        "names after it are for photographs.",
     )
     pretrained: str = option(
         "",
@@ -92,7 +94,8 @@ class TrainConfig:
     )
     batch_norm: bool = option(
         False,
-        "Whether batch normalisation keeps statistics per domain; dann has batch normalisation only then.",
+        "Whether batch normalisation keeps running statistics per domain; dann has it only then. In training "
+        "each domain is normalised by its own batch either way.",
     )
     precision: Precision = option("float32", "Number format inside the networks; losses are always float32.")
 
@@ -130,7 +133,7 @@ class TrainConfig:
     )
     class_proportions: ClassProportions = option(
         "dataset",
-        "Whose shares of complementary labels weigh the unbiased risk: the data set's or the batch's.",
+        "Whose shares of complementary labels, pi, weigh the unbiased risk: the data set's or the batch's.",
     )
     second_term_prior: SecondTermPrior = option(
         "label",
@@ -159,7 +162,7 @@ class TrainConfig:
 
     trade_off: float = option(
         0.01,
-        "Weight of the adversarial loss (lambda); 0 means no adaptation by adversary.",
+        "Strength of the reversal of the adversarial loss (lambda); 0 means no adaptation by adversary.",
         minimum=0,
         maximum=100,
     )
@@ -195,7 +198,10 @@ class TrainConfig:
         "Whether the certainty weights of the adversarial loss are constants or pass a reversed gradient.",
     )
     sharpening: float = option(
-        0.5, "Temperature of the sharpened predictions; smaller is sharper.", minimum=0.01, maximum=1
+        0.5,
+        "Temperature of the sharpened predictions, l of T(f); smaller is sharper.",
+        minimum=0.01,
+        maximum=1,
     )
 
     pseudo_label_share: float = option(

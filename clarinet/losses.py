@@ -81,12 +81,12 @@ def corrected_objective(risk: Tensor, ascent_weights: Tensor | None = None) -> T
 
     Args:
         risk: (K,) per-class risk.
-        ascent_weights: (K,) > 0 by which the negative parts are multiplied; None means 1, as in the paper.
+        ascent_weights: (K,) >= 0 by which the negative parts are multiplied; None means 1, as in the paper.
 
     Returns:
         () objective to minimise. Its value is not the risk; report `risk.sum()`.
 
-    Source: Zhang et al., Algorithm 1, lines 7-13.
+    Source: Zhang et al., eq. (E3) and Algorithm 1, lines 7-13.
     """
     negative = risk.clamp(max=0)
     ascended = negative if ascent_weights is None else ascent_weights * negative
@@ -140,7 +140,10 @@ def bounded_complementary_loss(
 
 
 def true_label_share(true_count: int, complementary_count: int, num_classes: int) -> float:
-    """alpha = n_s / (n_s + n_bar / (K - 1)): how much the true labels weigh in the PC setting."""
+    """alpha = n_s / (n_s + n_bar / (K - 1)), in [0, 1]: how much the true labels weigh in the PC setting.
+
+    At least one of the counts is positive.
+    """
     return true_count / (true_count + complementary_count / (num_classes - 1))
 
 

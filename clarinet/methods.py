@@ -10,7 +10,9 @@ from clarinet.errors import ConfigError
 
 Presets = Mapping[str, Mapping[str, Any]]
 
-_PAPER: dict[str, Any] = {}  # the defaults of TrainConfig are the paper's values
+# The defaults of TrainConfig: the paper's values where it gives them, else as docs/paper.md says (lambda, T_s,
+# the data set's pi, one summed step; 5 % of the complementary labels held out).
+_PAPER: dict[str, Any] = {}
 
 # What the authors' repository does where it differs from their text, to explain its numbers (USPS and MNIST,
 # cc setting). We still take one step where it takes two with one momentum, and split the domains by their
@@ -100,10 +102,11 @@ _CDAN_E: dict[str, Any] = _TRUE_ONLY | {
     "sharpening": 1.0,
     "entropy_gradient": "reversed",
 }
+# DANN (Ganin et al. 2016) within CDAN's code for digits: its step sizes, the features alone.
 _DANN: dict[str, Any] = _CDAN_E | {"conditioning": False, "entropy_gradient": "none"}
 
 
-# Half of the epochs train GAC, the other half is the ordinary adaptation.
+# 500 epochs train GAC, 500 are the ordinary adaptation: the paper says 500 and not whether of each step.
 _TWO_STEPS: dict[str, Any] = {
     "setting": "cc",
     "complementary_loss": "unbiased",
@@ -169,8 +172,8 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "gac": (
             "GAC",
-            "The complementary risk with its correction on the source alone; nothing is done to adapt to the "
-            "target.",
+            "Gradient ascent correction: the complementary risk with its correction on the source alone; "
+            "nothing is done to adapt to the target.",
         ),
         "gac+dan": (
             "GAC + DAN",

@@ -252,6 +252,11 @@ class Objective:
     def _label_losses(
         self, parts: list[SourceBatch], logits: list[Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
+        """L_c = alpha L_true + (1 - alpha) L_comp, of PC-UDA, or the one of the two that there is.
+
+        L_comp is what `corrected_objective` gives: while it ascends on the complementary risk, L_true still
+        descends.
+        """
         true, reported = None, {}
         if "true" in self._feeds:
             true = self._true_loss(parts[-1], logits[-1])

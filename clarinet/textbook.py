@@ -1,4 +1,6 @@
-"""A step as Algorithm 1 of the paper reads, with nothing done for speed: the reference of `bench step`.
+"""The losses of the paper's Algorithm 1, with nothing done for speed: the reference of `bench step`.
+
+Like `training`, it takes one summed step of all networks where the paper updates D first.
 
 Kept to be measured against and to check the fast step; nothing trains with it. It loops over the classes,
 looks at the sign of each risk, goes backwards once for the labels and once for the domains, and fetches its

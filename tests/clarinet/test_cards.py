@@ -53,6 +53,21 @@ def test_what_departs_from_the_paper_is_listed_and_nothing_else() -> None:
     assert not any(paper_parts(config_for("clarinet-plus")).values())
 
 
+@pytest.mark.parametrize(
+    ("method", "kept"),
+    [
+        ("gac", [True, False, False, False]),
+        ("clarinet-unconditioned", [True, False, False, False]),
+        ("clarinet-unsharpened", [True, True, False, False]),
+        ("gac+dann", [True, False, False, False]),
+        ("dann", [False, False, False, False]),
+        ("cdan_e", [False, True, False, False]),
+    ],
+)
+def test_the_parts_of_the_paper_that_other_methods_keep(method: str, kept: list[bool]) -> None:
+    assert list(paper_parts(config_for(method)).values()) == kept
+
+
 def test_names_that_would_be_markup_are_shown_as_they_are() -> None:
     data = make_data()
 

@@ -1,4 +1,4 @@
-"""docs/library.md: its example runs as it stands, and what it names exists."""
+"""docs/library.md and docs/paper.md: the example runs as it stands, and what they name exists."""
 
 import inspect
 import re
@@ -14,7 +14,9 @@ from clarinet import TrainConfig, methods
 from clarinet.checkpoints import load_card
 from tests.clarinet.factories import NUM_CLASSES, make_images
 
-PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "library.md").read_text()
+PAPER = (DOCS / "paper.md").read_text()
 
 
 def test_the_example_runs_and_leaves_a_model(
@@ -40,13 +42,21 @@ def test_the_example_runs_and_leaves_a_model(
     assert (tmp_path / "model" / "model.onnx").exists()
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(clarinet\.[\w.]+)`", PAGE))))
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(clarinet\.[\w.]+)`", PAGE + PAPER))))
 def test_every_name_in_its_tables_exists(name: str) -> None:
     module, _, last = name.rpartition(".")
     if module == "clarinet":
         import_module(name)
         return
     assert inspect.getdoc(getattr(import_module(module), last)) or last.isupper()
+
+
+def test_the_page_of_the_paper_names_fields_that_exist() -> None:
+    table = PAPER[PAPER.index("## Where text and") :] + PAPER[PAPER.index("Symbols and fields") :]
+    words = set(re.findall(r"`([a-z]+_[a-z_]+)`", table))
+
+    assert len(words) > 10
+    assert words <= set(TrainConfig.__dataclass_fields__)
 
 
 @pytest.mark.parametrize("name", [name for name in clarinet.__all__ if not name.isupper()])
