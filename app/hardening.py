@@ -34,7 +34,7 @@ PATIENCE_S = 4.0
 # downloads keep no annotator waiting.
 ANSWERING = re.compile(r"/api/v1/campaigns/[^/]+/(questions|answers|undo|leases/\w+)")
 ANSWERING_PLACES = 4
-ANSWERING_PATIENCE_S = 0.4
+ANSWERING_QUEUE = 64  # who would wait behind more than these is told to come again at once
 UNGATED_PATHS = ("/static/", "/healthz")  # need no database
 
 
@@ -101,20 +101,26 @@ class BodyLimit:
 class _Room:
     """So many requests at once; the others wait for a place, in order, as long as their patience lasts."""
 
-    def __init__(self, places: int, patience_s: float) -> None:
+    def __init__(self, places: int, patience_s: float, *, longest_queue: int | None = None) -> None:
         self.places = anyio.Semaphore(places, fast_acquire=True)
         self.patience_s = patience_s
+        self.longest_queue = longest_queue
 
     async def has_place(self) -> bool:
         """Take a place, waiting for it if need be."""
         try:
             self.places.acquire_nowait()
         except anyio.WouldBlock:
+            if self.longest_queue is not None and self._waiting() >= self.longest_queue:
+                return False
             with anyio.move_on_after(self.patience_s):
                 await self.places.acquire()
                 return True
             return False
         return True
+
+    def _waiting(self) -> int:
+        return self.places.statistics().tasks_waiting
 
 
 class Gate:
@@ -131,7 +137,7 @@ class Gate:
     def __init__(self, app: ASGIApp, *, places: int = PLACES, patience_s: float = PATIENCE_S) -> None:
         self.app = app
         self.others = _Room(places, patience_s)
-        self.answering = _Room(min(places, ANSWERING_PLACES), min(patience_s, ANSWERING_PATIENCE_S))
+        self.answering = _Room(min(places, ANSWERING_PLACES), patience_s, longest_queue=ANSWERING_QUEUE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer that there is too much to do."""

@@ -10,8 +10,8 @@ from clarinet.errors import ConfigError
 
 Presets = Mapping[str, Mapping[str, Any]]
 
-# The defaults of TrainConfig: the paper's values where it gives them, else as docs/paper.md says (lambda, T_s,
-# the data set's pi, one summed step; 5 % of the complementary labels held out).
+# The defaults of TrainConfig: the paper's values where it gives them, else as docs/paper.md says (lambda,
+# T_s, the data set's pi, one summed step; 5 % of the complementary labels held out).
 _PAPER: dict[str, Any] = {}
 
 # What the authors' repository does where it differs from their text, to explain its numbers (USPS and MNIST,

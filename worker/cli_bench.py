@@ -30,6 +30,10 @@ def serve(
         1,
         20,
     ],
+    requests: Annotated[
+        list[int],
+        typer.Option(min=1, max=2, help="Per lease and answer; 1: answers bring the next. Several times."),
+    ] = [1, 2],  # noqa: B006
     seconds: Annotated[float, typer.Option(min=1, max=600, help="For each row.")] = 15,
     database_url: Annotated[
         list[str], typer.Option(help="An empty database, which is filled; several times. Empty: SQLite.")
@@ -39,7 +43,7 @@ def serve(
     """Questions handed out and answered a second, by many people at once, over HTTP."""
     from worker.bench.serve import as_row, as_text, measure_serving
 
-    cases = [(people, size) for people in clients for size in batch]
+    cases = [(people, size, each) for people in clients for size in batch for each in requests]
     rows = []
     for url in database_url:
         for row in measure_serving(

@@ -12,7 +12,7 @@ from app.deps import CurrentUser, SessionDep
 
 
 def get_campaign_to_see(campaign_id: UUID, user: CurrentUser, session: SessionDep) -> Campaign:
-    """The same with its classes, for the screen: a paused campaign is shown, and says that it is paused."""
+    """The campaign with its classes, for the screen: a paused one is shown, and says that it is paused."""
     service.campaign_to_answer(session, campaign_id, by=user)
     return campaigns.any_campaign(session, campaign_id)
 

@@ -9,6 +9,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from uuid import UUID
 
 from sqlalchemy import delete, exists, func, insert, select
@@ -182,7 +183,8 @@ def _unanswered(
 def _lease(session: Session, placed: Mapping[int, int], *, by: User) -> None:
     # A slot of my own that ran out would be in the way. Gold has as many slots as people answer it.
     session.execute(delete(Lease).where(Lease.user_id == by.id, Lease.question_id.in_(placed.values())))
-    for host, gold in placed.items():
+    # In the order of their ids, so that two people cannot wait for each other.
+    for host, gold in sorted(placed.items(), key=itemgetter(1)):
         session.execute(
             statements.LEASE_GOLD[session.get_bind().dialect.name], {"host": host, "gold": gold, "me": by.id}
         )

@@ -126,8 +126,7 @@ class Standing:
     """How far a campaign is for one person."""
 
     answered_by_me: int
-    waiting: int  # questions that still need an answer
-    has_gold: bool
+    waiting: int  # questions that still need an answer; about so many where there is gold
 
 
 def serialise(session: Session, user: User, campaign: Campaign) -> CampaignState:
@@ -274,4 +273,14 @@ def standing(session: Session, campaign: Campaign, *, by: User) -> Standing:
     """How many answers of mine count, and how many questions still wait: sums of few rows."""
     mine = {"campaign": campaign.id, "me": by.id}
     finished, answered, has_gold = session.execute(statements.STANDING, mine).one()
-    return Standing(int(answered), campaign.question_count - int(finished), bool(has_gold))
+    waiting = campaign.question_count - int(finished)
+    return Standing(int(answered), about(waiting) if has_gold else waiting)
+
+
+def about(count: int) -> int:
+    """Rounded up to tens, from 1,000 on to two digits: an answer to gold leaves the exact count as it was.
+
+    Only 0 gives 0.
+    """
+    step = max(10, int("1" + "0" * (len(str(count)) - 2)))
+    return -(-count // step) * step

@@ -1,4 +1,4 @@
-"""HTML routes of annotation: what to answer, the screen for it; campaigns with their progress and audit."""
+"""HTML routes of annotation: what to answer, the screen for it; campaigns with their progress."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -89,15 +89,9 @@ class LeasesRead(Output):
             questions=[QuestionRead.of(question, handles, address_of) for question in leased],
             expires_at=min((question.expires_at for question in leased), default=None),
             answered_by_me=standing.answered_by_me,
-            waiting=about(standing.waiting) if standing.has_gold else standing.waiting,
+            waiting=standing.waiting,
             lease_s=int(LEASE.total_seconds()),
         )
-
-
-def about(count: int) -> int:
-    """Rounded up to tens, from 1,000 on to two digits; only 0 gives 0."""
-    step = max(10, int("1" + "0" * (len(str(count)) - 2)))
-    return -(-count // step) * step
 
 
 class AnswerInput(Input):

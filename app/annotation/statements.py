@@ -124,7 +124,7 @@ FIRST_TURN = (
         _lease.c.expires_at > bindparam("now"),
     )
 )
-# "gold" is a literal because of the partial index: no plan for any purpose could use it.
+# "gold" is a literal because PostgreSQL uses no partial index for a value that it does not know.
 _HAS_GOLD = exists().where(
     _question.c.campaign_id == bindparam("campaign"), _question.c.purpose == literal_column("'gold'")
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
+from typing import overload
 from uuid import UUID
 
 import numpy as np
@@ -12,7 +13,8 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation.models import Answer, AnswerValue, Purpose, Question, Tally
-from app.annotation.progress import Progress, progress
+from app.annotation.progress import Counts, Progress, progress
+from app.annotation.service import about, gold_count
 from app.campaigns import draws
 from app.campaigns import service as campaigns
 from app.campaigns.errors import CampaignNotFound
@@ -63,6 +65,22 @@ class Audit:
     yes_p_value: float  # how often chance gives a yes rate as far from 1 / K
     yes_by_true_class: tuple[tuple[float | None, ...], ...] | None  # see seen_classes
     progress: Progress
+    is_rounded: bool  # exact figures would tell an annotator which answers were to known pictures
+
+    @overload
+    def shown(self, figure: float) -> float: ...
+
+    @overload
+    def shown(self, figure: float | None) -> float | None: ...
+
+    def shown(self, figure: float | None) -> float | None:
+        """A rate or a p-value as the reader may know it."""
+        return figure if figure is None or not self.is_rounded else round(figure, 2)
+
+    def answered(self, counts: Counts) -> int:
+        """Questions with a yes or a no, as the reader may know it."""
+        count = counts.first_yes + counts.first_no
+        return about(count) if self.is_rounded else count
 
     @property
     def passed(self) -> bool:
@@ -112,7 +130,8 @@ def audit(session: Session, campaign: Campaign, *, now: datetime, has_seed: bool
         session: a reading one.
         campaign: open, paused or closed.
         now: for the pace in the progress.
-        has_seed: recompute the draws although the campaign is not closed (for somebody who may see the seed).
+        has_seed: for somebody who may see the seed: recompute the draws although the campaign is not closed,
+            and round nothing.
     """
     is_public = campaign.state is CampaignState.CLOSED
     dataset = session.get_one(Dataset, campaign.dataset_id)
@@ -142,6 +161,7 @@ def audit(session: Session, campaign: Campaign, *, now: datetime, has_seed: bool
         yes_p_value=_yes_p_value(far),
         yes_by_true_class=seen_classes(session, campaign, dataset),
         progress=far,
+        is_rounded=not recomputes and gold_count(session, campaign.id) > 0,
     )
 
 

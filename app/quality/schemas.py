@@ -105,7 +105,11 @@ class ClassAuditRead(Output):
 
 
 class AuditRead(Output):
-    """What can be checked of a campaign. Recomputed facts are null while the seed is secret."""
+    """What can be checked of a campaign. Recomputed facts are null while the seed is secret.
+
+    While people answer a campaign with known pictures, annotators read rounded figures: exact ones would
+    stand still after an answer to such a picture.
+    """
 
     passed: bool
     alarms: list[str]
@@ -126,6 +130,7 @@ class AuditRead(Output):
     @classmethod
     def of(cls, audit: Audit) -> "AuditRead":
         """For the API. It names nobody: everybody signed in may read it."""
+        shown = audit.shown
         return cls(
             passed=audit.passed,
             alarms=list(audit.alarms),
@@ -136,20 +141,24 @@ class AuditRead(Output):
             draws_match=audit.draws_match,
             commitment_matches=audit.commitment_matches,
             uniformity=ChiSquareRead.model_validate(audit.uniformity),
-            unsure_by_class=ChiSquareRead.model_validate(audit.unsure_by_class),
+            unsure_by_class=ChiSquareRead(
+                statistic=shown(audit.unsure_by_class.statistic),
+                degrees=audit.unsure_by_class.degrees,
+                p_value=shown(audit.unsure_by_class.p_value),
+            ),
             expected_yes_rate=audit.progress.expected_yes_rate,
-            yes_rate=audit.progress.counts.yes_rate,
-            yes_p_value=audit.yes_p_value,
+            yes_rate=shown(audit.progress.counts.yes_rate),
+            yes_p_value=shown(audit.yes_p_value),
             yes_by_true_class=None
             if audit.yes_by_true_class is None
-            else [list(row) for row in audit.yes_by_true_class],
+            else [[shown(rate) for rate in row] for row in audit.yes_by_true_class],
             classes=[
                 ClassAuditRead(
                     name=item.name,
                     drawn=drawn,
-                    answered=item.counts.first_yes + item.counts.first_no,
-                    yes_rate=item.counts.yes_rate,
-                    unsure_rate=item.counts.unsure_rate,
+                    answered=audit.answered(item.counts),
+                    yes_rate=shown(item.counts.yes_rate),
+                    unsure_rate=shown(item.counts.unsure_rate),
                 )
                 for item, drawn in zip(audit.progress.classes, audit.drawn_per_class, strict=True)
             ],

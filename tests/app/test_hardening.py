@@ -114,6 +114,33 @@ def test_annotators_have_places_of_their_own() -> None:
     assert _in_a_loop_of_its_own(_knock_in_both_rooms) == [503, 200, 200, 503]
 
 
+def test_a_long_queue_of_annotators_is_told_to_come_again_at_once() -> None:
+    assert _in_a_loop_of_its_own(_queue_up) == [503, 200, 200]
+
+
+async def _queue_up() -> list[int]:
+    """Three answers while the only place is taken and two may wait; the last one is told first."""
+    gate = Gate(JSONResponse({}), places=1, patience_s=10)
+    gate.answering.longest_queue = 2
+    transport = httpx2.ASGITransport(gate)
+    seen: list[int] = []
+
+    async def knock(client: httpx2.AsyncClient) -> None:
+        seen.append((await client.post("/api/v1/campaigns/1/answers")).status_code)
+
+    gate.answering.places.acquire_nowait()
+    async with (
+        httpx2.AsyncClient(transport=transport, base_url="http://test") as client,
+        anyio.create_task_group() as tasks,
+    ):
+        for _ in range(3):
+            tasks.start_soon(knock, client)
+        while not seen:
+            await anyio.sleep(0.01)
+        gate.answering.places.release()
+    return seen
+
+
 async def _knock_in_both_rooms() -> list[int]:
     """A page and an answer while all pages' places are taken; then both while all annotators' are."""
     gate = Gate(JSONResponse({}), places=1, patience_s=0.05)

@@ -1,7 +1,8 @@
 """How many questions a second the web process hands out and takes answers to, over HTTP, with nothing lost.
 
 A real `clarinet serve` in a process of its own and clients in threads of this one, each with an account and a
-connection of its own: what they take of the machine is part of the figure.
+connection of its own: what they take of the machine is part of the figure. No pictures are fetched, and
+there is no gold.
 """
 
 import json
@@ -38,19 +39,31 @@ PLENTY, BATCHED_PLENTY = 1_500, 12_000  # questions for each second: more than a
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was measured for one number of clients and one size of batch; times are of one request."""
+    """What was measured in one case; times are of a pair, refused requests apart."""
 
     database: str
     clients: int
     batch: int
+    requests: int  # per pair: 1 where answers bring the next questions, 2 where these are asked for
     pairs_per_s: float  # questions leased and answered
     p50_ms: float
     p99_ms: float
     max_ms: float
-    refused: int  # requests that were told to come again (503)
+    longest_wait_ms: float  # for a pair, with requests that were refused and the pauses after them
+    refused: int  # requests that were told to come again (503), warming up included
     failed: int  # anything else but success
     lost: int  # acknowledged answers that are not in the database
     doubled: int  # questions with more answers than they need, or twice by one person
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A batch leased and answered: when it ended, seconds of the served requests and of all, questions."""
+
+    end: float
+    seconds: float
+    waited: float
+    questions: int
 
 
 @dataclass(slots=True)
@@ -58,30 +71,32 @@ class _Client:
     """One person's work and what came of it."""
 
     token: str
-    took: list[tuple[float, float, int]] = field(default_factory=list)  # end, seconds, questions
+    took: list["_Pair"] = field(default_factory=list)
     stored: set[str] = field(default_factory=set)  # keys of acknowledged answers
     refused: int = 0
     failed: int = 0
 
 
 def measure_serving(
-    database_url: str, cases: Sequence[tuple[int, int]], *, seconds: float, say: Callable[[str], None]
+    database_url: str, cases: Sequence[tuple[int, int, int]], *, seconds: float, say: Callable[[str], None]
 ) -> Iterator[Row]:
     """One row per case, each with people and a campaign of its own.
 
     Args:
         database_url: of an empty database; SQLite if none is named.
-        cases: clients at work at once, and questions per request.
+        cases: clients at work at once, questions per request, and requests per pair (1 or 2).
         seconds: each takes; a case ends earlier when no question is left. The first fifth is warming up.
         say: told what happens.
     """
     with fresh_context(database_url) as context, _serving(context) as port:
-        for clients, batch in cases:
+        for case in cases:
+            clients, batch, _ = case
             say(f"{context.database.engine.dialect.name}, {clients} clients, batches of {batch}")
-            yield _measured(context, port, clients=clients, batch=batch, seconds=seconds)
+            yield _measured(context, port, case, seconds=seconds)
 
 
-def _measured(context: Context, port: int, *, clients: int, batch: int, seconds: float) -> Row:
+def _measured(context: Context, port: int, case: tuple[int, int, int], *, seconds: float) -> Row:
+    clients, batch, _ = case
     examples = int(seconds * (PLENTY if batch == 1 else BATCHED_PLENTY)) + clients * batch
     with context.unit_of_work() as session:
         admin, people = add_people(session, clients)
@@ -91,32 +106,37 @@ def _measured(context: Context, port: int, *, clients: int, batch: int, seconds:
     workers = [_Client(token) for token in tokens]
     start = time.perf_counter()
     threads = [
-        threading.Thread(target=_work, args=(worker, port, campaign_id, batch, start + seconds), daemon=True)
+        threading.Thread(target=_work, args=(worker, port, campaign_id, case, start + seconds), daemon=True)
         for worker in workers
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return _row(context, campaign_id, workers, batch=batch, since=start + seconds / 5)
+    return _row(context, campaign_id, workers, case, since=start + seconds / 5)
 
 
-def _row(context: Context, campaign_id: UUID, workers: list[_Client], *, batch: int, since: float) -> Row:
-    took = [item for worker in workers for item in worker.took if item[0] > since]
-    if len(took) < 2:  # noqa: PLR2004
+def _row(
+    context: Context, campaign_id: UUID, workers: list[_Client], case: tuple[int, int, int], *, since: float
+) -> Row:
+    pairs = [pair for worker in workers for pair in worker.took if pair.end > since]
+    if len(pairs) < 2:  # noqa: PLR2004
         raise RuntimeError("Too few answers went through to tell how fast it is.")
-    ms = [1000 * seconds for _, seconds, _ in took]
+    ms = [1000 * pair.seconds for pair in pairs]
     # What ended after `since`, divided by the time until the last of it.
-    span = max(end for end, _, _ in took) - since
+    span = max(pair.end for pair in pairs) - since
     lost, doubled = checked(context, campaign_id, set().union(*(worker.stored for worker in workers)))
+    clients, batch, requests = case
     return Row(
         database=context.database.engine.dialect.name,
-        clients=len(workers),
+        clients=clients,
         batch=batch,
-        pairs_per_s=sum(count for *_, count in took) / span,
+        requests=requests,
+        pairs_per_s=sum(pair.questions for pair in pairs) / span,
         p50_ms=statistics.median(ms),
         p99_ms=statistics.quantiles(ms, n=100)[98],
         max_ms=max(ms),
+        longest_wait_ms=1000 * max(pair.waited for pair in pairs),
         refused=sum(worker.refused for worker in workers),
         failed=sum(worker.failed for worker in workers),
         lost=lost,
@@ -147,22 +167,26 @@ def checked(context: Context, campaign_id: UUID, acknowledged: set[str]) -> tupl
     return len(acknowledged - stored), len(doubled)
 
 
-def _work(client: _Client, port: int, campaign_id: UUID, batch: int, deadline: float) -> None:
+def _work(client: _Client, port: int, campaign_id: UUID, case: tuple[int, int, int], deadline: float) -> None:
     with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)) as connection:
-        _answer_until(client, connection, campaign_id, batch, deadline)
+        _answer_until(client, connection, campaign_id, case, deadline)
 
 
 def _answer_until(
-    client: _Client, connection: HTTPConnection, campaign_id: UUID, batch: int, deadline: float
+    client: _Client,
+    connection: HTTPConnection,
+    campaign_id: UUID,
+    case: tuple[int, int, int],
+    deadline: float,
 ) -> None:
+    _, batch, requests = case
     chance = random.Random(client.token)
     path = f"/api/v1/campaigns/{campaign_id}"
     headers = {"Authorization": f"Bearer {client.token}", "Content-Type": "application/json"}
-
-    took = (0.0, 0.0)  # when the last answer came, and how long after its request
+    served = 0.0  # seconds of the requests of this pair that were served
 
     def post(what: str, body: object) -> Any:
-        nonlocal took
+        nonlocal served
         while (start := time.perf_counter()) < deadline:
             try:
                 connection.request("POST", f"{path}/{what}", json.dumps(body), headers)
@@ -179,29 +203,33 @@ def _answer_until(
             if response.status != 200:  # noqa: PLR2004
                 client.failed += 1
                 continue
-            end = time.perf_counter()
-            took = end, end - start
+            served += time.perf_counter() - start
             return json.loads(text)
         return None
 
+    begun = time.perf_counter()
     leased = post("questions", {"count": batch})
     while leased and leased["questions"]:
-        answers = [
-            {
-                "question_id": question["id"],
-                "value": "yes" if chance.random() < YES_RATE else "no",
-                "response_ms": 900,
-                "key": str(uuid4()),
-            }
-            for question in leased["questions"]
-        ]
-        done = post("answers", {"answers": answers, "next": {"count": batch}})
+        answers: dict[str, object] = {
+            "answers": [
+                {
+                    "question_id": question["id"],
+                    "value": "yes" if chance.random() < YES_RATE else "no",
+                    "response_ms": 900,
+                    "key": str(uuid4()),
+                }
+                for question in leased["questions"]
+            ]
+        }
+        done = post("answers", answers | ({"next": {"count": batch}} if requests == 1 else {}))
         if done is None:
             return
+        end = time.perf_counter()
         kept = [item["key"] for item in done["results"] if item["status"] in ("stored", "repeated")]
         client.stored.update(kept)
-        client.took.append((*took, len(kept)))
-        leased = done["next"]
+        client.took.append(_Pair(end, served, end - begun, len(kept)))
+        begun, served = end, 0.0
+        leased = done["next"] if requests == 1 else post("questions", {"count": batch})
 
 
 @contextmanager
@@ -218,7 +246,8 @@ def _serving(context: Context) -> Iterator[int]:
     }
     command = [
         sys.executable,
-        *os.environ.get("BENCH_RUN", "-m worker.cli").split(),
+        "-m",
+        "worker.cli",
         "serve",
         "--port",
         str(port),
@@ -258,7 +287,9 @@ def as_row(row: Row) -> dict[str, object]:
 def as_text(row: Row) -> str:
     """For a person."""
     return (
-        f"{row.database}, {row.clients} clients, batches of {row.batch}: {row.pairs_per_s:.0f} pairs/s, "
-        f"median {row.p50_ms:.0f} ms, 99th percentile {row.p99_ms:.0f} ms, at most {row.max_ms:.0f} ms; "
+        f"{row.database}, {row.clients} clients, batches of {row.batch}, requests per pair: {row.requests}: "
+        f"{row.pairs_per_s:.0f} pairs/s, "
+        f"median {row.p50_ms:.0f} ms, 99th percentile {row.p99_ms:.0f} ms, at most {row.max_ms:.0f} ms, "
+        f"longest wait {row.longest_wait_ms:.0f} ms; "
         f"{row.refused} refused, {row.failed} failed, {row.lost} lost, {row.doubled} doubled"
     )

@@ -23,7 +23,7 @@ MAX_ROWS = 200_000
 MAX_ANNOTATOR = 120
 MAX_INT = 2**63 - 1
 MAX_CELL = 1_000
-LABELLING = Purpose.LABELLING.value  # what questions of another purpose say is not for labels
+NOT_LABELS = {Purpose.GOLD.value, Purpose.EVALUATION.value}  # questions whose answers make no labels
 VALUES = {
     "yes": AnswerValue.YES,
     "true": AnswerValue.YES,
@@ -90,7 +90,7 @@ def _lines(text: str) -> Iterator[Said]:
                 "you have them, answer (yes, no, unsure), annotator, answered_at. Nothing was stored."
             )
         for row in reader:
-            if (row.get("purpose") or LABELLING).strip() == LABELLING:  # gold was answered beforehand
+            if (row.get("purpose") or "").strip() not in NOT_LABELS:
                 yield _of_line(row, f"line {reader.line_num}")
     except csv.Error as error:
         raise BadImport(f"What follows line {reader.line_num} is no CSV. Nothing was stored.") from error
@@ -159,7 +159,7 @@ def _past_space(text: str, place: int) -> int:
 
 def _of_task(task: dict[str, Any], where: str) -> Iterator[Said]:
     data = task["data"]
-    if data.get("purpose", LABELLING) != LABELLING:
+    if data.get("purpose") in NOT_LABELS:
         return
     position, example_id = data.get("position"), data.get("example_id")
     if position is None and example_id is None:

@@ -48,7 +48,7 @@ export function makeQueue(screen, answers, { say }) {
     key: `clarinet:${dataset.owner}:groups`,
     read: () => {
       try {
-        return JSON.parse(sessionStorage.getItem(groups.key)) ?? [];
+        return [JSON.parse(sessionStorage.getItem(groups.key))].flat().filter(Array.isArray);
       } catch {
         return []; // storage is forbidden: an undo takes one answer
       }

@@ -13,7 +13,6 @@ from app.accounts.models import User
 from app.annotation import service
 from app.annotation.handles import Handles
 from app.annotation.models import Answer, Purpose, Question
-from app.annotation.schemas import about
 from app.annotation.service import KnownPicture
 from app.campaigns.models import Campaign, CampaignState
 from tests.factories import answer, make_campaign, questions_of
@@ -81,7 +80,7 @@ class TestQuestions:
         [(0, 0), (1, 10), (10, 10), (95, 100), (991, 1000), (1001, 1100), (98_765, 99_000)],
     )
     def test_how_many_wait_is_rounded_where_there_is_gold(self, count: int, shown: int) -> None:
-        assert about(count) == shown
+        assert service.about(count) == shown
 
     def test_a_second_tab_gets_the_same(self, annotator_client: TestClient, campaign: Campaign) -> None:
         first = annotator_client.post(url(campaign, "questions"), json={"count": 3}).json()

@@ -124,7 +124,9 @@ class TestReading:
             read(json.dumps([task]).encode())
 
     def test_answers_to_known_pictures_are_left_out(self) -> None:
-        lines = read(b"position,class,purpose\n1,cat,gold\n2,cat,labelling\n3,cat,\n4,cat,evaluation\n")
+        lines = read(
+            b"position,class,purpose\n1,cat,gold\n2,cat,labelling\n3,cat,\n4,cat,evaluation\n5,cat,train\n"
+        )
         region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}}
         told: list[dict[str, object]] = [{}, {"purpose": "gold"}, {"purpose": "labelling"}]
         tasks: list[dict[str, object]] = [
@@ -132,7 +134,7 @@ class TestReading:
             for place, about in enumerate(told)
         ]
 
-        assert [item.position for item in lines] == [2, 3]
+        assert [item.position for item in lines] == [2, 3, 5]
         assert [item.position for item in read(json.dumps(tasks).encode())] == [0, 2]
 
     def test_a_large_file_of_tasks_is_never_held_as_objects(self) -> None:
