@@ -16,6 +16,7 @@ from app.annotation.leasing import (
 from app.annotation.participants import leave_out, pause_person, paused_count, resume_person
 from app.annotation.progress import Progress, finished_questions, progress
 from app.annotation.undoing import UNDO_LIMIT, undo_answer, undo_answers
+from app.annotation.waiting import wait_again
 
 __all__ = [
     "LEASE",
@@ -46,4 +47,5 @@ __all__ = [
     "standing",
     "undo_answer",
     "undo_answers",
+    "wait_again",
 ]

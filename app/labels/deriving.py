@@ -17,7 +17,7 @@ from app.annotation.consensus import LabelKind
 from app.annotation.models import Tally
 from app.campaigns.models import Campaign
 from app.labels.importing.storing import imported_labels
-from app.quality.judging import AnsweredQuestion, Judge, judge_of, question_answers
+from app.quality.service import AnsweredQuestion, Judge, judge_of, question_answers
 
 NONE = -1
 

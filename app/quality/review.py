@@ -5,20 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import exists, func, select, update
+from sqlalchemy import exists, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.annotation import statements
-from app.annotation.answering import set_standing
+from app.annotation import service as annotation
 from app.annotation.consensus import MAX_SLOTS, LabelKind, Verdict, verdict, weighed
-from app.annotation.errors import CampaignNotOpen
-from app.annotation.leasing import serialise
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
-from app.annotation.tallies import take_back_finished
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.journal import service as journal
 from app.journal.models import Action
@@ -156,52 +152,18 @@ def ask_again(
         CampaignNotOpen: the campaign takes no answers.
     """
     accounts.require_admin(by)
-    state = serialise(session, by, campaign)
-    if state not in (CampaignState.OPEN, CampaignState.PAUSED):
-        raise CampaignNotOpen(state=state)
-    asked = sorted(question_ids)
-    rows = session.execute(statements.LOCK_QUESTIONS, {"ids": asked}).mappings().all()
-    given = _answers_to(session, asked)  # counted under the lock: somebody may have answered since
     settled = set(
         session.scalars(
             select(Decision.question_id).where(
-                Decision.question_id.in_(asked), Decision.superseded_at.is_(None)
+                Decision.question_id.in_(question_ids), Decision.superseded_at.is_(None)
             )
         )
     )
-    # An undo may have come between; and answers that are left out still hold their slots.
-    finished = [
-        row
-        for row in rows
-        if row["campaign_id"] == campaign.id
-        and not row["is_waiting"]
-        and row["id"] not in settled
-        and given[row["id"]] < MAX_SLOTS
-    ]
-    for answers in {given[row["id"]] for row in finished}:
-        ids = [row["id"] for row in finished if given[row["id"]] == answers]
-        session.execute(
-            update(Question).where(Question.id.in_(ids)).values(least=answers + 1),
-            execution_options={"synchronize_session": False},
-        )
-        set_standing(session, ids, slots=answers + 1, is_waiting=True, move=campaign.question_count)
-    take_back_finished(session, campaign, [row["candidate_class"] for row in finished], by=by, now=now)
-    _note(session, Action.ASKED_AGAIN, campaign, by=by, details={"questions": len(finished)})
-    return len(finished)
-
-
-def _answers_to(session: Session, question_ids: Sequence[int]) -> dict[int, int]:
-    """How many live yes and no answers each question has, left out or not."""
-    rows = session.execute(
-        select(Answer.question_id, func.count().label("answers"))
-        .where(
-            Answer.question_id.in_(question_ids),
-            Answer.superseded_at.is_(None),
-            Answer.value != AnswerValue.UNSURE,
-        )
-        .group_by(Answer.question_id)
+    asked = annotation.wait_again(
+        session, campaign, [id_ for id_ in question_ids if id_ not in settled], by=by, now=now
     )
-    return dict.fromkeys(question_ids, 0) | {row.question_id: row.answers for row in rows}
+    _note(session, Action.ASKED_AGAIN, campaign, by=by, details={"questions": asked})
+    return asked
 
 
 def decide(

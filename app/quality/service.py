@@ -2,6 +2,7 @@
 
 from app.quality.auditing import Audit, audit, started_campaign
 from app.quality.history import Event, History, history
+from app.quality.judging import AnsweredQuestion, Judge, judge_of, question_answers
 from app.quality.people import Person, people
 from app.quality.review import (
     OpenQuestion,
@@ -15,9 +16,11 @@ from app.quality.review import (
 )
 
 __all__ = [
+    "AnsweredQuestion",
     "Audit",
     "Event",
     "History",
+    "Judge",
     "OpenQuestion",
     "Person",
     "ShownDecision",
@@ -25,9 +28,11 @@ __all__ = [
     "audit",
     "decide",
     "history",
+    "judge_of",
     "most_doubtful",
     "open_questions",
     "people",
+    "question_answers",
     "standing_decisions",
     "started_campaign",
     "take_back_decision",
