@@ -50,18 +50,28 @@ def show_quality(request: Request, campaign: CampaignDep, session: SessionDep) -
 @router.post("/campaigns/{campaign_id}/gold")
 @admin_only
 def mark_known_from_page(
-    request: Request, form: FormDep, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+    request: Request,
+    *,
+    form: FormDep,
+    campaign_id: UUID,
+    user: CurrentUser,
+    reading: ReadingDep,
+    work: UnitOfWorkDep,
 ) -> Response:
     """Put random known pictures of each class between the questions."""
     read, errors = read_form(form, GoldForm)
-    if read is None:
-        return _people_page(request, session, campaign, errors)
-    try:
-        known = annotation.some_known(session, campaign, per_class=read.per_class)
-    except NothingKnown as error:
-        return _people_page(request, session, campaign, {"per_class": error.detail})
-    annotation.mark_known(session, campaign, known, by=user)
-    return _to_people(request, campaign)
+    if read is not None:
+        try:
+            with work() as session:
+                campaign = campaigns.find_campaign(session, campaign_id, by=user)
+                known = annotation.some_known(session, campaign, per_class=read.per_class)
+                annotation.mark_known(session, campaign, known, by=user)
+        except NothingKnown as error:
+            errors = {"per_class": error.detail}
+        else:
+            return _to_people(request, campaign)
+    with reading.begin() as looking:  # the page takes long, and nobody else could write meanwhile
+        return _people_page(request, looking, campaigns.find_campaign(looking, campaign_id, by=user), errors)
 
 
 @router.post("/campaigns/{campaign_id}/people/{user_id}/pause")
@@ -165,13 +175,23 @@ def ask_again_from_page(
 @router.post("/campaigns/{campaign_id}/decisions")
 @admin_only
 def decide_from_page(
-    request: Request, form: FormDep, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+    request: Request,
+    *,
+    form: FormDep,
+    campaign_id: UUID,
+    user: CurrentUser,
+    reading: ReadingDep,
+    work: UnitOfWorkDep,
 ) -> Response:
     """Settle one question."""
     read, errors = read_form(form, DecisionInput)
     if read is None:
-        return _review_page(request, session, campaign, errors)
-    service.decide(session, campaign, read.question_id, read.value, by=user, now=utc_now())
+        with reading.begin() as looking:
+            campaign = campaigns.find_campaign(looking, campaign_id, by=user)
+            return _review_page(request, looking, campaign, errors)
+    with work() as session:
+        campaign = campaigns.find_campaign(session, campaign_id, by=user)
+        service.decide(session, campaign, read.question_id, read.value, by=user, now=utc_now())
     return _to_review(request, campaign)
 
 
