@@ -18,7 +18,8 @@ from tests.browser.test_loop import new_annotator
 from tests.conftest import SERVICES_REQUIRED
 from tests.live import Live
 
-pytestmark = pytest.mark.browser
+# What is on the screen does not depend on the database behind it: one of the two installations is enough.
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"], indirect=True)]
 
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]

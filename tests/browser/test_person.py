@@ -12,7 +12,8 @@ from tests.browser.test_loop import new_annotator, shown, wait_for_another
 from tests.browser.test_screen import COUNT_SHIFTS
 from tests.live import Live
 
-pytestmark = pytest.mark.browser
+# What is on the screen does not depend on the database behind it: one of the two installations is enough.
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"], indirect=True)]
 
 
 @pytest.fixture(scope="module")
