@@ -36,7 +36,6 @@ class Reliability:
     """What Dawid and Skene's model says of a campaign's answers."""
 
     places: dict[str, int]  # P people, as `person` writes them
-    answers: NDArray[np.int64]  # (P,) yes/no answers by each person
     sensitivity: NDArray[np.float64]  # (P,)
     specificity: NDArray[np.float64]  # (P,)
     prior: float
@@ -159,7 +158,6 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
     is_several = ids >= 0
     return Reliability(
         places=places,
-        answers=np.bincount(people, table["times"], minlength=len(places)).astype(np.int64),
         sensitivity=found.sensitivity,
         specificity=found.specificity,
         prior=1 / num_classes,

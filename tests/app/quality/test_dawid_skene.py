@@ -181,7 +181,6 @@ def test_questions_answered_alike_may_come_counted() -> None:
 def test_what_the_model_did_not_see_has_no_probability() -> None:
     fitted = Reliability(
         places={"ann": 0},
-        answers=np.array([7]),
         sensitivity=np.array([0.8]),
         specificity=np.array([0.9]),
         prior=0.25,
