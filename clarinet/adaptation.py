@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from clarinet.adversarial import DomainBatch, scattered_adversarial_loss
 from clarinet.config import TrainConfig
 from clarinet.discrepancy import multi_kernel_discrepancy
+from clarinet.precision import mixed
 
 RISE_SLOPE = 10  # of 2/(1 + exp(-10 p)) - 1, by which DANN's adaptation rises
 RISE_STEPS = 10_000  # over which it rises in CDAN's code, whatever the length of the run
@@ -63,8 +64,7 @@ def adaptation_losses(
     """
     losses: dict[str, Tensor] = {}
     if discriminator is not None:
-        device = target.features.device.type
-        with torch.autocast(device, dtype=torch.bfloat16, enabled=config.precision == "bfloat16"):
+        with mixed(config.precision, target.features.device):
             # D always learns with all its weight; the share is that of what the features feel.
             losses["adversarial"] = scattered_adversarial_loss(
                 discriminator,

@@ -25,6 +25,7 @@ from clarinet.losses import class_proportions
 from clarinet.methods import config_for
 from clarinet.networks import TARGET
 from clarinet.objective import Networks, Objective
+from clarinet.precision import in_bfloat16, mixed
 from clarinet.resuming import RunState
 from clarinet.seeding import generator
 from clarinet.textbook import Images, TextbookClassifier, TextbookStep, endless, textbook_discriminator
@@ -161,7 +162,7 @@ def _forward_and_backward(networks: Networks, pixels: Tensor, given: Tensor, pre
     for module in (networks.classifier, networks.discriminator):
         if module is not None:
             module.zero_grad(set_to_none=True)
-    with torch.autocast(pixels.device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+    with mixed(precision, pixels.device):
         features, logits = networks.classifier(pixels, TARGET)
         total = logits.sum()
         if networks.discriminator is not None:
@@ -186,9 +187,7 @@ def _noise() -> TrainData:
 
 def _precisions(device: torch.device) -> list[Precision]:
     """float32, and bfloat16 where the device multiplies in it."""
-    if device.type == "cuda":
-        return ["float32", "bfloat16"] if torch.cuda.is_bf16_supported() else ["float32"]
-    return ["float32", "bfloat16"] if torch.ops.mkldnn._is_mkldnn_bf16_supported() else ["float32"]
+    return ["float32", "bfloat16"] if in_bfloat16("bfloat16", device) else ["float32"]
 
 
 def _interleaved(

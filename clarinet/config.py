@@ -97,7 +97,11 @@ class TrainConfig:
         "Whether batch normalisation keeps running statistics per domain; dann has it only then. In training "
         "each domain is normalised by its own batch either way.",
     )
-    precision: Precision = option("float32", "Number format inside the networks; losses are always float32.")
+    precision: Precision = option(
+        "float32",
+        "Number format inside the networks; losses are always float32, and so is all else on a processor "
+        "that has no fast bfloat16.",
+    )
 
     optimizer: Optimizer = option("sgd", "The optimiser: SGD with momentum, or AdamW.")
     learning_rate: float = option(

@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from clarinet.precision import in_bfloat16
+
 FIRST_NOISE = 0.02  # assumed share of labels that name the true class, before anything is known
 LEAST_NOISE = 1e-3  # no label is beyond doubt
 MOST_NOISE = 0.8  # as a share of 1/K, where a complementary label says nothing
@@ -104,7 +106,9 @@ def nearest(features: Tensor, bank: Tensor, count: int) -> Iterator[Tensor]:
         (R, count) images of the bank for one chunk of the N images after the other, the nearest first; never
         an image itself.
     """
-    centred = F.normalize(features - features.mean(0), dim=1).bfloat16()
+    centred = F.normalize(features - features.mean(0), dim=1)
+    if in_bfloat16("bfloat16", features.device):
+        centred = centred.bfloat16()
     sought = centred[bank].T  # (D, M)
     every = torch.arange(len(centred), device=bank.device)
     for rows in torch.split(every, max(1, SIMILARITIES // len(bank))):

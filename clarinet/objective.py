@@ -28,6 +28,7 @@ from clarinet.losses import (
 )
 from clarinet.neighbours import NeighbourLabels
 from clarinet.networks import SOURCE, TARGET, Classifier, Domain
+from clarinet.precision import mixed
 from clarinet.pretraining import Pretraining
 from clarinet.seeding import generator
 
@@ -191,7 +192,7 @@ class Objective:
 
     def _classify(self, pixels: Tensor, domain: Domain) -> tuple[Tensor, Tensor]:
         config = self.config
-        with torch.autocast(pixels.device.type, dtype=torch.bfloat16, enabled=config.precision == "bfloat16"):
+        with mixed(config.precision, pixels.device):
             out: tuple[Tensor, Tensor] = self.networks.classifier(
                 normalised(pixels, config.input_normalisation), domain
             )
@@ -210,10 +211,7 @@ class Objective:
         config, teacher = self.config, self.networks.averaged
         was_training = teacher.training  # true where the classifier, for want of averaging, teaches itself
         teacher.eval()
-        with (
-            torch.no_grad(),
-            torch.autocast(pixels.device.type, dtype=torch.bfloat16, enabled=config.precision == "bfloat16"),
-        ):
+        with torch.no_grad(), mixed(config.precision, pixels.device):
             logits: Tensor = teacher(normalised(pixels, config.input_normalisation), domain)[1]
         teacher.train(was_training)
         return logits

@@ -15,6 +15,7 @@ from clarinet.images import normalised
 from clarinet.neighbours import NeighbourLabels, Votes, neighbour_labels
 from clarinet.networks import SOURCE, Classifier, ModelSpec, spec_for
 from clarinet.photographs import PhotoDistortion
+from clarinet.precision import mixed
 from clarinet.seeding import generator
 
 CHUNK = 512  # images whose features are computed at once
@@ -66,9 +67,7 @@ class Pretraining:
     def loss(self, step: int) -> Tensor:
         """The contrastive loss at a step: () in nats."""
         views = self._two_views(step)  # (2B, C, S, S)
-        with torch.autocast(
-            views.device.type, dtype=torch.bfloat16, enabled=self._config.precision == "bfloat16"
-        ):
+        with mixed(self._config.precision, views.device):
             first, second = self._encoder(views, SOURCE)[1].chunk(2)
         return contrastive_loss(first, second, self._config.contrast_temperature)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from clarinet.precision import in_bfloat16
+
 
 def environment(device: torch.device) -> dict[str, Any]:
     """Versions and hardware of this process, as plain JSON values."""
@@ -18,6 +20,7 @@ def environment(device: torch.device) -> dict[str, Any]:
         "device": device.type,
         "gpu": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         "processor": processor(),
+        "bfloat16": in_bfloat16("bfloat16", device),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
     }
