@@ -15,9 +15,8 @@ def in_bfloat16(precision: Precision, device: torch.device) -> bool:
     """
     if precision != "bfloat16":
         return False
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    on_gpu = device.type == "cuda"
+    return bool(torch.cuda.is_bf16_supported() if on_gpu else torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def mixed(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
