@@ -92,20 +92,12 @@ def session_cookie(settings: Settings) -> str:
 Bearer = Security(HTTPBearer(auto_error=False, description="A token from the account page."))
 
 
-def authenticate(
-    request: Request,
-    reading: ReadingDep,
-    settings: SettingsDep,
-    _: Annotated[HTTPAuthorizationCredentials | None, Bearer],
-) -> None:
+def authenticate(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Bearer]) -> None:
     """Find out who calls, refuse whom the route does not name, and leave the result in `request.state`.
 
     Runs for every route. A route without an access mark refuses everybody.
     """
-    # A look in the request's own transaction would begin it, and on SQLite a begun transaction keeps every
-    # other writer waiting: while an upload arrives, perhaps for minutes, or labels are frozen.
-    with reading.begin() as looking:
-        _identify(request, looking, settings)
+    identify(request)
     user: User | None = request.state.user
 
     access = access_of(request.scope.get("endpoint"))
@@ -115,6 +107,14 @@ def authenticate(
         raise NotSignedIn
     if access is None or (access is Access.ADMIN and not user.is_admin):
         raise NotAllowed
+
+
+def identify(request: Request) -> None:
+    """Leave in `request.state` who calls, None if nobody known, and how; waits for the database."""
+    # A look in the request's own transaction would begin it, and on SQLite a begun transaction keeps every
+    # other writer waiting: while an upload arrives, perhaps for minutes, or labels are frozen.
+    with request.app.state.database.read.begin() as looking:
+        _identify(request, looking, request.app.state.settings)
 
 
 def _identify(request: Request, session: Session, settings: Settings) -> None:

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.accounts.errors import NotSignedIn
+from app.deps import identify
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
 from app.languages import gettext, later
 from app.pages import render, sentence, wants_fragment, wants_page
@@ -28,6 +29,7 @@ STATUS = {
     TooMany: 429,
 }
 SERVER_ERROR = 500
+NO_ROUTE = (404, 405)
 # Of what the framework refuses; the others stay in English.
 PHRASES = (later("Not Found"), later("Method Not Allowed"), later("Service Unavailable"))
 
@@ -133,6 +135,8 @@ def on_malformed(request: Request, error: RequestValidationError) -> Response:
 
 def on_http_error(request: Request, error: HTTPException) -> Response:
     """Unknown addresses, wrong methods and whatever else the framework refuses."""
+    if error.status_code in NO_ROUTE and wants_page(request):
+        identify(request)  # no route did, and the page says who is signed in
     title = HTTPStatus(error.status_code).phrase
     detail = {
         404: gettext("There is nothing at this address."),

@@ -11,7 +11,8 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import MetaData, func, insert, inspect, select
+from sqlalchemy import MetaData, Table, delete, func, insert, inspect, select
+from sqlalchemy.exc import DBAPIError
 
 from app.db import Base, Database, connect
 from app.migrate import alembic_config, is_at_head, upgrade
@@ -101,6 +102,28 @@ def test_upgrades_keep_what_is_there(empty: Database) -> None:
         for name in FIRST_ROWS:
             count = connection.scalar(select(func.count()).select_from(schema.tables[name]))
             assert count == 1, f"the row of {name} is gone"
+
+
+def test_the_journal_stays_what_it_was_when_it_learns_new_actions(empty: Database) -> None:
+    config = alembic_config()
+    entry = {"at": AT, "details": {}, "by_id": None, "campaign_id": None}
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0007")
+        journal = Table("journal_entry", MetaData(), autoload_with=connection)
+        connection.execute(insert(journal), [entry | {"id": 7, "action": "run-started"}])
+        connection.commit()
+
+        command.upgrade(config, "0008")
+        connection.execute(insert(journal), [entry | {"id": 8, "action": "answers-downloaded"}])
+        connection.commit()
+        command.downgrade(config, "0007")  # the actions of old can be kept, others not
+
+        assert connection.execute(select(journal.c.id, journal.c.action)).all() == [(7, "run-started")]
+        connection.commit()
+        for statement in (delete(journal), insert(journal).values(entry | {"action": "answers-downloaded"})):
+            with pytest.raises(DBAPIError), connection.begin():
+                connection.execute(statement)
 
 
 def test_migrations_equal_models(empty: Database) -> None:

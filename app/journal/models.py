@@ -32,6 +32,8 @@ class Action(enum.StrEnum):
     DECISION_TAKEN_BACK = "decision-taken-back"
     LABELS_IMPORTED = "labels-imported"
     IMPORT_DELETED = "import-deleted"
+    ANSWERS_DOWNLOADED = "answers-downloaded"
+    LABELS_DOWNLOADED = "labels-downloaded"
     RUN_STARTED = "run-started"
     RUN_CANCELLED = "run-cancelled"
 

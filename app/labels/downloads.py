@@ -11,7 +11,9 @@ from sqlalchemy.orm import Session
 from app.access import admin_only
 from app.campaigns.deps import CampaignDep
 from app.datasets.pictures import image_address
-from app.deps import SettingsDep
+from app.deps import CurrentUser, SettingsDep, UnitOfWorkDep
+from app.journal import service as journal
+from app.journal.models import Action
 from app.labels import service
 from app.labels.exports import answers, labels
 from app.labels.exports.answers import People
@@ -34,6 +36,9 @@ def download_labels(
     request: Request,
     campaign: CampaignDep,
     settings: SettingsDep,
+    user: CurrentUser,
+    work: UnitOfWorkDep,
+    *,
     format: ExportFormat = ExportFormat.CSV,
     imported: bool = False,
 ) -> StreamingResponse:
@@ -49,6 +54,10 @@ def download_labels(
         )
         return labels.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
 
+    facts: dict[str, object] = {"campaign": campaign.name, "format": format}
+    facts |= {"imported": "with labels from elsewhere"} if imported else {}
+    with work() as session:
+        journal.write(session, Action.LABELS_DOWNLOADED, by=user, campaign_id=campaign.id, details=facts)
     return _download(request, pieces, name=f"labels-{campaign.id}", format_=format)
 
 
@@ -58,6 +67,9 @@ def download_answers(
     request: Request,
     campaign: CampaignDep,
     settings: SettingsDep,
+    user: CurrentUser,
+    work: UnitOfWorkDep,
+    *,
     format: ExportFormat = ExportFormat.CSV,
     people: Named = Named.PSEUDONYMS,
 ) -> StreamingResponse:
@@ -73,6 +85,9 @@ def download_answers(
         rows = answers.answer_rows(session, campaign, People(session, campaign.id, secret), text=text)
         return answers.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
 
+    facts = {"campaign": campaign.name, "format": format, "people": people}
+    with work() as session:
+        journal.write(session, Action.ANSWERS_DOWNLOADED, by=user, campaign_id=campaign.id, details=facts)
     return _download(request, pieces, name=f"answers-{campaign.id}", format_=format)
 
 

@@ -33,6 +33,15 @@ def test_unknown_addresses_are_problems_for_programs(client: TestClient) -> None
     }
 
 
+def test_a_page_that_is_not_there_still_says_who_is_signed_in(
+    client: TestClient, anonymous: TestClient, admin: User
+) -> None:
+    pages = [visitor.get("/nowhere", headers=HTML) for visitor in (client, anonymous)]
+
+    assert [page.status_code for page in pages] == [404, 404]
+    assert [admin.name in page.text for page in pages] == [True, False]
+
+
 def test_malformed_bodies_name_the_field(client: TestClient) -> None:
     answer = client.post("/api/v1/tokens", json={"nmae": "x"})
 

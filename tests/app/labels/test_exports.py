@@ -20,6 +20,8 @@ from app.annotation import service
 from app.annotation.consensus import LabelKind
 from app.annotation.models import Question
 from app.campaigns.models import Campaign
+from app.journal import service as journal
+from app.journal.models import Action
 from app.labels.deriving import ExampleLabel
 from app.labels.exports import answers, formats, labels
 from app.labels.exports.formats import ExportFormat
@@ -272,6 +274,22 @@ class TestLabelDownloads:
                 regions = [task["annotations"][0]["result"][0] for task in json.loads(path.read_text())]
                 found = [HOSTILE.index(region["value"]["choices"][0]) for region in regions]
         assert found == [question.candidate_class for question in answered[:2]]
+
+    def test_the_journal_tells_who_took_what(
+        self, client: TestClient, campaign: Campaign, admin: User, session: Session
+    ) -> None:
+        download(client, campaign, "labels", format="npz", imported="true")
+        download(client, campaign, "answers", format="csv", people="names")
+
+        lines = journal.entries(session, by=admin, campaign_id=campaign.id, limit=2)[::-1]
+
+        assert [(line.action, line.by_name) for line in lines] == [
+            (Action.LABELS_DOWNLOADED, admin.name),
+            (Action.ANSWERS_DOWNLOADED, admin.name),
+        ]
+        assert lines[0].details["format"] == "npz"
+        assert "imported" in lines[0].details
+        assert (lines[1].details["format"], lines[1].details["people"]) == ("csv", "names")
 
     def test_an_unknown_format_is_malformed(self, client: TestClient, campaign: Campaign) -> None:
         response = client.get(f"/api/v1/campaigns/{campaign.id}/labels", params={"format": "xlsx"})
