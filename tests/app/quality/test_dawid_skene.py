@@ -77,6 +77,26 @@ def textbook(answers: list[tuple[int, int, bool]], num_questions: int, num_peopl
     return probability
 
 
+# crowd-kit 1.4.2: DawidSkene(n_iter=300, tol=1e-12) on the answers of the test below.
+CROWD_KIT = {
+    "sensitivity": [0.9538, 0.9174, 0.8424, 0.7990, 0.7276, 0.6914, 0.9205, 0.7877],
+    "specificity": [0.9916, 0.9803, 0.9670, 0.9581, 0.9467, 0.9329, 0.8865, 0.9948],
+}
+
+
+def test_agrees_with_crowd_kit_where_answers_are_many() -> None:
+    """It estimates the share of yes and shrinks no rate; with 3,750 answers of each person neither matters."""
+    sensitivity = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.9, 0.8]
+    specificity = [0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.9, 0.995]
+    answers, truth = crowd(sensitivity, specificity, questions=6000, each=5, seed=3)
+
+    found = fit(answers, num_questions=6000, num_people=8)
+
+    assert found.sensitivity == pytest.approx(CROWD_KIT["sensitivity"], abs=0.006)
+    assert found.specificity == pytest.approx(CROWD_KIT["specificity"], abs=0.002)
+    assert ((found.probability_yes > 0.5) != truth).sum() == 20  # its answers are wrong as often
+
+
 def test_agrees_with_the_textbook() -> None:
     answers, _ = crowd([0.9, 0.7, 0.5], [0.98, 0.9, 0.6], questions=40, each=2)
 
