@@ -129,8 +129,28 @@ def gold_count(session: Session, campaign_id: UUID) -> int:
     return session.scalar(count) or 0
 
 
+def gold_among(
+    session: Session, campaign: Campaign, room: int, class_: int, *, by: User, now: datetime
+) -> int:
+    """How many of the next `room` questions about one class are to be gold, as far as there is any left.
+
+    For a page, which must not have more pictures than it has places; `mix_in` then places so many.
+    """
+    wanted = sum(_chance.random() < campaign.gold_share for _ in range(room))
+    if not wanted:
+        return 0
+    left = _unanswered(session, campaign, {class_}, by=by, now=now)
+    return min(wanted, room // 2, sum(map(len, left.values())))  # each stands behind an ordinary question
+
+
 def mix_in(
-    session: Session, campaign: Campaign, fresh: Mapping[int, int], *, by: User, now: datetime
+    session: Session,
+    campaign: Campaign,
+    fresh: Mapping[int, int],
+    *,
+    by: User,
+    now: datetime,
+    count: int | None = None,
 ) -> bool:
     """Lease gold questions right behind some of those just leased; gives whether there were any.
 
@@ -140,9 +160,13 @@ def mix_in(
         fresh: class by id of the questions just leased.
         by: who got them.
         now: until when leases of this very gold have run out.
+        count: how many; by chance if not given.
     """
-    rate = campaign.gold_share / (1 - campaign.gold_share)  # gold per ordinary question
-    hosts = [question_id for question_id in fresh if _chance.random() < rate]
+    if count is None:
+        rate = campaign.gold_share / (1 - campaign.gold_share)  # gold per ordinary question
+        hosts = [question_id for question_id in fresh if _chance.random() < rate]
+    else:
+        hosts = _chance.sample(sorted(fresh), min(count, len(fresh)))
     if not hosts:
         return False
     offered = _unanswered(session, campaign, {fresh[host] for host in hosts}, by=by, now=now)

@@ -11,7 +11,7 @@ from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.errors import CampaignNotOpen
-from app.annotation.gold import mix_in
+from app.annotation.gold import gold_among, mix_in
 from app.annotation.models import Lease, Question, Tally
 from app.annotation.participants import require_not_paused
 from app.campaigns.draws import MAX_BLOCK
@@ -194,7 +194,8 @@ def lease_in_turn(
     has_gold = require_not_paused(session, campaign, by)
     until = now + LEASE
     mine = {"campaign": campaign.id, "me": by.id, "now": now}
-    wanted = {"until": until, "count": min(count, MAX_LEASED)}
+    places = min(count, MAX_LEASED)
+    planned: int | None = None  # gold on a page
     dialect = session.get_bind().dialect.name
     for _ in range(MAX_TRIES):
         block: dict[str, int] = {}
@@ -203,17 +204,18 @@ def lease_in_turn(
             if head is None:
                 break
             block = {**head, "block_end": _end_of_block(campaign, head["block_rank"])}
+            if has_gold and campaign.gold_share and planned is None:
+                room = places - len(held_questions(session, campaign, by=by, now=now))
+                planned = gold_among(session, campaign, room, head["block_class"], by=by, now=now)
+        wanted = {"until": until, "count": places - (planned or 0)}
         taken = session.execute(_TOP_UPS[dialect, one_class], mine | wanted | block)
         if dialect != "postgresql" or taken.scalar_one() == 0:
             break
     held = held_questions(session, campaign, by=by, now=now)
     fresh = {question.id: question.candidate_class for question in held if question.expires_at == until}
-    if has_gold and campaign.gold_share and fresh and mix_in(session, campaign, fresh, by=by, now=now):
-        held = held_questions(session, campaign, by=by, now=now)
-        if one_class:
-            # What gold pushed off the page would be a page of its own, of one or two questions.
-            left_over = [question.id for question in held[count:] if question.expires_at == until]
-            session.execute(statements.GIVE_BACK, {"ids": left_over, "me": by.id})
+    if has_gold and campaign.gold_share and fresh:
+        is_mixed = mix_in(session, campaign, fresh, by=by, now=now, count=planned)
+        held = held_questions(session, campaign, by=by, now=now) if is_mixed else held
     return held[:count]
 
 

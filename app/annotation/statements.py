@@ -78,8 +78,6 @@ HOLD_FOR_GOOD = update(_lease).where(_lease.c.id.in_(_ids)).values(expires_at=No
 HOLD_AGAIN = (
     update(_lease).where(_lease.c.id.in_(_ids)).values(expires_at=bindparam("until"), turn=bindparam("first"))
 )
-# :ids of questions, :me
-GIVE_BACK = delete(_lease).where(_lease.c.question_id.in_(_ids), _lease.c.user_id == bindparam("me"))
 # :ids of leases
 FREE_SLOTS = delete(_lease).where(_lease.c.id.in_(_ids))
 # :ids of questions, :new_slots, :waits, :move (how far back in the queue)

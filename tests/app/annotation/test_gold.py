@@ -20,7 +20,7 @@ from app.annotation.errors import (
     UnknownPicture,
 )
 from app.annotation.leasing import held_questions
-from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question
+from app.annotation.models import Answer, AnswerValue, Lease, Participant, Purpose, Question
 from app.annotation.participants import is_too_often_wrong, upper_end
 from app.annotation.service import KnownPicture
 from app.campaigns.models import Campaign
@@ -166,6 +166,26 @@ class TestMixing:
         given = [service.GivenAnswer(question.id, AnswerValue.NO, 500, uuid4()) for question in first]
         service.answer_questions(session, campaign, given, by=annotator, now=NOW)
         assert len(page()) == 12
+
+    def test_a_page_takes_no_slot_that_it_does_not_keep(
+        self, session: Session, admin: User, annotator: User
+    ) -> None:
+        """Somebody's slots that ran out still take a late answer, as long as nobody else has taken them."""
+        campaign = golden(session, admin, examples=60, per_class=30)
+        slow = make_user(session)
+        service.lease_questions(session, campaign, count=60, by=slow, now=NOW)
+        later = NOW + 2 * service.LEASE
+
+        page = service.lease_questions(session, campaign, count=12, by=annotator, now=later, one_class=True)
+
+        known = gold_of(session, [question.id for question in page])
+        slots = select(Lease).join(Question).where(Question.purpose != Purpose.GOLD)
+        holders = {lease.question_id: lease.user_id for lease in session.scalars(slots)}
+        assert known
+        assert {id_ for id_, user_id in holders.items() if user_id == annotator.id} == {
+            question.id for question in page if question.id not in known
+        }
+        assert len(holders) == 60, "nobody's slot is gone"
 
     def test_without_a_share_there_is_none(self, session: Session, admin: User, annotator: User) -> None:
         campaign = golden(session, admin, gold_share=0.0)

@@ -85,7 +85,7 @@ CROWD_KIT = {
 
 
 def test_agrees_with_crowd_kit_where_answers_are_many() -> None:
-    """It estimates the share of yes and shrinks no rate; with 3,750 answers of each person neither matters."""
+    """It estimates the share of yes and shrinks no rate; with 3,750 answers of each person neither counts."""
     sensitivity = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.9, 0.8]
     specificity = [0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.9, 0.995]
     answers, truth = crowd(sensitivity, specificity, questions=6000, each=5, seed=3)
