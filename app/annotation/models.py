@@ -47,6 +47,13 @@ class Question(Base):
             sqlite_where=text("purpose = 'gold'"),
             postgresql_where=text("purpose = 'gold'"),
         ),
+        # What more than one person is asked: every yes to be confirmed, every disagreement.
+        Index(
+            "ix_question_several",
+            "campaign_id",
+            sqlite_where=text("slots > 1"),
+            postgresql_where=text("slots > 1"),
+        ),
         CheckConstraint("probability > 0 AND probability <= 1", name="probability"),
         CheckConstraint("slots >= 1", name="slots_positive"),
         CheckConstraint("least BETWEEN 1 AND 4", name="least_in_range"),
@@ -108,6 +115,12 @@ class Answer(Base):
             postgresql_where=text("superseded_at IS NULL"),
         ),
         Index("ix_answer_user_id_id", "user_id", "id"),
+        Index(
+            "ix_answer_unsure",
+            "question_id",
+            sqlite_where=text("value = 'unsure' AND superseded_at IS NULL"),
+            postgresql_where=text("value = 'unsure' AND superseded_at IS NULL"),
+        ),
         CheckConstraint("response_ms IS NULL OR response_ms >= 0", name="response_not_negative"),
     )
 

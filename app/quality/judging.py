@@ -15,13 +15,14 @@ from sqlalchemy import (
     cast,
     func,
     literal,
+    literal_column,
     or_,
     select,
 )
 from sqlalchemy.orm import Session
 
 from app.annotation.consensus import LabelKind, Verdict, verdict, weighed
-from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question
+from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question, Tally
 from app.campaigns.models import Campaign, Consensus
 from app.datasets.models import Example
 from app.quality import dawid_skene
@@ -109,41 +110,14 @@ def live_decisions(session: Session, campaign_id: UUID) -> dict[int, AnswerValue
 def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Reliability:
     """Fit the model to the yes and no answers of the campaign, gold included.
 
-    Questions with one answer, which are most, come counted: by person, answer, and what is right if that is
-    known. A million take the database some seconds; memory: about 60 bytes per other answer.
+    Questions with one answer, which are most, come counted by person: each person's sums, which are kept with
+    every answer, without the answers to questions that several people are asked. So a million answers cost
+    what their disagreements cost.
     """
-    live = (
-        select(
-            Answer.question_id,
-            func.min(person()).label("by"),
-            func.sum(_IS_YES).label("is_yes"),
-            func.count().label("answers"),
-            func.min(cast(Question.is_match, Integer)).label("is_match"),
-        )
-        .join(Question, Question.id == Answer.question_id)
-        .where(*_enters(campaign))
-        .group_by(Answer.question_id)
-        .cte("live")
-    )
     places: dict[str, int] = {}
-    alone = _table(
-        session,
-        select(literal(0), live.c.by, live.c.is_yes, live.c.is_match, func.count())
-        .where(live.c.answers == 1)
-        .group_by(live.c.by, live.c.is_yes, live.c.is_match),
-        places,
-    )
-    alone["question"] = -1 - np.arange(len(alone))  # each stands for many questions
-    several = _table(
-        session,
-        select(Answer.question_id, person(), _IS_YES, cast(Question.is_match, Integer), literal(1))
-        .join(Question, Question.id == Answer.question_id)
-        .where(
-            *_enters(campaign), Answer.question_id.in_(select(live.c.question_id).where(live.c.answers > 1))
-        ),
-        places,
-    )
-    table = np.concatenate([alone, several])
+    several = _table(session, _answers_to(campaign, *asked_several()), places)
+    gold = _table(session, _answers_to(campaign, _IS_GOLD), places)
+    table = np.concatenate([_alone(session, campaign, several, places), several, gold])
     ids, first, questions = np.unique(table["question"], return_index=True, return_inverse=True)
     people = table["person"].astype(np.int64)
     found = dawid_skene.estimate(
@@ -193,6 +167,50 @@ def _enters(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
         Answer.value != AnswerValue.UNSURE,
         Answer.user_id.not_in(left_out(campaign.id)),
     )
+
+
+def asked_several() -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Questions that more than one person is asked, known pictures apart."""
+    # Literals, because a partial index is used for them only.
+    return Question.slots > literal_column("1"), Question.purpose != Purpose.GOLD
+
+
+_IS_GOLD = Question.purpose == literal_column("'gold'")
+
+
+def _answers_to(campaign: Campaign, *which: ColumnElement[bool]) -> Select[int, str, int, int | None, int]:
+    """The answers to some questions, as _table takes them."""
+    return (
+        select(Answer.question_id, person(), _IS_YES, cast(Question.is_match, Integer), literal(1))
+        .join(Question, Question.id == Answer.question_id)
+        .where(*_enters(campaign), *which)
+    )
+
+
+def _alone(
+    session: Session, campaign: Campaign, several: NDArray[np.void], places: dict[str, int]
+) -> NDArray[np.void]:
+    """Everybody's answers but those to questions that several people are asked, each kind as one row.
+
+    Nobody else answered these questions, so that all of a person's yes tell the same, and so do all no.
+    """
+    sums = select(cast(Tally.user_id, String), func.sum(Tally.no), func.sum(Tally.yes)).where(
+        Tally.campaign_id == campaign.id, Tally.user_id.not_in(left_out(campaign.id))
+    )
+    told = {
+        places.setdefault(by, len(places)): counts
+        for by, *counts in session.connection().execute(sums.group_by(Tally.user_id))
+    }
+    alone = np.zeros((len(places), 2), dtype=np.int64)  # (P, 2) no and yes
+    for place, counts in told.items():
+        alone[place] = counts
+    np.subtract.at(alone, (several["person"], several["is_yes"].astype(np.int64)), 1)
+    people, values = np.nonzero(alone > 0)
+    table = np.zeros(len(people), dtype=_ROW)
+    table["question"] = -1 - np.arange(len(people))  # each stands for many questions
+    table["person"], table["is_yes"], table["known"] = people, values, np.nan
+    table["times"] = alone[people, values]
+    return table
 
 
 def _table(

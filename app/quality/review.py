@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import Select, exists, func, literal_column, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -19,7 +19,15 @@ from app.datasets.models import Example
 from app.journal import service as journal
 from app.journal.models import Action
 from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
-from app.quality.judging import Judge, judge_of, left_out, person, question_answers, yes_and_no
+from app.quality.judging import (
+    Judge,
+    asked_several,
+    judge_of,
+    left_out,
+    person,
+    question_answers,
+    yes_and_no,
+)
 from app.quality.models import Decision
 
 # A label is in doubt if it is wrong with a larger probability than this.
@@ -76,27 +84,36 @@ def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
 
 def _disputed(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
     judge = judge_of(session, campaign, num_classes=campaign.num_classes)
-    # A single no is doubtful if its person is, so that most questions need not leave the database.
-    doubted = (func.count() > 1) | (yes_and_no()[0] > 0)
-    if judge.reliability is not None:
-        names = [by for by, place in judge.reliability.places.items() if _is_doubted(judge, place)]
-        doubted |= func.min(person()).in_(names)
-    query = question_answers(campaign.id).where(~Question.is_waiting).having(doubted).order_by(None)
-    for row in session.execute(query.execution_options(yield_per=5_000)):
-        if row.id in judge.decisions:
-            continue
-        given = judge(row)
-        if is_doubtful(given, num_classes=campaign.num_classes):
-            yield OpenQuestion(
-                row.id,
-                row.example_id,
-                row.position,
-                row.candidate_class,
-                row.yes,
-                row.no,
-                given.kind,
-                given.weight,
-            )
+    for query in _perhaps_disputed(campaign, judge):
+        for row in session.execute(query.execution_options(yield_per=5_000)):
+            given = judge(row)
+            if row.id not in judge.decisions and is_doubtful(given, num_classes=campaign.num_classes):
+                yield OpenQuestion(
+                    row.id,
+                    row.example_id,
+                    row.position,
+                    row.candidate_class,
+                    row.yes,
+                    row.no,
+                    given.kind,
+                    given.weight,
+                )
+
+
+def _perhaps_disputed(
+    campaign: Campaign, judge: Judge
+) -> Iterator[Select[int, int, int, int, int, int, str]]:
+    """Finished questions without those, nearly all, to which one person said no who is not doubted."""
+    finished = question_answers(campaign.id).where(~Question.is_waiting).order_by(None)
+    fitted = judge.reliability
+    doubted = [by for by, place in fitted.places.items() if _is_doubted(judge, place)] if fitted else []
+    if campaign.confirm_yes:  # a yes asks for a second person, so that only a no stands alone
+        several, is_drawn = asked_several()
+        yield finished.where(several, is_drawn)
+        if doubted:
+            yield finished.where(~several, Answer.user_id.in_(map(UUID, doubted)))
+    else:
+        yield finished.having((func.count() > 1) | (yes_and_no()[0] > 0) | func.min(person()).in_(doubted))
 
 
 def _is_doubted(judge: Judge, place: int) -> bool:
@@ -109,6 +126,12 @@ def _is_doubted(judge: Judge, place: int) -> bool:
 
 def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
     """Questions to which everybody asked said "can't tell", or whose answers are all left out."""
+    asked_in_vain = select(Answer.question_id).where(
+        # As in the partial index.
+        Answer.value == literal_column("'unsure'"),
+        Answer.superseded_at.is_(None),
+    )
+    not_counted = select(Answer.question_id).where(Answer.user_id.in_(left_out(campaign.id)))
     told = exists().where(
         Answer.question_id == Question.id,
         Answer.superseded_at.is_(None),
@@ -123,6 +146,7 @@ def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
             Question.campaign_id == campaign.id,
             Question.purpose == Purpose.LABELLING,
             ~Question.is_waiting,
+            Question.id.in_(asked_in_vain.union(not_counted)),
             ~told,
             ~decided,
         )

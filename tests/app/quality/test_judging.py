@@ -1,0 +1,158 @@
+"""What people's answers say, taken from sums and disagreements alone: the same as from every answer."""
+
+import random
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+from sqlalchemy import Integer, cast, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation import gold as known_pictures
+from app.annotation import service
+from app.annotation.models import Answer, AnswerValue, Purpose, Question, Tally
+from app.campaigns.models import Campaign
+from app.datasets.models import Example
+from app.quality import dawid_skene
+from app.quality import service as quality
+from app.quality.judging import Reliability, judge_of, left_out, question_answers, reliability
+from app.quality.review import is_doubtful
+from tests.factories import NOW, make_campaign, make_user
+
+CASES = {
+    "yes confirmed": {"confirm_yes": True},
+    "a yes stands alone": {"confirm_yes": False},
+    "two are asked": {"confirm_yes": True, "overlap": 2},
+}
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES)
+def worked(
+    request: pytest.FixtureRequest, session: Session, admin: User, monkeypatch: pytest.MonkeyPatch
+) -> Campaign:
+    """A campaign in which seven people answered at random, took answers back and saw known pictures.
+
+    One of them is left out, and somebody is doubtful: says no to everything.
+    """
+    chance = random.Random(5)
+    monkeypatch.setattr(known_pictures, "_chance", random.Random(6))
+    campaign = make_campaign(
+        session,
+        examples=90,
+        class_names=[str(k) for k in range(10)],
+        consensus="dawid-skene",
+        **request.param,
+    )
+    campaign.gold_share, campaign.gold_bound = 0.2, 0.0
+    service.mark_known(session, campaign, service.some_known(session, campaign, per_class=3), by=admin)
+    people = [make_user(session) for _ in range(7)]
+    for turn in range(80):
+        person = people[turn % 7]
+        leased = service.lease_questions(session, campaign, count=chance.randint(1, 6), by=person, now=NOW)
+        given = [
+            service.GivenAnswer(q.id, _said(chance, q.id, person is people[1]), 9, uuid4()) for q in leased
+        ]
+        service.answer_questions(session, campaign, given, by=person, now=NOW)
+        if given and chance.random() < 0.3:
+            service.undo_answers(session, campaign, count=1, by=person, now=NOW)
+    service.leave_out(session, campaign, people[0].id, by=admin, left_out=True)
+    session.flush()
+    return campaign
+
+
+def _said(chance: random.Random, question_id: int, always_no: bool) -> AnswerValue:
+    """Of every tenth question yes is right, most people know, and of some pictures nobody can tell."""
+    if question_id % 9 == 4:
+        return AnswerValue.UNSURE
+    if always_no:
+        return AnswerValue.NO
+    is_yes = (question_id % 10 == 0) is (chance.random() < 0.97)
+    return AnswerValue.YES if is_yes else AnswerValue.NO
+
+
+def slow_reliability(session: Session, campaign: Campaign) -> dict[UUID, tuple[float, float]]:
+    """Everybody's two rates from every single answer, none counted together with another."""
+    rows = session.execute(
+        select(Answer.question_id, Answer.user_id, Answer.value, cast(Question.is_match, Integer))
+        .join(Question, Question.id == Answer.question_id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Answer.superseded_at.is_(None),
+            Answer.value != AnswerValue.UNSURE,
+            Answer.user_id.not_in(left_out(campaign.id)),
+        )
+    ).all()
+    questions = sorted({row[0] for row in rows})
+    people = sorted({row[1] for row in rows})
+    known = {row[0]: np.nan if row[3] is None else float(row[3]) for row in rows}
+    found = dawid_skene.estimate(
+        np.array([questions.index(row[0]) for row in rows]),
+        np.array([people.index(row[1]) for row in rows]),
+        np.array([row[2] is AnswerValue.YES for row in rows]),
+        prior=1 / campaign.num_classes,
+        known=np.array([known[id_] for id_ in questions]),
+        num_people=len(people),
+    )
+    return dict(zip(people, zip(found.sensitivity, found.specificity, strict=True), strict=True))
+
+
+def rates(found: Reliability) -> dict[UUID, tuple[float, float]]:
+    """By person."""
+    return {
+        UUID(text): (float(found.sensitivity[at]), float(found.specificity[at]))
+        for text, at in found.places.items()
+    }
+
+
+def test_rates_follow_from_sums_and_disagreements(session: Session, worked: Campaign) -> None:
+    slow = slow_reliability(session, worked)
+
+    fast = rates(reliability(session, worked, num_classes=worked.num_classes))
+
+    # Somebody without a countable answer may have a row of sums, and then the rates of all together.
+    assert set(slow) <= set(fast)
+    for person, expected in slow.items():
+        assert fast[person] == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_review_misses_nothing(session: Session, worked: Campaign) -> None:
+    judge = judge_of(session, worked, num_classes=worked.num_classes)
+    rows = session.execute(question_answers(worked.id)).all()
+    finished = set(
+        session.scalars(
+            select(Question.id).where(
+                Question.campaign_id == worked.id,
+                Question.purpose == Purpose.LABELLING,
+                ~Question.is_waiting,
+            )
+        )
+    )
+    told = {row.id for row in rows}
+    doubtful = {row.id for row in rows if is_doubtful(judge(row), num_classes=worked.num_classes)}
+
+    shown = [question.id for question in quality.open_questions(session, worked)]
+
+    assert len(shown) == len(set(shown)), "each once"
+    assert set(shown) == (doubtful & finished) | (finished - told)
+    assert finished - told, "the case has questions that nobody could tell"
+    assert doubtful & finished
+    if worked.confirm_yes and worked.overlap == 1:
+        assert finished - set(shown), "and such as need no look"
+
+
+def test_sums_are_those_of_the_answers(session: Session, worked: Campaign) -> None:
+    """What both rest on."""
+    kept = session.scalars(select(Tally).where(Tally.campaign_id == worked.id)).all()
+    answers = session.scalars(
+        select(Answer)
+        .join(Question)
+        .join(Example, Example.id == Question.example_id)
+        .where(
+            Question.campaign_id == worked.id,
+            Question.purpose != Purpose.GOLD,
+            Answer.superseded_at.is_(None),
+        )
+    ).all()
+
+    assert sum(tally.yes + tally.no + tally.unsure for tally in kept) == len(answers)
