@@ -40,25 +40,43 @@ PAGES = {
 }
 DOWNLOADS = ("csv", "jsonl", "parquet", "npz", "label-studio")
 # All but the last questions answered, by twenty people in turn: as statements, since a million requests take
-# hours.
-WHICH = "WHERE q.campaign_id = :campaign AND q.purpose = 'labelling' AND q.rank < :answered"
-PERSON = "(SELECT id FROM scale_person WHERE place = q.id % :people)"
+# hours. To one in ten the first says yes and a second is asked, who denies one in twenty of these; the third
+# denies it as well.
+WHICH = "q.campaign_id = :campaign AND q.purpose = 'labelling' AND q.rank < :answered"
+PERSON = "(SELECT id FROM scale_person WHERE place = (q.id + {slot}) % :people)"
+ID = {"sqlite": "CHAR(32)", "postgresql": "uuid"}
 KEY = {"sqlite": "lower(hex(randomblob(16)))", "postgresql": "gen_random_uuid()"}
-SAID = {value: f"sum(CASE WHEN a.value = '{value}' THEN 1 ELSE 0 END)" for value in ("yes", "no")}
+FIRST_YES, DENIED = "(q.id / 20) % 10 = 0", "(q.id / 200) % 20 = 0"
+# By slot: to which questions there is an answer, and what it is.
+ANSWERS = (
+    ("true", f"CASE WHEN {FIRST_YES} THEN 'yes' ELSE 'no' END"),
+    (FIRST_YES, f"CASE WHEN {DENIED} THEN 'no' ELSE 'yes' END"),
+    (f"{FIRST_YES} AND {DENIED}", "'no'"),
+)
+SAID = ", ".join(
+    f"sum(CASE WHEN a.value = '{value}'{also} THEN 1 ELSE 0 END)"
+    for also in ("", " AND l.slot = 0")
+    for value in ("yes", "no")
+)
 ANSWER_MOST = (
-    "INSERT INTO answer (question_id, user_id, value, response_ms, key, created_at) "
-    f"SELECT q.id, {PERSON}, CASE WHEN (q.id / 20) % 10 = 0 THEN 'yes' ELSE 'no' END, 500 + q.id % 1000, "
-    f"{{key}}, :now FROM question q {WHICH}",
-    f"INSERT INTO lease (question_id, slot, user_id, turn) SELECT q.id, 0, {PERSON}, 0 "
-    f"FROM question q {WHICH}",
-    "INSERT INTO tally (campaign_id, user_id, candidate_class, yes, no, unsure, first_yes, first_no, "
-    "finished, timed, active_ms, last_at) SELECT :campaign, a.user_id, q.candidate_class, "
-    f"{SAID['yes']}, {SAID['no']}, 0, {SAID['yes']}, {SAID['no']}, count(*), count(*), "
-    "sum(a.response_ms), :now "
+    *(
+        statement.replace("{slot}", str(slot))
+        for slot, (asked, said) in enumerate(ANSWERS)
+        for statement in (
+            "INSERT INTO answer (question_id, user_id, value, response_ms, key, created_at) "
+            f"SELECT q.id, {PERSON}, {said}, 500 + q.id % 1000, {{key}}, :now FROM question q "
+            f"WHERE {WHICH} AND {asked}",
+            "INSERT INTO lease (question_id, slot, user_id, turn) "
+            f"SELECT q.id, {slot}, {PERSON}, 0 FROM question q WHERE {WHICH} AND {asked}",
+            f"UPDATE question AS q SET is_waiting = false, slots = {slot} + 1 WHERE {WHICH} AND {asked}",
+        )
+    ),
+    "INSERT INTO tally (campaign_id, user_id, candidate_class, yes, no, first_yes, first_no, unsure, "
+    f"finished, timed, active_ms, last_at) SELECT :campaign, a.user_id, q.candidate_class, {SAID}, 0, "
+    "sum(CASE WHEN l.slot + 1 = q.slots THEN 1 ELSE 0 END), count(*), sum(a.response_ms), :now "
     "FROM answer a JOIN question q ON q.id = a.question_id "
+    "JOIN lease l ON l.question_id = a.question_id AND l.user_id = a.user_id "
     "WHERE q.campaign_id = :campaign GROUP BY a.user_id, q.candidate_class",
-    "UPDATE question SET is_waiting = false WHERE campaign_id = :campaign AND purpose = 'labelling' "
-    "AND rank < :answered",
 )
 
 
@@ -177,14 +195,15 @@ def _answer_most(context: Context, campaign_id: UUID, examples: int) -> None:
         # What the measured pairs answered would be answered twice.
         for table in ("answer", "lease", "tally"):
             session.execute(text(f"DELETE FROM {table}"))
-        session.execute(text("CREATE TEMPORARY TABLE scale_person (place INTEGER PRIMARY KEY, id CHAR(36))"))
+        session.execute(
+            text(f"CREATE TEMPORARY TABLE scale_person (place INTEGER PRIMARY KEY, id {ID[dialect]})")
+        )
         ids = session.scalars(select(User.id).where(User.role == Role.ANNOTATOR).limit(PEOPLE))
         for place, user_id in enumerate(ids):
             shown = user_id.hex if dialect == "sqlite" else str(user_id)
             session.execute(text("INSERT INTO scale_person VALUES (:p, :i)"), {"p": place, "i": shown})
-        cast = PERSON if dialect == "sqlite" else f"CAST({PERSON} AS uuid)"
         for statement in ANSWER_MOST:
-            session.execute(text(statement.format(key=KEY[dialect]).replace(PERSON, cast)), values)
+            session.execute(text(statement.format(key=KEY[dialect])), values)
         session.execute(text("DROP TABLE scale_person"))
     if dialect == "postgresql":
         with context.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

@@ -1,6 +1,7 @@
 """What people's answers say, taken from sums and disagreements alone: the same as from every answer."""
 
 import random
+from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -20,14 +21,14 @@ from app.quality.judging import Reliability, judge_of, left_out, question_answer
 from app.quality.review import is_doubtful
 from tests.factories import NOW, make_campaign, make_user
 
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "yes confirmed": {"confirm_yes": True},
     "a yes stands alone": {"confirm_yes": False},
     "two are asked": {"confirm_yes": True, "overlap": 2},
 }
 
 
-@pytest.fixture(params=CASES.values(), ids=CASES)
+@pytest.fixture(params=list(CASES.values()), ids=list(CASES))
 def worked(
     request: pytest.FixtureRequest, session: Session, admin: User, monkeypatch: pytest.MonkeyPatch
 ) -> Campaign:
