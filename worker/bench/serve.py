@@ -134,7 +134,7 @@ def _row(
         requests=requests,
         pairs_per_s=sum(pair.questions for pair in pairs) / span,
         p50_ms=statistics.median(ms),
-        p99_ms=statistics.quantiles(ms, n=100)[98],
+        p99_ms=statistics.quantiles(ms, n=100, method="inclusive")[98],
         max_ms=max(ms),
         longest_wait_ms=1000 * max(pair.waited for pair in pairs),
         refused=sum(worker.refused for worker in workers),
