@@ -59,10 +59,14 @@ def tables(groups: Sequence[Group]) -> dict[str, list[list[str]]]:
 
 
 def _protocol(group: Group) -> str:
-    """The preset and its length; anything but the paper's own is said to be so."""
+    """The preset and its length; anything but the paper's own is said to be so, with what is held out."""
     steps = next((record["result"]["steps"] for record in group.records if "result" in record), 0)
     changes = "".join(f", {name}={value}" for name, value in group.trial.changes)
-    other = "" if group.trial.preset == PAPER_PRESET and not changes else "; not the paper's"
+    other = "; not the paper's"
+    if group.trial.preset == PAPER_PRESET and dict(group.trial.changes).keys() <= {"held_out_share"}:
+        config = group.trial.config()
+        share = config.held_out_share if config.complementary_loss != "none" else 0.0
+        other = f"; {100 * share:g} % of the complementary labels held out" if share else ""
     return f"{group.trial.preset}{changes} ({steps:,} steps{other})"
 
 

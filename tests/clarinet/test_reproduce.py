@@ -367,8 +367,11 @@ class TestReport:
 
     def test_the_papers_protocol_alone_is_called_so(self) -> None:
         record = make_record(0.9, method="clarinet", preset="paper", changes=())
+        whole = make_record(0.9, method="clarinet", preset="paper", changes=(("held_out_share", 0.0),))
 
-        assert tables(grouped([record]))["cc"][1][2] == "paper (6 steps)"
+        own = "paper (6 steps; 5 % of the complementary labels held out)"
+        assert tables(grouped([record]))["cc"][1][2] == own
+        assert tables(grouped([whole]))["cc"][1][2] == "paper, held_out_share=0.0 (6 steps)"
 
     def test_regenerated_data_is_named(self) -> None:
         record = make_record(0.9)
