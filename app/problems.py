@@ -1,6 +1,7 @@
 """The only map from errors to HTTP: problem+json (RFC 9457) for programs, a page for people."""
 
 import re
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
@@ -9,6 +10,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -135,8 +137,10 @@ def on_malformed(request: Request, error: RequestValidationError) -> Response:
 
 def on_http_error(request: Request, error: HTTPException) -> Response:
     """Unknown addresses, wrong methods and whatever else the framework refuses."""
-    if error.status_code in NO_ROUTE and wants_page(request):
-        identify(request)  # no route did, and the page says who is signed in
+    path = request.url.path
+    if error.status_code in NO_ROUTE and wants_page(request) and not path.startswith("/static/"):
+        with suppress(SQLAlchemyError):
+            identify(request)  # no route did, and the page says who is signed in
     title = HTTPStatus(error.status_code).phrase
     detail = {
         404: gettext("There is nothing at this address."),

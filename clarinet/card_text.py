@@ -114,8 +114,8 @@ def _again(card: Mapping[str, Any]) -> str:
     digest = f" Data: `{card['data']['digest']}`." if card["data"] else ""
     return (
         f"Seed {card['seed']}, {training['epochs']:,} epochs, {training['steps']:,} steps, "
-        f"{training['seconds']:,.0f} s of training; {used}.{digest} The whole configuration stands in "
-        f"the header of the weights.\n\nCard: `{card_digest(card)}`."
+        f"{training['seconds']:,.0f} s of training in {training['computed_in']}; {used}.{digest} "
+        f"The whole configuration stands in the header of the weights.\n\nCard: `{card_digest(card)}`."
     )
 
 

@@ -64,7 +64,12 @@ def model_card(
         "data": None if data is None else _data_facts(data),
         "labels": None if data is None else _label_facts(data) | {"simulated": dict(simulated or {}) or None},
         "metrics": _metrics(result),
-        "training": {"epochs": result.epochs, "steps": result.steps, "seconds": round(result.seconds, 3)},
+        "training": {
+            "epochs": result.epochs,
+            "steps": result.steps,
+            "seconds": round(result.seconds, 3),
+            "computed_in": result.computed_in,
+        },
         "versions": versions(),
     }
 

@@ -15,8 +15,10 @@ def in_bfloat16(precision: Precision, device: torch.device) -> bool:
     """
     if precision != "bfloat16":
         return False
-    on_gpu = device.type == "cuda"
-    return bool(torch.cuda.is_bf16_supported() if on_gpu else torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    with_onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return bool(with_onednn and torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def mixed(precision: Precision, device: torch.device) -> AbstractContextManager[object]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from clarinet.choices import Precision
 from clarinet.config import TrainConfig
 from clarinet.networks import Classifier
+from clarinet.precision import in_bfloat16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +87,9 @@ class TrainResult:
     steps: int
     epochs: int
     seconds: float
+
+    @property
+    def computed_in(self) -> Precision:
+        """The number format inside the networks, on the device where the last part of the run was trained."""
+        device = next(self.model.parameters()).device
+        return "bfloat16" if in_bfloat16(self.config.precision, device) else "float32"

@@ -224,6 +224,7 @@ def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:
         "steps": result.steps,
         "epochs": result.epochs,
         "seconds": result.seconds,
+        "computed_in": result.computed_in,
         "versions": {"torch": str(torch.__version__), "python": platform.python_version()},
     }
 

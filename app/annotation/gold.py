@@ -129,44 +129,49 @@ def gold_count(session: Session, campaign_id: UUID) -> int:
     return session.scalar(count) or 0
 
 
-def gold_among(
-    session: Session, campaign: Campaign, room: int, class_: int, *, by: User, now: datetime
-) -> int:
-    """How many of the next `room` questions about one class are to be gold, as far as there is any left.
+def lots(campaign: Campaign, count: int) -> list[bool]:
+    """Behind which of so many ordinary questions gold is to stand: each with the same chance."""
+    rate = campaign.gold_share / (1 - campaign.gold_share)  # gold per ordinary question
+    return [_chance.random() < rate for _ in range(count)]
 
-    For a page, which must not have more pictures than it has places; `mix_in` then places so many.
-    """
-    wanted = sum(_chance.random() < campaign.gold_share for _ in range(room))
-    if not wanted:
-        return 0
-    left = _unanswered(session, campaign, {class_}, by=by, now=now)
-    return min(wanted, room // 2, sum(map(len, left.values())))  # each stands behind an ordinary question
+
+def lots_of_page(
+    session: Session, campaign: Campaign, room: int, class_: int, *, by: User, now: datetime
+) -> list[bool]:
+    """The same for a page about one class: for as many ordinary questions as fill `room` with their gold."""
+    drawn = lots(campaign, room)
+    left = 0
+    if any(drawn):
+        left = sum(map(len, _unanswered(session, campaign, {class_}, by=by, now=now).values()))
+    page: list[bool] = []
+    for is_host in drawn:
+        places = room - len(page) - sum(page)
+        if places <= 0:
+            break
+        page.append(is_host and places > 1 and sum(page) < left)
+    return page
 
 
 def mix_in(
     session: Session,
     campaign: Campaign,
     fresh: Mapping[int, int],
+    drawn: Sequence[bool],
     *,
     by: User,
     now: datetime,
-    count: int | None = None,
 ) -> bool:
     """Lease gold questions right behind some of those just leased; gives whether there were any.
 
     Args:
         session: a writing one.
-        campaign: whose share of gold is aimed at.
-        fresh: class by id of the questions just leased.
+        campaign: of the questions.
+        fresh: class by id of the questions just leased, in order.
+        drawn: behind which of them; those that were not to be had are left out at the end.
         by: who got them.
         now: until when leases of this very gold have run out.
-        count: how many; by chance if not given.
     """
-    if count is None:
-        rate = campaign.gold_share / (1 - campaign.gold_share)  # gold per ordinary question
-        hosts = [question_id for question_id in fresh if _chance.random() < rate]
-    else:
-        hosts = _chance.sample(sorted(fresh), min(count, len(fresh)))
+    hosts = [question_id for question_id, is_host in zip(fresh, drawn, strict=False) if is_host]
     if not hosts:
         return False
     offered = _unanswered(session, campaign, {fresh[host] for host in hosts}, by=by, now=now)

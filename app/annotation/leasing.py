@@ -11,7 +11,7 @@ from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.errors import CampaignNotOpen
-from app.annotation.gold import gold_among, mix_in
+from app.annotation.gold import lots, lots_of_page, mix_in
 from app.annotation.models import Lease, Question, Tally
 from app.annotation.participants import require_not_paused
 from app.campaigns.draws import MAX_BLOCK
@@ -195,7 +195,7 @@ def lease_in_turn(
     until = now + LEASE
     mine = {"campaign": campaign.id, "me": by.id, "now": now}
     places = min(count, MAX_LEASED)
-    planned: int | None = None  # gold on a page
+    drawn: list[bool] | None = None  # behind which questions of a page gold is to stand
     dialect = session.get_bind().dialect.name
     for _ in range(MAX_TRIES):
         block: dict[str, int] = {}
@@ -204,17 +204,18 @@ def lease_in_turn(
             if head is None:
                 break
             block = {**head, "block_end": _end_of_block(campaign, head["block_rank"])}
-            if has_gold and campaign.gold_share and planned is None:
+            if has_gold and campaign.gold_share and drawn is None:
                 room = places - len(held_questions(session, campaign, by=by, now=now))
-                planned = gold_among(session, campaign, room, head["block_class"], by=by, now=now)
-        wanted = {"until": until, "count": places - (planned or 0)}
+                drawn = lots_of_page(session, campaign, room, head["block_class"], by=by, now=now)
+        wanted = {"until": until, "count": places - sum(drawn or ())}
         taken = session.execute(_TOP_UPS[dialect, one_class], mine | wanted | block)
         if dialect != "postgresql" or taken.scalar_one() == 0:
             break
     held = held_questions(session, campaign, by=by, now=now)
     fresh = {question.id: question.candidate_class for question in held if question.expires_at == until}
     if has_gold and campaign.gold_share and fresh:
-        is_mixed = mix_in(session, campaign, fresh, by=by, now=now, count=planned)
+        drawn = lots(campaign, len(fresh)) if drawn is None else drawn
+        is_mixed = mix_in(session, campaign, fresh, drawn, by=by, now=now)
         held = held_questions(session, campaign, by=by, now=now) if is_mixed else held
     return held[:count]
 

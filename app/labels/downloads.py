@@ -1,7 +1,7 @@
 """Routes that hand out a campaign's labels and answers as files, streamed."""
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -9,7 +9,9 @@ from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session
 
 from app.access import admin_only
-from app.campaigns.deps import CampaignDep
+from app.accounts.models import User
+from app.campaigns import service as campaigns
+from app.campaigns.models import Campaign
 from app.datasets.pictures import image_address
 from app.deps import CurrentUser, SettingsDep, UnitOfWorkDep
 from app.journal import service as journal
@@ -34,7 +36,7 @@ class Named(enum.StrEnum):
 @admin_only
 def download_labels(
     request: Request,
-    campaign: CampaignDep,
+    campaign_id: UUID,
     settings: SettingsDep,
     user: CurrentUser,
     work: UnitOfWorkDep,
@@ -46,6 +48,10 @@ def download_labels(
 
     `imported`: with labels from elsewhere, about which nobody was asked here.
     """
+    facts: dict[str, object] = {"imported": "with labels from elsewhere"} if imported else {}
+    with work() as session:
+        campaign = campaigns.find_campaign(session, campaign_id, by=user)
+        _note(session, Action.LABELS_DOWNLOADED, campaign, by=user, format_=format, facts=facts)
     image_url = _image_url(request, settings, campaign.dataset_id)
 
     def pieces(session: Session) -> Iterator[bytes]:
@@ -54,10 +60,6 @@ def download_labels(
         )
         return labels.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
 
-    facts: dict[str, object] = {"campaign": campaign.name, "format": format}
-    facts |= {"imported": "with labels from elsewhere"} if imported else {}
-    with work() as session:
-        journal.write(session, Action.LABELS_DOWNLOADED, by=user, campaign_id=campaign.id, details=facts)
     return _download(request, pieces, name=f"labels-{campaign.id}", format_=format)
 
 
@@ -65,7 +67,7 @@ def download_labels(
 @admin_only
 def download_answers(
     request: Request,
-    campaign: CampaignDep,
+    campaign_id: UUID,
     settings: SettingsDep,
     user: CurrentUser,
     work: UnitOfWorkDep,
@@ -77,6 +79,10 @@ def download_answers(
 
     People appear as pseudonyms that stand for one person within this campaign, unless names are asked for.
     """
+    with work() as session:
+        campaign = campaigns.find_campaign(session, campaign_id, by=user)
+        facts = {"people": people}
+        _note(session, Action.ANSWERS_DOWNLOADED, campaign, by=user, format_=format, facts=facts)
     image_url = _image_url(request, settings, campaign.dataset_id)
     secret = settings.signing_secret() if people is Named.PSEUDONYMS else None
 
@@ -85,10 +91,20 @@ def download_answers(
         rows = answers.answer_rows(session, campaign, People(session, campaign.id, secret), text=text)
         return answers.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
 
-    facts = {"campaign": campaign.name, "format": format, "people": people}
-    with work() as session:
-        journal.write(session, Action.ANSWERS_DOWNLOADED, by=user, campaign_id=campaign.id, details=facts)
     return _download(request, pieces, name=f"answers-{campaign.id}", format_=format)
+
+
+def _note(
+    session: Session,
+    action: Action,
+    campaign: Campaign,
+    *,
+    by: User,
+    format_: ExportFormat,
+    facts: Mapping[str, object],
+) -> None:
+    details = {"campaign": campaign.name, "format": format_, **facts}
+    journal.write(session, action, by=by, campaign_id=campaign.id, details=details)
 
 
 def _download(

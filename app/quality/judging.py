@@ -199,7 +199,9 @@ def _alone(
     )
     told = {
         places.setdefault(by, len(places)): counts
-        for by, *counts in session.connection().execute(sums.group_by(Tally.user_id))
+        for by, *counts in session.connection().execute(
+            sums.group_by(Tally.user_id).having(func.sum(Tally.yes + Tally.no) > 0)
+        )
     }
     alone = np.zeros((len(places), 2), dtype=np.int64)  # (P, 2) no and yes
     for place, counts in told.items():

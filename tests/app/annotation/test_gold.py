@@ -187,6 +187,30 @@ class TestMixing:
         }
         assert len(holders) == 60, "nobody's slot is gone"
 
+    @pytest.mark.parametrize("per_block", [12, 30])
+    def test_pages_have_their_share_whatever_is_left_of_a_block(
+        self, session: Session, admin: User, annotator: User, per_block: int
+    ) -> None:
+        """Pages of thirty, of which a block may fill few: gold follows the questions, not the places."""
+        share = 0.2
+        campaign = golden(session, admin, examples=900, per_class=90, gold_share=share, gold_bound=0.0)
+        questions = [q for q in questions_of(session, campaign) if q.purpose is not Purpose.GOLD]
+        for place, question in enumerate(questions):  # blocks of one class, one after another
+            question.candidate_class = place // per_block % 10
+        session.flush()
+        served = known = 0
+        while page := service.lease_questions(
+            session, campaign, count=30, by=annotator, now=NOW, one_class=True
+        ):
+            assert len(page) <= 30
+            served, known = served + len(page), known + len(gold_of(session, [q.id for q in page]))
+            given = [service.GivenAnswer(q.id, AnswerValue.NO, 9, uuid4()) for q in page]
+            service.answer_questions(session, campaign, given, by=annotator, now=NOW)
+
+        assert served - known == 900
+        spread = (share * (1 - share) / served) ** 0.5
+        assert abs(known / served - share) < 4 * spread
+
     def test_without_a_share_there_is_none(self, session: Session, admin: User, annotator: User) -> None:
         campaign = golden(session, admin, gold_share=0.0)
 
