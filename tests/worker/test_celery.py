@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -93,13 +92,6 @@ def test_messages_are_acknowledged_early_and_only_redis_reserves_none(tmp_path: 
     assert redis.worker_disable_prefetch
     assert redis.task_time_limit is None
     assert redis.accept_content == ["json"]
-
-
-@pytest.mark.parametrize("module", ["app.main", "worker.celery_app", "worker.supervisor", "worker.upkeep"])
-def test_it_starts_without_torch(module: str) -> None:
-    code = f"import sys; sys.modules['torch'] = None; import {module}"
-
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def ask_for(queued: Context, **config: int) -> UUID:
