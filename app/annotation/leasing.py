@@ -95,7 +95,7 @@ _PARTS = {
     "postgresql": {
         "lock": _LOCK_QUESTION,
         "before": ", taken AS (",
-        "after": ") SELECT (SELECT count(*) FROM free) - (SELECT count(*) FROM taken) AS missed",
+        "after": ") SELECT (SELECT count(*) FROM free) AS chosen, (SELECT count(*) FROM taken) AS taken",
     },
     "sqlite": {"lock": "", "before": "", "after": ""},
 }
@@ -191,33 +191,66 @@ def lease_in_turn(
     """The same for a request whose turn it is: `state` is what `serialise` gave."""
     if state is not CampaignState.OPEN:
         raise CampaignNotOpen(state=state)
-    has_gold = require_not_paused(session, campaign, by)
+    with_gold = require_not_paused(session, campaign, by) and campaign.gold_share > 0
     until = now + LEASE
-    mine = {"campaign": campaign.id, "me": by.id, "now": now}
-    places = min(count, MAX_LEASED)
-    drawn: list[bool] | None = None  # behind which questions of a page gold is to stand
-    dialect = session.get_bind().dialect.name
-    for _ in range(MAX_TRIES):
-        block: dict[str, int] = {}
-        if one_class:
-            head = session.execute(_HEADS[dialect], mine).mappings().one_or_none()
-            if head is None:
-                break
-            block = {**head, "block_end": _end_of_block(campaign, head["block_rank"])}
-            if has_gold and campaign.gold_share and drawn is None:
-                room = places - len(held_questions(session, campaign, by=by, now=now))
-                drawn = lots_of_page(session, campaign, room, head["block_class"], by=by, now=now)
-        wanted = {"until": until, "count": places - sum(drawn or ())}
-        taken = session.execute(_TOP_UPS[dialect, one_class], mine | wanted | block)
-        if dialect != "postgresql" or taken.scalar_one() == 0:
-            break
+    drawn = _take(
+        session,
+        campaign,
+        min(count, MAX_LEASED),
+        until,
+        by=by,
+        now=now,
+        one_class=one_class,
+        with_gold=with_gold,
+    )
     held = held_questions(session, campaign, by=by, now=now)
     fresh = {question.id: question.candidate_class for question in held if question.expires_at == until}
-    if has_gold and campaign.gold_share and fresh:
+    if with_gold and fresh:
         drawn = lots(campaign, len(fresh)) if drawn is None else drawn
         is_mixed = mix_in(session, campaign, fresh, drawn, by=by, now=now)
         held = held_questions(session, campaign, by=by, now=now) if is_mixed else held
     return held[:count]
+
+
+def _take(
+    session: Session,
+    campaign: Campaign,
+    places: int,
+    until: datetime,
+    *,
+    by: User,
+    now: datetime,
+    one_class: bool,
+    with_gold: bool,
+) -> list[bool] | None:
+    """Lease questions until this person holds `places`; on a page fewer, by the gold that is to stand there.
+
+    Gives behind which of the new questions of a page gold is to stand.
+    """
+    mine = {"campaign": campaign.id, "me": by.id, "now": now}
+    dialect = session.get_bind().dialect.name
+    drawn: list[bool] | None = None
+    block: dict[str, int] = {}
+    is_begun = False
+    for _ in range(MAX_TRIES):
+        if one_class and not block:
+            head = session.execute(_HEADS[dialect], mine).mappings().one_or_none()
+            if head is None:
+                break
+            block = {**head, "block_end": _end_of_block(campaign, head["block_rank"])}
+            if with_gold:
+                room = places - len(held_questions(session, campaign, by=by, now=now))
+                drawn = lots_of_page(session, campaign, room, head["block_class"], by=by, now=now)
+        wanted = {"until": until, "count": places - sum(drawn or ())}
+        tried = session.execute(_TOP_UPS[dialect, one_class], mine | wanted | block)
+        if dialect != "postgresql":
+            break
+        chosen, taken = tried.one()
+        if taken == chosen:
+            break
+        is_begun = is_begun or taken > 0
+        block = block if is_begun else {}  # others took all of it; a page once begun stays with its class
+    return drawn
 
 
 def _end_of_block(campaign: Campaign, rank: int) -> int:
