@@ -193,7 +193,7 @@ class TestMixing:
     ) -> None:
         """Pages of thirty, of which a block may fill few: gold follows the questions, not the places."""
         share = 0.2
-        campaign = golden(session, admin, examples=900, per_class=90, gold_share=share, gold_bound=0.0)
+        campaign = golden(session, admin, examples=480, per_class=48, gold_share=share, gold_bound=0.0)
         questions = [q for q in questions_of(session, campaign) if q.purpose is not Purpose.GOLD]
         for place, question in enumerate(questions):  # blocks of one class, one after another
             question.candidate_class = place // per_block % 10
@@ -207,7 +207,7 @@ class TestMixing:
             given = [service.GivenAnswer(q.id, AnswerValue.NO, 9, uuid4()) for q in page]
             service.answer_questions(session, campaign, given, by=annotator, now=NOW)
 
-        assert served - known == 900
+        assert served - known == 480
         spread = (share * (1 - share) / served) ** 0.5
         assert abs(known / served - share) < 4 * spread
 
