@@ -21,8 +21,8 @@ from app.annotation import statements
 from app.annotation.errors import CampaignNotOpen, NothingKnown, UnknownPicture
 from app.annotation.models import Answer, Lease, Purpose, Question
 from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.noting import note
 from app.datasets.models import Dataset, Example, Split
-from app.journal import service as journal
 from app.journal.models import Action
 
 CHUNK = 500
@@ -72,8 +72,7 @@ def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPictur
         if rows:
             session.execute(insert(Question), rows)
         marked += len(fresh)
-    facts = {"campaign": campaign.name, "pictures": marked}
-    journal.write(session, Action.KNOWN_MARKED, by=by, campaign_id=campaign.id, details=facts)
+    note(session, Action.KNOWN_MARKED, campaign, by=by, details={"pictures": marked})
     return marked
 
 

@@ -13,7 +13,7 @@ from app.annotation import statements
 from app.annotation.errors import ParticipantNotFound, PersonPaused
 from app.annotation.models import Participant, Tally
 from app.campaigns.models import Campaign
-from app.journal import service as journal
+from app.campaigns.noting import note
 from app.journal.models import Action
 
 MIN_GOLD = 8  # answers to gold before anybody is paused
@@ -63,7 +63,7 @@ def count_gold(
         row.paused_at, row.paused_by_id = now, None
         session.flush()
         facts = {"person": by.name, "gold_right": row.gold_right, "gold_wrong": row.gold_wrong}
-        _note(session, Action.PERSON_PAUSED, campaign, by=None, details=facts)
+        note(session, Action.PERSON_PAUSED, campaign, by=None, details=facts)
 
 
 def pause_person(session: Session, campaign: Campaign, user_id: UUID, *, by: User, now: datetime) -> None:
@@ -79,7 +79,7 @@ def pause_person(session: Session, campaign: Campaign, user_id: UUID, *, by: Use
         .where(*_is(campaign, user_id), Participant.paused_at.is_(None))
         .values(paused_at=now, paused_by_id=by.id)
     )
-    _note(session, Action.PERSON_PAUSED, campaign, by=by, details=_name(session, user_id))
+    note(session, Action.PERSON_PAUSED, campaign, by=by, details=_name(session, user_id))
 
 
 def resume_person(session: Session, campaign: Campaign, user_id: UUID, *, by: User) -> None:
@@ -94,7 +94,7 @@ def resume_person(session: Session, campaign: Campaign, user_id: UUID, *, by: Us
         .where(*_is(campaign, user_id))
         .values(paused_at=None, paused_by_id=None, gold_right=0, gold_wrong=0)
     )
-    _note(session, Action.PERSON_RESUMED, campaign, by=by, details=_name(session, user_id))
+    note(session, Action.PERSON_RESUMED, campaign, by=by, details=_name(session, user_id))
 
 
 def leave_out(session: Session, campaign: Campaign, user_id: UUID, *, by: User, left_out: bool) -> None:
@@ -106,18 +106,11 @@ def leave_out(session: Session, campaign: Campaign, user_id: UUID, *, by: User, 
     _require_participant(session, campaign, user_id, by=by)
     session.execute(update(Participant).where(*_is(campaign, user_id)).values(is_left_out=left_out))
     action = Action.PERSON_LEFT_OUT if left_out else Action.PERSON_COUNTED
-    _note(session, action, campaign, by=by, details=_name(session, user_id))
+    note(session, action, campaign, by=by, details=_name(session, user_id))
 
 
 def _name(session: Session, user_id: UUID) -> dict[str, object]:
     return {"person": session.get_one(User, user_id).name}
-
-
-def _note(
-    session: Session, action: Action, campaign: Campaign, *, by: User | None, details: dict[str, object]
-) -> None:
-    facts = {"campaign": campaign.name} | details
-    journal.write(session, action, by=by, campaign_id=campaign.id, details=facts)
 
 
 def paused_count(session: Session, campaign_id: UUID) -> int:

@@ -37,9 +37,9 @@ def note(
     action: Action,
     campaign: Campaign,
     *,
-    by: User,
+    by: User | None,
     details: Mapping[str, object] | None = None,
 ) -> None:
-    """Write down what is being done to a campaign."""
+    """Write down what is being done in a campaign; `by` is None where a rule of the program did it."""
     facts = {"campaign": campaign.name} | dict(details or {})
     journal.write(session, action, by=by, campaign_id=campaign.id, details=facts)

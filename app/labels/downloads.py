@@ -1,7 +1,7 @@
 """Routes that hand out a campaign's labels and answers as files, streamed."""
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -9,12 +9,10 @@ from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session
 
 from app.access import admin_only
-from app.accounts.models import User
 from app.campaigns import service as campaigns
-from app.campaigns.models import Campaign
+from app.campaigns.noting import note
 from app.datasets.pictures import image_address
 from app.deps import CurrentUser, SettingsDep, UnitOfWorkDep
-from app.journal import service as journal
 from app.journal.models import Action
 from app.labels import service
 from app.labels.exports import answers, labels
@@ -48,10 +46,10 @@ def download_labels(
 
     `imported`: with labels from elsewhere, about which nobody was asked here.
     """
-    facts: dict[str, object] = {"imported": "with labels from elsewhere"} if imported else {}
+    facts = {"format": format} | ({"imported": "with labels from elsewhere"} if imported else {})
     with work() as session:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
-        _note(session, Action.LABELS_DOWNLOADED, campaign, by=user, format_=format, facts=facts)
+        note(session, Action.LABELS_DOWNLOADED, campaign, by=user, details=facts)
     image_url = _image_url(request, settings, campaign.dataset_id)
 
     def pieces(session: Session) -> Iterator[bytes]:
@@ -81,8 +79,8 @@ def download_answers(
     """
     with work() as session:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
-        facts = {"people": people}
-        _note(session, Action.ANSWERS_DOWNLOADED, campaign, by=user, format_=format, facts=facts)
+        facts = {"format": format, "people": people}
+        note(session, Action.ANSWERS_DOWNLOADED, campaign, by=user, details=facts)
     image_url = _image_url(request, settings, campaign.dataset_id)
     secret = settings.signing_secret() if people is Named.PSEUDONYMS else None
 
@@ -92,19 +90,6 @@ def download_answers(
         return answers.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
 
     return _download(request, pieces, name=f"answers-{campaign.id}", format_=format)
-
-
-def _note(
-    session: Session,
-    action: Action,
-    campaign: Campaign,
-    *,
-    by: User,
-    format_: ExportFormat,
-    facts: Mapping[str, object],
-) -> None:
-    details = {"campaign": campaign.name, "format": format_, **facts}
-    journal.write(session, action, by=by, campaign_id=campaign.id, details=details)
 
 
 def _download(

@@ -14,7 +14,6 @@ from sqlalchemy import (
     case,
     cast,
     func,
-    literal,
     literal_column,
     or_,
     select,
@@ -115,7 +114,7 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
     what their disagreements cost.
     """
     places: dict[str, int] = {}
-    several = _table(session, _answers_to(campaign, *asked_several()), places)
+    several = _table(session, _answers_to(campaign, ASKED_SEVERAL), places)
     gold = _table(session, _answers_to(campaign, _IS_GOLD), places)
     table = np.concatenate([_alone(session, campaign, several, places), several, gold])
     ids, first, questions = np.unique(table["question"], return_index=True, return_inverse=True)
@@ -169,21 +168,17 @@ def _enters(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def asked_several() -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Questions that more than one person is asked, known pictures apart."""
-    # Literals, because a partial index is used for them only.
-    return Question.slots > literal_column("1"), Question.purpose != Purpose.GOLD
-
-
+# Literals, because a partial index is used for them only. Known pictures ask for no second person.
+ASKED_SEVERAL = Question.slots > literal_column("1")
 _IS_GOLD = Question.purpose == literal_column("'gold'")
 
 
-def _answers_to(campaign: Campaign, *which: ColumnElement[bool]) -> Select[int, str, int, int | None, int]:
+def _answers_to(campaign: Campaign, which: ColumnElement[bool]) -> Select[int, str, int, int | None]:
     """The answers to some questions, as _table takes them."""
     return (
-        select(Answer.question_id, person(), _IS_YES, cast(Question.is_match, Integer), literal(1))
+        select(Answer.question_id, person(), _IS_YES, cast(Question.is_match, Integer))
         .join(Question, Question.id == Answer.question_id)
-        .where(*_enters(campaign), *which)
+        .where(*_enters(campaign), which)
     )
 
 
@@ -216,7 +211,7 @@ def _alone(
 
 
 def _table(
-    session: Session, query: Select[int, str, int, int | None, int], places: dict[str, int]
+    session: Session, query: Select[int, str, int, int | None], places: dict[str, int]
 ) -> NDArray[np.void]:
     """Rows as in _ROW; `places` gets the people that are new in it."""
     rows = session.connection().execute(query, execution_options={"yield_per": 20_000})
@@ -227,9 +222,9 @@ def _table(
                 places.setdefault(by, len(places)),
                 said_yes,
                 np.nan if is_match is None else is_match,
-                times,
+                1,
             )
-            for question_id, by, said_yes, is_match, times in rows
+            for question_id, by, said_yes, is_match in rows
         ),
         dtype=_ROW,
     )

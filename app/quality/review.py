@@ -15,13 +15,13 @@ from app.annotation import service as annotation
 from app.annotation.consensus import MAX_SLOTS, LabelKind, Verdict, verdict, weighed
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
 from app.campaigns.models import Campaign
+from app.campaigns.noting import note
 from app.datasets.models import Example
-from app.journal import service as journal
 from app.journal.models import Action
 from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
 from app.quality.judging import (
+    ASKED_SEVERAL,
     Judge,
-    asked_several,
     judge_of,
     left_out,
     person,
@@ -70,7 +70,7 @@ class ShownDecision:
 def open_questions(session: Session, campaign: Campaign) -> list[OpenQuestion]:
     """Finished questions without a label, or with one in doubt: most doubtful first.
 
-    `campaign` has its classes. Takes as long as the campaign's labels do.
+    `campaign` has its classes. Takes as long as reading what several people were asked.
     """
     found = [*_disputed(session, campaign), *_untold(session, campaign)]
     return sorted(found, key=lambda question: (question.weight, question.position, question.id))
@@ -108,10 +108,9 @@ def _perhaps_disputed(
     fitted = judge.reliability
     doubted = [by for by, place in fitted.places.items() if _is_doubted(judge, place)] if fitted else []
     if campaign.confirm_yes:  # a yes asks for a second person, so that only a no stands alone
-        several, is_drawn = asked_several()
-        yield finished.where(several, is_drawn)
+        yield finished.where(ASKED_SEVERAL)
         if doubted:
-            yield finished.where(~several, Answer.user_id.in_(map(UUID, doubted)))
+            yield finished.where(~ASKED_SEVERAL, Answer.user_id.in_(map(UUID, doubted)))
     else:
         yield finished.having((func.count() > 1) | (yes_and_no()[0] > 0) | func.min(person()).in_(doubted))
 
@@ -186,7 +185,7 @@ def ask_again(
     asked = annotation.wait_again(
         session, campaign, [id_ for id_ in question_ids if id_ not in settled], by=by, now=now
     )
-    _note(session, Action.ASKED_AGAIN, campaign, by=by, details={"questions": asked})
+    note(session, Action.ASKED_AGAIN, campaign, by=by, details={"questions": asked})
     return asked
 
 
@@ -220,7 +219,7 @@ def decide(
     except IntegrityError as error:
         raise AlreadyDecided from error
     facts = {"question": question_id, "decision": value}
-    _note(session, Action.QUESTION_DECIDED, campaign, by=by, details=facts)
+    note(session, Action.QUESTION_DECIDED, campaign, by=by, details=facts)
     return decision
 
 
@@ -245,14 +244,7 @@ def take_back_decision(
     if decision.superseded_at is None:
         decision.superseded_at = now
         facts = {"question": decision.question_id, "decision": decision.value}
-        _note(session, Action.DECISION_TAKEN_BACK, campaign, by=by, details=facts)
-
-
-def _note(
-    session: Session, action: Action, campaign: Campaign, *, by: User, details: dict[str, object]
-) -> None:
-    facts = {"campaign": campaign.name} | details
-    journal.write(session, action, by=by, campaign_id=campaign.id, details=facts)
+        note(session, Action.DECISION_TAKEN_BACK, campaign, by=by, details=facts)
 
 
 def standing_decisions(

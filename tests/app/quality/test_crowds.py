@@ -21,8 +21,7 @@ from app.annotation.participants import is_too_often_wrong
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.labels import service as labelling
-from app.quality import dawid_skene
-from app.quality.judging import left_out, question_answers
+from app.quality.judging import question_answers
 from tests.app.quality.crowds import (
     ALWAYS_NO,
     CONFUSION,
@@ -33,6 +32,7 @@ from tests.app.quality.crowds import (
     Figures,
     weights_of_seen,
 )
+from tests.app.quality.test_judging import fitted_to_every_answer
 from tests.factories import NOW, asked_again, make_campaign, make_user
 
 CLASS_NAMES = [str(class_) for class_ in range(NUM_CLASSES)]
@@ -209,28 +209,7 @@ class TestThroughTheService:
 
     def probabilities(self, session: Session, campaign: Campaign) -> dict[int, float]:
         """That yes is right by question, from the model fitted to every single answer."""
-        rows = session.execute(
-            select(Answer.question_id, Answer.user_id, Answer.value, Question.is_match)
-            .join(Question)
-            .where(
-                Question.campaign_id == campaign.id,
-                Answer.superseded_at.is_(None),
-                Answer.value != AnswerValue.UNSURE,
-                Answer.user_id.not_in(left_out(campaign.id)),
-            )
-        ).all()
-        questions = sorted({row.question_id for row in rows})
-        people = sorted({row.user_id for row in rows})
-        matches = {row.question_id: row.is_match for row in rows}
-        known = [np.nan if matches[id_] is None else float(matches[id_]) for id_ in questions]
-        found = dawid_skene.estimate(
-            np.array([questions.index(row.question_id) for row in rows]),
-            np.array([people.index(row.user_id) for row in rows]),
-            np.array([row.value is AnswerValue.YES for row in rows]),
-            prior=1 / NUM_CLASSES,
-            known=np.array(known),
-            num_people=len(people),
-        )
+        questions, _, found = fitted_to_every_answer(session, campaign)
         return dict(zip(questions, found.probability_yes.tolist(), strict=True))
 
     def test_who_does_not_look_is_paused_and_can_be_left_out(

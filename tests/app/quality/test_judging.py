@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
-from sqlalchemy import Integer, cast, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -15,8 +15,8 @@ from app.annotation import gold as known_pictures
 from app.annotation import service
 from app.annotation.models import Answer, AnswerValue, Purpose, Question, Tally
 from app.campaigns.models import Campaign
-from app.quality import dawid_skene
 from app.quality import service as quality
+from app.quality.dawid_skene import Estimate, estimate
 from app.quality.judging import Reliability, judge_of, left_out, question_answers, reliability
 from app.quality.review import is_doubtful
 from tests.factories import NOW, make_campaign, make_user
@@ -72,10 +72,10 @@ def _said(chance: random.Random, question_id: int, always_no: bool) -> AnswerVal
     return AnswerValue.YES if is_yes else AnswerValue.NO
 
 
-def slow_reliability(session: Session, campaign: Campaign) -> dict[UUID, tuple[float, float]]:
-    """Everybody's two rates from every single answer, none counted together with another."""
+def fitted_to_every_answer(session: Session, campaign: Campaign) -> tuple[list[int], list[UUID], Estimate]:
+    """Questions, people and the model fitted to single answers, none counted together with another."""
     rows = session.execute(
-        select(Answer.question_id, Answer.user_id, Answer.value, cast(Question.is_match, Integer))
+        select(Answer.question_id, Answer.user_id, Answer.value, Question.is_match)
         .join(Question, Question.id == Answer.question_id)
         .where(
             Question.campaign_id == campaign.id,
@@ -84,18 +84,19 @@ def slow_reliability(session: Session, campaign: Campaign) -> dict[UUID, tuple[f
             Answer.user_id.not_in(left_out(campaign.id)),
         )
     ).all()
-    questions = sorted({row[0] for row in rows})
-    people = sorted({row[1] for row in rows})
-    known = {row[0]: np.nan if row[3] is None else float(row[3]) for row in rows}
-    found = dawid_skene.estimate(
-        np.array([questions.index(row[0]) for row in rows]),
-        np.array([people.index(row[1]) for row in rows]),
-        np.array([row[2] is AnswerValue.YES for row in rows]),
+    questions = sorted({row.question_id for row in rows})
+    people = sorted({row.user_id for row in rows})
+    matches = {row.question_id: row.is_match for row in rows}
+    known = [np.nan if matches[id_] is None else float(matches[id_]) for id_ in questions]
+    found = estimate(
+        np.array([questions.index(row.question_id) for row in rows]),
+        np.array([people.index(row.user_id) for row in rows]),
+        np.array([row.value is AnswerValue.YES for row in rows]),
         prior=1 / campaign.num_classes,
-        known=np.array([known[id_] for id_ in questions]),
+        known=np.array(known),
         num_people=len(people),
     )
-    return dict(zip(people, zip(found.sensitivity, found.specificity, strict=True), strict=True))
+    return questions, people, found
 
 
 def rates(found: Reliability) -> dict[UUID, tuple[float, float]]:
@@ -107,7 +108,8 @@ def rates(found: Reliability) -> dict[UUID, tuple[float, float]]:
 
 
 def test_rates_follow_from_sums_and_disagreements(session: Session, worked: Campaign) -> None:
-    slow = slow_reliability(session, worked)
+    _, people, found = fitted_to_every_answer(session, worked)
+    slow = dict(zip(people, zip(found.sensitivity, found.specificity, strict=True), strict=True))
 
     fast = rates(reliability(session, worked, num_classes=worked.num_classes))
 
