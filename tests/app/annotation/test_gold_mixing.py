@@ -1,0 +1,116 @@
+"""Known pictures between the questions: how many, where, and at nobody's cost."""
+
+from itertools import pairwise
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation import service
+from app.annotation.leasing import held_questions
+from app.annotation.models import AnswerValue, Lease, Purpose, Question
+from tests.app.annotation.test_gold import fixed_chance, gold_of, golden
+from tests.factories import NOW, make_user, questions_of
+
+__all__ = ["fixed_chance"]  # a fixture that every test here uses
+
+
+class TestMixing:
+    def test_gold_stands_behind_questions_of_its_class_and_half_of_it_matches(
+        self, session: Session, admin: User, annotator: User
+    ) -> None:
+        campaign = golden(session, admin, per_class=30)
+
+        service.lease_questions(session, campaign, count=60, by=annotator, now=NOW)
+        leased = service.lease_questions(session, campaign, count=100, by=annotator, now=NOW)
+
+        known = gold_of(session, [q.id for q in leased])
+        assert len(known) >= 30
+        assert 0.3 < sum(known.values()) / len(known) < 0.7
+        for before, question in pairwise(leased):
+            if question.id in known and before.id not in known:
+                assert question.candidate_class == before.candidate_class
+        assert not set(known) & set(gold_of(session, [leased[0].id]))
+
+    def test_nobody_gets_the_same_twice_and_everybody_gets_them(
+        self, session: Session, admin: User, annotator: User
+    ) -> None:
+        campaign = golden(session, admin, examples=400, per_class=1, overlap=1)
+        seen: list[int] = []
+        for _ in range(4):
+            leased = service.lease_questions(session, campaign, count=50, by=annotator, now=NOW)
+            seen += gold_of(session, [q.id for q in leased])
+            answers = [service.GivenAnswer(q.id, AnswerValue.NO, 5, uuid4()) for q in leased]
+            service.answer_questions(session, campaign, answers, by=annotator, now=NOW)
+
+        assert len(seen) == len(set(seen)) > 5
+        other = make_user(session)
+        leased = service.lease_questions(session, campaign, count=90, by=other, now=NOW)
+        assert set(gold_of(session, [q.id for q in leased])) & set(seen)
+
+    def test_a_page_leaves_nothing_behind(self, session: Session, admin: User, annotator: User) -> None:
+        campaign = golden(session, admin, examples=600, per_class=30)
+
+        def page() -> list[service.LeasedQuestion]:
+            return service.lease_questions(session, campaign, count=12, by=annotator, now=NOW, one_class=True)
+
+        first = page()
+        assert len(first) == 12
+        assert 0 < len(gold_of(session, [question.id for question in first])) < 12
+        assert held_questions(session, campaign, by=annotator, now=NOW) == first
+        given = [service.GivenAnswer(question.id, AnswerValue.NO, 500, uuid4()) for question in first]
+        service.answer_questions(session, campaign, given, by=annotator, now=NOW)
+        assert len(page()) == 12
+
+    def test_a_page_takes_no_slot_that_it_does_not_keep(
+        self, session: Session, admin: User, annotator: User
+    ) -> None:
+        """Somebody's slots that ran out still take a late answer, as long as nobody else has taken them."""
+        campaign = golden(session, admin, examples=60, per_class=30)
+        slow = make_user(session)
+        service.lease_questions(session, campaign, count=60, by=slow, now=NOW)
+        later = NOW + 2 * service.LEASE
+
+        page = service.lease_questions(session, campaign, count=12, by=annotator, now=later, one_class=True)
+
+        known = gold_of(session, [question.id for question in page])
+        slots = select(Lease).join(Question).where(Question.purpose != Purpose.GOLD)
+        holders = {lease.question_id: lease.user_id for lease in session.scalars(slots)}
+        assert known
+        assert {id_ for id_, user_id in holders.items() if user_id == annotator.id} == {
+            question.id for question in page if question.id not in known
+        }
+        assert len(holders) == 60, "nobody's slot is gone"
+
+    @pytest.mark.parametrize("per_block", [12, 30])
+    def test_pages_have_their_share_whatever_is_left_of_a_block(
+        self, session: Session, admin: User, annotator: User, per_block: int
+    ) -> None:
+        """Pages of thirty, of which a block may fill few: gold follows the questions, not the places."""
+        share = 0.2
+        campaign = golden(session, admin, examples=480, per_class=48, gold_share=share, gold_bound=0.0)
+        questions = [q for q in questions_of(session, campaign) if q.purpose is not Purpose.GOLD]
+        for place, question in enumerate(questions):  # blocks of one class, one after another
+            question.candidate_class = place // per_block % 10
+        session.flush()
+        served = known = 0
+        while page := service.lease_questions(
+            session, campaign, count=30, by=annotator, now=NOW, one_class=True
+        ):
+            assert len(page) <= 30
+            served, known = served + len(page), known + len(gold_of(session, [q.id for q in page]))
+            given = [service.GivenAnswer(q.id, AnswerValue.NO, 9, uuid4()) for q in page]
+            service.answer_questions(session, campaign, given, by=annotator, now=NOW)
+
+        assert served - known == 480
+        spread = (share * (1 - share) / served) ** 0.5
+        assert abs(known / served - share) < 4 * spread
+
+    def test_without_a_share_there_is_none(self, session: Session, admin: User, annotator: User) -> None:
+        campaign = golden(session, admin, gold_share=0.0)
+
+        leased = service.lease_questions(session, campaign, count=60, by=annotator, now=NOW)
+
+        assert not gold_of(session, [q.id for q in leased])
