@@ -11,10 +11,11 @@ from app.settings import Settings
 
 IMPORT_DATASET = "datasets.import"
 OPEN_CAMPAIGN = "campaigns.open"
+CHECK_DRAWS = "campaigns.check"
 TRAIN_TRIAL = "runs.train"
 
 # Training waits behind nothing short, and nothing short waits behind training.
-QUEUE_OF = {IMPORT_DATASET: "io", OPEN_CAMPAIGN: "io", TRAIN_TRIAL: "gpu"}
+QUEUE_OF = {IMPORT_DATASET: "io", OPEN_CAMPAIGN: "io", CHECK_DRAWS: "io", TRAIN_TRIAL: "gpu"}
 
 log = structlog.get_logger()
 

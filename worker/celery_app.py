@@ -21,6 +21,7 @@ from worker.heartbeat import Heartbeat
 TASKS = {
     jobs.IMPORT_DATASET: ("worker.intake", "import_dataset"),
     jobs.OPEN_CAMPAIGN: ("worker.drawing", "open_campaign"),
+    jobs.CHECK_DRAWS: ("worker.drawing", "check_draws"),
     jobs.TRAIN_TRIAL: ("worker.supervisor", "train_trial"),
 }
 QUEUES = tuple(dict.fromkeys(jobs.QUEUE_OF.values()))

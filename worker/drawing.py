@@ -1,4 +1,4 @@
-"""Task: draw a campaign's questions and open it."""
+"""Tasks: draw a campaign's questions and open it; draw them anew and compare."""
 
 from uuid import UUID
 
@@ -10,8 +10,10 @@ from app import claims
 from app.annotation import questions
 from app.campaigns import draws
 from app.campaigns import service as campaigns
+from app.campaigns.errors import CampaignNotFound
 from app.claims import ClaimLost
 from app.clock import utc_now
+from app.quality import service as quality
 from worker.context import Context
 
 CHUNK = 5_000  # questions per transaction: short enough that answers in other campaigns do not wait long
@@ -36,6 +38,22 @@ def open_campaign(context: Context, campaign_id: UUID) -> None:
         _draw(context, claim, opening)
     except ClaimLost:
         log.warning("campaign.opening_lost", campaign_id=str(campaign_id))
+
+
+def check_draws(context: Context, campaign_id: UUID) -> None:
+    """See whether a campaign's questions follow from its seed, and keep what was found.
+
+    Safe to deliver twice and to lose: each check stands for itself, and upkeep asks for those that are due.
+    """
+    try:
+        with context.reading() as session:
+            campaign = quality.started_campaign(session, campaign_id)
+            check = quality.check_draws(session, campaign, now=utc_now())
+    except CampaignNotFound:
+        log.info("campaign.nothing_to_check", campaign_id=str(campaign_id))
+        return
+    with context.unit_of_work() as session:
+        quality.keep_check(session, check)
 
 
 def _draw(context: Context, claim: claims.Claim, opening: campaigns.Opening) -> None:

@@ -16,6 +16,7 @@ from app import jobs
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
+from app.quality import service as quality
 from app.runs import trials
 from app.runs.workers import forget_workers
 from worker.context import Context
@@ -38,7 +39,7 @@ class Upkeep:
 
     def once(self) -> None:
         """One round; a database that is away is logged and left for the next round."""
-        for step in (self._imports, self._openings, self._trials, self._workers):
+        for step in (self._imports, self._openings, self._checks, self._trials, self._workers):
             try:
                 with self.context.unit_of_work() as session:
                     step(session, self.clock())
@@ -52,6 +53,9 @@ class Upkeep:
     def _openings(self, session: Session, now: datetime) -> None:
         campaigns.give_up_openings(session, now)
         self._nudge(session, jobs.OPEN_CAMPAIGN, campaigns.waiting_openings(session, now))
+
+    def _checks(self, session: Session, now: datetime) -> None:
+        self._nudge(session, jobs.CHECK_DRAWS, quality.waiting_checks(session, now))
 
     def _trials(self, session: Session, now: datetime) -> None:
         if ended := trials.give_up_trials(session, now):

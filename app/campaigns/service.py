@@ -248,6 +248,7 @@ def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datet
     campaign.state = CampaignState.CLOSED
     campaign.closed_at = now
     note(session, Action.CAMPAIGN_CLOSED, campaign, by=by)
+    jobs.enqueue(session, jobs.CHECK_DRAWS, campaign.id)
 
 
 def set_price(session: Session, campaign: Campaign, *, price: float | None, per: PricePer, by: User) -> None:
@@ -377,3 +378,4 @@ def finish_opening(
             .where(CampaignClass.campaign_id == claim.id, CampaignClass.position == position)
             .values(question_count=drawn)
         )
+    jobs.enqueue(session, jobs.CHECK_DRAWS, claim.id)

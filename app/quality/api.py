@@ -23,12 +23,22 @@ DecisionId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 
 @router.get("/campaigns/{campaign_id}/audit")
 @signed_in
-def read_audit(campaign: StartedDep, user: CurrentUser, session: SessionDep) -> schemas.AuditRead:
-    """Whether the classes were drawn as promised: recomputed once closing has revealed the seed.
+def read_audit(
+    campaign: StartedDep, user: CurrentUser, session: SessionDep, recompute: bool = False
+) -> schemas.AuditRead:
+    """Whether the classes were drawn as promised, as the last check found: told once the seed is public.
 
-    For an admin the server recomputes earlier as well, and still keeps the seed to itself.
+    An admin is told earlier as well, though not the seed, and can have all draws recomputed at once.
     """
-    return schemas.AuditRead.of(service.audit(session, campaign, now=utc_now(), has_seed=user.is_admin))
+    return schemas.AuditRead.of(
+        service.audit(
+            session,
+            campaign,
+            now=utc_now(),
+            has_seed=user.is_admin,
+            recompute=recompute and user.is_admin,
+        )
+    )
 
 
 @router.get("/campaigns/{campaign_id}/quality")

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from typing import overload
 from uuid import UUID
 
@@ -15,12 +14,13 @@ from app.accounts.models import User
 from app.annotation.models import Answer, AnswerValue, Purpose, Question, Tally
 from app.annotation.progress import Counts, Progress, progress
 from app.annotation.service import about, gold_count
-from app.campaigns import draws
 from app.campaigns import service as campaigns
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Dataset, Example
 from app.quality import chi_square, skips
+from app.quality.draw_checks import check_draws
+from app.quality.models import DrawCheck
 
 MAX_MATRIX = 30  # classes; a larger matrix nobody reads
 ALARM = 0.001  # a test whose p-value lies below this is worth looking into
@@ -50,16 +50,17 @@ class NamedConcentration:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What can be checked now. Recomputed facts are None while the seed is secret."""
+    """What is known now. Recomputed facts are None before the first check and while the seed is secret."""
 
     commitment: str
     seed: str | None  # public once the campaign is closed
     dataset_digest: str
     dataset_unchanged: bool
+    checked_at: datetime | None  # when the questions were last drawn anew; None: not yet
     draws_match: bool | None  # every class and its place in the queue follow from the seed
     commitment_matches: bool | None
-    drawn_per_class: tuple[int, ...]
-    uniformity: chi_square.ChiSquare  # of the drawn classes; over all rounds the one that looks worst
+    drawn_per_class: tuple[int, ...] | None
+    uniformity: chi_square.ChiSquare | None  # of the drawn classes; over all rounds the one that looks worst
     unsure_by_class: chi_square.ChiSquare  # whether "can't tell" is equally common for all classes
     concentrations: tuple[NamedConcentration, ...]  # where "can't tell" is far more common than elsewhere
     yes_p_value: float  # how often chance gives a yes rate as far from 1 / K
@@ -83,8 +84,13 @@ class Audit:
         return about(count) if self.is_rounded else count
 
     @property
-    def passed(self) -> bool:
-        """Whether the draws are what was promised. An odd p-value alone does not refute recomputed draws."""
+    def passed(self) -> bool | None:
+        """Whether the draws are what was promised; None before the first check.
+
+        An odd p-value alone does not refute recomputed draws.
+        """
+        if self.uniformity is None:
+            return None
         recomputed = self.draws_match is True and self.commitment_matches is True
         refuted = self.draws_match is False or self.commitment_matches is False
         return self.dataset_unchanged and not refuted and (recomputed or self.uniformity.p_value >= ALARM)
@@ -99,7 +105,7 @@ class Audit:
             found.append("The questions do not follow from the seed.")
         if self.commitment_matches is False:
             found.append("The seed is not the one that was committed to at opening.")
-        if self.uniformity.p_value < ALARM:
+        if self.uniformity is not None and self.uniformity.p_value < ALARM:
             found.append("The drawn classes are less even than chance explains.")
         if self.yes_p_value < ALARM:
             found.append(
@@ -123,37 +129,35 @@ def started_campaign(session: Session, campaign_id: UUID) -> Campaign:
     return campaign
 
 
-def audit(session: Session, campaign: Campaign, *, now: datetime, has_seed: bool = False) -> Audit:
-    """Check a campaign that was opened; `campaign` has its classes.
+def audit(
+    session: Session, campaign: Campaign, *, now: datetime, has_seed: bool = False, recompute: bool = False
+) -> Audit:
+    """What is known of a campaign that was opened; `campaign` has its classes.
 
     Args:
         session: a reading one.
         campaign: open, paused or closed.
         now: for the pace in the progress.
-        has_seed: for somebody who may see the seed: recompute the draws although the campaign is not closed,
-            and round nothing.
+        has_seed: for somebody who may see the seed: tell what recomputing the draws gave before the campaign
+            is closed, and round nothing.
+        recompute: draw all questions anew now, which takes seconds for a million, instead of telling what
+            the last check found.
     """
     is_public = campaign.state is CampaignState.CLOSED
     dataset = session.get_one(Dataset, campaign.dataset_id)
-    query = (
-        select(Question.rank, Example.position, Question.round, Question.candidate_class)
-        .join(Example, Example.id == Question.example_id)
-        .where(Question.campaign_id == campaign.id, Question.purpose == Purpose.LABELLING)
-    )
-    rows = session.connection().execute(query, execution_options={"yield_per": 20_000})
-    # Straight into the array: a million rows as objects would take half a gigabyte.
-    table = np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, 4)  # (Q, 4)
+    check = check_draws(session, campaign, now=now) if recompute else session.get(DrawCheck, campaign.id)
     far = progress(session, campaign, now=now)
-    recomputes = is_public or has_seed
+    recomputed = check if is_public or has_seed else None
     return Audit(
         commitment=campaign.commitment or "",
         seed=campaign.seed if is_public else None,
         dataset_digest=campaign.dataset_digest or "",
         dataset_unchanged=dataset.digest == campaign.dataset_digest,
-        draws_match=_draws_match(session, campaign, table) if recomputes else None,
-        commitment_matches=_commitment_matches(campaign) if recomputes else None,
-        drawn_per_class=tuple(np.bincount(table[:, 3], minlength=campaign.num_classes).tolist()),
-        uniformity=_uniformity(campaign, table),
+        checked_at=check.checked_at if check else None,
+        draws_match=recomputed.draws_match if recomputed else None,
+        commitment_matches=recomputed.commitment_matches if recomputed else None,
+        drawn_per_class=tuple(check.drawn_per_class) if check else None,
+        uniformity=check.uniformity if check else None,
         unsure_by_class=chi_square.same_rate(
             [item.counts.unsure for item in far.classes], [item.counts.total for item in far.classes]
         ),
@@ -161,7 +165,7 @@ def audit(session: Session, campaign: Campaign, *, now: datetime, has_seed: bool
         yes_p_value=_yes_p_value(far),
         yes_by_true_class=seen_classes(session, campaign, dataset),
         progress=far,
-        is_rounded=not recomputes and gold_count(session, campaign.id) > 0,
+        is_rounded=not (is_public or has_seed) and gold_count(session, campaign.id) > 0,
     )
 
 
@@ -233,46 +237,3 @@ def seen_classes(
         tuple(float(y) / float(n) if n else None for y, n in zip(some, all_, strict=True))
         for some, all_ in zip(yes, told, strict=True)
     )
-
-
-def _draws_match(session: Session, campaign: Campaign, table: draws.Integers) -> bool:
-    """Whether drawing again gives the same questions in the same order."""
-    if len(table) != campaign.question_count or not len(table):
-        return False
-    # Questions that must be asked again went behind the queue in steps of its length.
-    place = table[:, 0] % campaign.question_count
-    stored = table[np.argsort(place)]
-    places = campaigns.examples_to_label(session, campaign.dataset_id)
-    positions = np.array([position for position, _ in places], dtype=np.int64)
-    drawn = draws.draw(campaign.seed, positions, num_classes=campaign.num_classes, rounds=campaign.rounds)
-    return (
-        len(drawn) == len(stored)
-        and np.array_equal(drawn.positions, stored[:, 1])
-        and np.array_equal(drawn.rounds, stored[:, 2])
-        and np.array_equal(drawn.classes, stored[:, 3])
-    )
-
-
-def _commitment_matches(campaign: Campaign) -> bool:
-    return campaign.commitment == draws.commitment(
-        campaign.seed,
-        dataset_digest=campaign.dataset_digest or "",
-        examples=campaign.question_count // campaign.rounds,
-        class_names=campaign.class_names,
-        rounds=campaign.rounds,
-    )
-
-
-def _uniformity(campaign: Campaign, table: draws.Integers) -> chi_square.ChiSquare:
-    """The round that looks worst, its p-value corrected for how many rounds there are (Bonferroni).
-
-    Draws of one round are independent over the examples; those of one example over the rounds are not.
-    """
-    tests = [
-        chi_square.uniform(
-            np.bincount(table[table[:, 2] == round_, 3], minlength=campaign.num_classes).tolist()
-        )
-        for round_ in range(campaign.rounds)
-    ]
-    worst = min(tests, key=lambda test: test.p_value)
-    return chi_square.ChiSquare(worst.statistic, worst.degrees, min(1.0, worst.p_value * len(tests)))

@@ -1,4 +1,4 @@
-"""What admins settle."""
+"""What admins settle, and what a check of the draws found."""
 
 from datetime import datetime
 from uuid import UUID
@@ -8,6 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.annotation.models import AnswerValue
 from app.db import Base, BigId, enum_column
+from app.quality.chi_square import ChiSquare
 
 
 class Decision(Base):
@@ -33,3 +34,27 @@ class Decision(Base):
     value: Mapped[AnswerValue] = mapped_column(enum_column(AnswerValue))  # unsure: nobody can tell
     created_at: Mapped[datetime]
     superseded_at: Mapped[datetime | None]
+
+
+class DrawCheck(Base):
+    """What came out when the server last drew a campaign's questions anew and compared.
+
+    A million questions take some seconds, so a job does it: at opening, at closing and once a day.
+    """
+
+    __tablename__ = "draw_check"
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True)
+    checked_at: Mapped[datetime]
+    draws_match: Mapped[bool]  # every class and its place in the queue follow from the seed
+    commitment_matches: Mapped[bool]
+    drawn_per_class: Mapped[list[int]]
+    # Chi-square of the drawn classes; over all rounds the one that looks worst.
+    statistic: Mapped[float]
+    degrees: Mapped[int]
+    p_value: Mapped[float]
+
+    @property
+    def uniformity(self) -> ChiSquare:
+        """The test of the drawn classes."""
+        return ChiSquare(self.statistic, self.degrees, self.p_value)

@@ -30,14 +30,18 @@ DecisionId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 
 @router.get("/campaigns/{campaign_id}/audit")
 @signed_in
-def show_audit(request: Request, campaign: StartedDep, user: CurrentUser, session: SessionDep) -> Response:
-    """How the classes were drawn, and what anybody can check of it."""
-    return render(
-        request,
-        "quality/audit.html",
-        campaign=campaign,
-        audit=service.audit(session, campaign, now=utc_now(), has_seed=user.is_admin),
+def show_audit(
+    request: Request, campaign: StartedDep, user: CurrentUser, session: SessionDep, recompute: bool = False
+) -> Response:
+    """How the classes were drawn, and what anybody can check of it; for an admin also checked anew."""
+    audit = service.audit(
+        session,
+        campaign,
+        now=utc_now(),
+        has_seed=user.is_admin,
+        recompute=recompute and user.is_admin,
     )
+    return render(request, "quality/audit.html", campaign=campaign, audit=audit)
 
 
 @router.get("/campaigns/{campaign_id}/quality")

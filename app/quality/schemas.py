@@ -98,7 +98,7 @@ class ClassAuditRead(Output):
     """One class in the audit."""
 
     name: str
-    drawn: int
+    drawn: int | None
     answered: int  # questions with a yes or a no
     yes_rate: float | None
     unsure_rate: float | None
@@ -107,11 +107,14 @@ class ClassAuditRead(Output):
 class AuditRead(Output):
     """What can be checked of a campaign. Recomputed facts are null while the seed is secret.
 
+    What rests on the last check of the draws (`checked_at`) is null before there was one.
+
     While people answer a campaign with known pictures, annotators read rounded figures: exact ones would
     stand still after an answer to such a picture.
     """
 
-    passed: bool
+    passed: bool | None
+    checked_at: datetime | None
     alarms: list[str]
     commitment: str
     seed: str | None
@@ -119,7 +122,7 @@ class AuditRead(Output):
     dataset_unchanged: bool
     draws_match: bool | None
     commitment_matches: bool | None
-    uniformity: ChiSquareRead
+    uniformity: ChiSquareRead | None
     unsure_by_class: ChiSquareRead
     expected_yes_rate: float
     yes_rate: float | None
@@ -133,6 +136,7 @@ class AuditRead(Output):
         shown = audit.shown
         return cls(
             passed=audit.passed,
+            checked_at=audit.checked_at,
             alarms=list(audit.alarms),
             commitment=audit.commitment,
             seed=audit.seed,
@@ -140,7 +144,7 @@ class AuditRead(Output):
             dataset_unchanged=audit.dataset_unchanged,
             draws_match=audit.draws_match,
             commitment_matches=audit.commitment_matches,
-            uniformity=ChiSquareRead.model_validate(audit.uniformity),
+            uniformity=audit.uniformity and ChiSquareRead.model_validate(audit.uniformity),
             unsure_by_class=ChiSquareRead(
                 statistic=shown(audit.unsure_by_class.statistic),
                 degrees=audit.unsure_by_class.degrees,
@@ -155,12 +159,12 @@ class AuditRead(Output):
             classes=[
                 ClassAuditRead(
                     name=item.name,
-                    drawn=drawn,
+                    drawn=audit.drawn_per_class and audit.drawn_per_class[position],
                     answered=audit.answered(item.counts),
                     yes_rate=shown(item.counts.yes_rate),
                     unsure_rate=shown(item.counts.unsure_rate),
                 )
-                for item, drawn in zip(audit.progress.classes, audit.drawn_per_class, strict=True)
+                for position, item in enumerate(audit.progress.classes)
             ],
         )
 

@@ -1,5 +1,6 @@
 """The task that draws a campaign's questions."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -8,7 +9,7 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app import claims
+from app import claims, jobs
 from app.accounts.models import User
 from app.annotation import questions
 from app.annotation import service as annotation
@@ -20,7 +21,9 @@ from app.campaigns.models import Campaign, CampaignState
 from app.clock import utc_now
 from app.datasets.models import Example
 from app.db import Database
+from app.jobs import Job
 from app.quality import service as quality
+from app.quality.models import DrawCheck
 from app.settings import Settings
 from app.storage import Storage
 from tests.factories import make_campaign
@@ -141,7 +144,7 @@ def test_a_killed_opening_shows_nothing_and_starts_again(
     campaign = campaigns.any_campaign(session, requested.id)
     assert campaign.state == "open"
     assert count_questions(session, campaign) == 80
-    assert quality.audit(session, campaign, now=utc_now(), has_seed=True).passed
+    assert quality.audit(session, campaign, now=utc_now(), has_seed=True, recompute=True).passed
 
 
 def test_whoever_lost_the_claim_writes_nothing_more(
@@ -164,3 +167,31 @@ def test_whoever_lost_the_claim_writes_nothing_more(
     assert requested.state is CampaignState.DRAFT
     assert requested.claimed_by == "another"
     assert count_questions(session, requested) == 0
+
+
+def test_a_check_is_kept_and_a_draft_has_none(
+    context: Context, session: Session, requested: Campaign
+) -> None:
+    drawing.check_draws(context, requested.id)
+    assert session.get(DrawCheck, requested.id) is None
+
+    drawing.open_campaign(context, requested.id)
+    drawing.check_draws(context, requested.id)
+    drawing.check_draws(context, requested.id)
+
+    session.expire_all()
+    check = session.get_one(DrawCheck, requested.id)
+    assert (check.draws_match, check.commitment_matches, sum(check.drawn_per_class)) == (True, True, 80)
+
+
+def test_opening_and_closing_ask_for_a_check(context: Context, requested: Campaign, admin: User) -> None:
+    sent: list[Job] = []
+    context = replace(context, publish=sent.append)
+    due = Job(jobs.CHECK_DRAWS, (str(requested.id),))
+
+    drawing.open_campaign(context, requested.id)
+    assert sent == [due]
+
+    with context.unit_of_work() as work:
+        campaigns.close_campaign(work, campaigns.any_campaign(work, requested.id), by=admin, now=utc_now())
+    assert sent == [due, due]

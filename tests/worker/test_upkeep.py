@@ -19,7 +19,7 @@ from worker.upkeep import Upkeep, run_upkeep
 
 
 @both_databases
-def test_waiting_imports_openings_and_trials_are_nudged_and_not_flooded(
+def test_waiting_imports_openings_checks_and_trials_are_nudged_and_not_flooded(
     context: Context, jobs_sent: list[Job]
 ) -> None:
     long_ago = utc_now() - timedelta(hours=1)
@@ -32,6 +32,7 @@ def test_waiting_imports_openings_and_trials_are_nudged_and_not_flooded(
     expected = [
         Job(jobs.IMPORT_DATASET, (str(dataset.id),)),
         Job(jobs.OPEN_CAMPAIGN, (str(campaign.id),)),
+        Job(jobs.CHECK_DRAWS, (str(run.campaign_id),)),
         Job(jobs.TRAIN_TRIAL, (str(run.trials[0].id),)),
     ]
 

@@ -141,7 +141,7 @@ class TestAnswers:
         labelled = labelling.label_arrays(session, campaign.id)
         assert len(labelled.example_ids) == len(outcomes) - len(given)
         assert labelled.answer_count == progress.counts.total
-        assert quality.audit(session, campaign, now=NOW, has_seed=True).draws_match
+        assert quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True).draws_match
         drawn = select(func.count()).where(
             Question.campaign_id == campaign.id, Question.purpose == Purpose.LABELLING
         )

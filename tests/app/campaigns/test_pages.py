@@ -438,7 +438,7 @@ class TestAudit:
         question.candidate_class = (question.candidate_class + 1) % 3
         session.commit()
 
-        page = client.get(f"/campaigns/{campaign.id}/audit", headers=HTML).text
+        page = client.get(f"/campaigns/{campaign.id}/audit?recompute=true", headers=HTML).text
 
         assert "do not follow from the seed" in page
         assert 'role="alert"' in page

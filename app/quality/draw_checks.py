@@ -1,0 +1,107 @@
+"""Drawing a campaign's questions anew, to see whether they are the ones that were promised."""
+
+from datetime import datetime, timedelta
+from itertools import chain
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Purpose, Question
+from app.campaigns import draws
+from app.campaigns import service as campaigns
+from app.campaigns.models import Campaign, CampaignState
+from app.datasets.models import Example
+from app.quality import chi_square
+from app.quality.models import DrawCheck
+
+EVERY = timedelta(days=1)
+
+
+def check_draws(session: Session, campaign: Campaign, *, now: datetime) -> DrawCheck:
+    """Draw all questions anew and compare; gives a row that is not stored. `campaign` was opened."""
+    query = (
+        select(Question.rank, Example.position, Question.round, Question.candidate_class)
+        .join(Example, Example.id == Question.example_id)
+        .where(Question.campaign_id == campaign.id, Question.purpose == Purpose.LABELLING)
+    )
+    rows = session.connection().execute(query, execution_options={"yield_per": 20_000})
+    # Straight into the array: a million rows as objects would take half a gigabyte.
+    table = np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, 4)  # (Q, 4)
+    uniformity = _uniformity(campaign, table)
+    return DrawCheck(
+        campaign_id=campaign.id,
+        checked_at=now,
+        draws_match=_draws_match(session, campaign, table),
+        commitment_matches=_commitment_matches(campaign),
+        drawn_per_class=np.bincount(table[:, 3], minlength=campaign.num_classes).tolist(),
+        statistic=uniformity.statistic,
+        degrees=uniformity.degrees,
+        p_value=uniformity.p_value,
+    )
+
+
+def keep_check(session: Session, check: DrawCheck) -> None:
+    """Store a check in the place of the campaign's last one."""
+    session.merge(check)
+
+
+def waiting_checks(session: Session, now: datetime) -> list[UUID]:
+    """Campaigns that were opened and whose draws were not checked for a day, or not since they closed."""
+    query = (
+        select(Campaign.id)
+        .outerjoin(DrawCheck, DrawCheck.campaign_id == Campaign.id)
+        .where(
+            Campaign.state != CampaignState.DRAFT,
+            or_(
+                DrawCheck.checked_at.is_(None),
+                DrawCheck.checked_at < now - EVERY,
+                DrawCheck.checked_at < Campaign.closed_at,
+            ),
+        )
+    )
+    return list(session.scalars(query.order_by(Campaign.opened_at)))
+
+
+def _draws_match(session: Session, campaign: Campaign, table: draws.Integers) -> bool:
+    """Whether drawing again gives the same questions in the same order."""
+    if len(table) != campaign.question_count or not len(table):
+        return False
+    # Questions that must be asked again went behind the queue in steps of its length.
+    place = table[:, 0] % campaign.question_count
+    stored = table[np.argsort(place)]
+    places = campaigns.examples_to_label(session, campaign.dataset_id)
+    positions = np.array([position for position, _ in places], dtype=np.int64)
+    drawn = draws.draw(campaign.seed, positions, num_classes=campaign.num_classes, rounds=campaign.rounds)
+    return (
+        len(drawn) == len(stored)
+        and np.array_equal(drawn.positions, stored[:, 1])
+        and np.array_equal(drawn.rounds, stored[:, 2])
+        and np.array_equal(drawn.classes, stored[:, 3])
+    )
+
+
+def _commitment_matches(campaign: Campaign) -> bool:
+    return campaign.commitment == draws.commitment(
+        campaign.seed,
+        dataset_digest=campaign.dataset_digest or "",
+        examples=campaign.question_count // campaign.rounds,
+        class_names=campaign.class_names,
+        rounds=campaign.rounds,
+    )
+
+
+def _uniformity(campaign: Campaign, table: draws.Integers) -> chi_square.ChiSquare:
+    """The round that looks worst, its p-value corrected for how many rounds there are (Bonferroni).
+
+    Draws of one round are independent over the examples; those of one example over the rounds are not.
+    """
+    tests = [
+        chi_square.uniform(
+            np.bincount(table[table[:, 2] == round_, 3], minlength=campaign.num_classes).tolist()
+        )
+        for round_ in range(campaign.rounds)
+    ]
+    worst = min(tests, key=lambda test: test.p_value)
+    return chi_square.ChiSquare(worst.statistic, worst.degrees, min(1.0, worst.p_value * len(tests)))
