@@ -6,7 +6,7 @@ import numpy as np
 import structlog
 from sqlalchemy import text
 
-from app import claims
+from app import claims, jobs
 from app.annotation import questions
 from app.campaigns import draws
 from app.campaigns import service as campaigns
@@ -85,4 +85,5 @@ def _draw(context: Context, claim: claims.Claim, opening: campaigns.Opening) -> 
             session.execute(text("ANALYZE question"))
         per_class = np.bincount(drawn.classes, minlength=num_classes).tolist()
         campaigns.finish_opening(session, claim, opening, drawn_per_class=per_class, now=utc_now())
+        jobs.enqueue(session, jobs.CHECK_DRAWS, opening.campaign_id)
     log.info("campaign.opened", campaign_id=str(opening.campaign_id), questions=len(drawn))

@@ -378,4 +378,3 @@ def finish_opening(
             .where(CampaignClass.campaign_id == claim.id, CampaignClass.position == position)
             .values(question_count=drawn)
         )
-    jobs.enqueue(session, jobs.CHECK_DRAWS, claim.id)

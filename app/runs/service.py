@@ -14,9 +14,9 @@ from app import jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.noting import note
 from app.claims import unclaimed
 from app.datasets.models import Dataset, DatasetState
-from app.journal import service as journal
 from app.journal.models import Action
 from app.runs import configs
 from app.runs.errors import (
@@ -124,7 +124,7 @@ def start_run(
     )
     _add_numbered(session, run)
     facts = {"run": run.number, "method": method, "setting": setting, "snapshot": labels.digest}
-    journal.write(session, Action.RUN_STARTED, by=by, campaign_id=labels.campaign_id, details=facts)
+    note(session, Action.RUN_STARTED, session.get_one(Campaign, labels.campaign_id), by=by, details=facts)
     for trial in run.trials:
         jobs.enqueue(session, jobs.TRAIN_TRIAL, trial.id)
     return run
@@ -144,9 +144,8 @@ def cancel_run(session: Session, run: Run, *, by: User, now: datetime) -> None:
         raise RunIsOver(run.number, run.state)
     if run.cancel_requested_at is None:
         run.cancel_requested_at = now
-        journal.write(
-            session, Action.RUN_CANCELLED, by=by, campaign_id=run.campaign_id, details={"run": run.number}
-        )
+        campaign = session.get_one(Campaign, run.campaign_id)
+        note(session, Action.RUN_CANCELLED, campaign, by=by, details={"run": run.number})
     session.execute(
         update(Trial)
         .where(Trial.run_id == run.id, Trial.state == TrialState.QUEUED, unclaimed(Trial, now))

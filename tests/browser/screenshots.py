@@ -127,6 +127,7 @@ def addresses(context: BrowserContext) -> dict[str, str]:
         "runs": "/runs",
         "models": "/models",
         "people": "/people",
+        "journal": "/journal",
         "account": "/account",
         "api": "/docs",
         "problem": "/problems/campaign-not-open",
@@ -141,6 +142,8 @@ def addresses(context: BrowserContext) -> dict[str, str]:
         if state != "draft":
             found.setdefault(f"campaign-{state}-audit", f"{path}/audit")
             found.setdefault("run-new", f"{path}/runs/new")
+            for part in ("quality", "review", "plan", "imports"):
+                found.setdefault(f"campaign-{part}", f"{path}/{part}")
         if state == "open":
             found.setdefault("annotate", f"/annotate/{campaign['id']}")
             found.setdefault("annotate-pages", f"/annotate/{campaign['id']}?mode=grid")

@@ -16,8 +16,8 @@ from app.annotation.consensus import LabelKind, verdict
 from app.annotation.models import AnswerValue
 from app.campaigns.errors import WrongCampaignState
 from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.noting import note
 from app.datasets.models import Example, Split
-from app.journal import service as journal
 from app.journal.models import Action
 from app.labels.errors import AlreadyImported, BadImport, ImportNotFound
 from app.labels.importing.reading import Said, read
@@ -177,7 +177,8 @@ def store_import(session: Session, prepared: Prepared, *, by: User, now: datetim
         ],
     )
     facts = {"file": prepared.filename, "yes": made.yes, "no": made.no, "unsure": made.unsure}
-    journal.write(session, Action.LABELS_IMPORTED, by=by, campaign_id=prepared.campaign_id, details=facts)
+    campaign = session.get_one(Campaign, prepared.campaign_id)
+    note(session, Action.LABELS_IMPORTED, campaign, by=by, details=facts)
     return made
 
 
@@ -210,8 +211,7 @@ def delete_import(session: Session, campaign: Campaign, import_id: UUID, *, by: 
     ).scalar_one_or_none()
     if deleted is None:
         raise ImportNotFound
-    facts = {"campaign": campaign.name, "import": str(import_id)}
-    journal.write(session, Action.IMPORT_DELETED, by=by, campaign_id=campaign.id, details=facts)
+    note(session, Action.IMPORT_DELETED, campaign, by=by, details={"import": str(import_id)})
 
 
 def imported_labels(session: Session, campaign_id: UUID) -> Iterator[ImportedLabel]:

@@ -14,6 +14,8 @@ from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.datasets.models import Dataset, DatasetState
 from app.jobs import Job
+from app.journal import service as journal
+from app.journal.models import Action
 from app.runs import service, trials
 from app.runs.errors import (
     BadConfig,
@@ -54,6 +56,16 @@ class TestStartRun:
         assert [trial.seed for trial in run.trials] == [1, 3]
         assert run.state is TrialState.QUEUED
         assert session.info["jobs"] == [Job(jobs.TRAIN_TRIAL, (str(trial.id),)) for trial in run.trials]
+
+    def test_the_journal_names_the_campaign(
+        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, admin: User
+    ) -> None:
+        run = start(session, campaign, target, storage, by=admin)
+        service.cancel_run(session, run, by=admin, now=NOW)
+
+        lines = journal.entries(session, by=admin, campaign_id=campaign.id, limit=2)[::-1]
+        assert [line.action for line in lines] == [Action.RUN_STARTED, Action.RUN_CANCELLED]
+        assert [line.details["campaign"] for line in lines] == [campaign.name] * 2
 
     def test_the_labels_are_frozen_as_they_are(
         self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
