@@ -25,7 +25,7 @@ def lease_questions(
 ) -> schemas.LeasesRead:
     """Hold up to `count` questions for some minutes. Those held already come first, in the same order."""
     with work() as session:
-        campaign = service.campaign_to_answer(session, campaign_id, by=user)
+        campaign = service.take_turn(session, campaign_id, by=user)
         leased = service.lease_questions(
             session, campaign, count=body.count, one_class=body.one_class, by=user, now=utc_now()
         )
@@ -41,7 +41,7 @@ def submit_answers(
     """Store answers, each exactly once, however often it is sent under its key; and lease what comes next."""
     now = utc_now()
     with work() as session:
-        campaign = service.campaign_to_answer(session, campaign_id, by=user)
+        campaign = service.take_turn(session, campaign_id, by=user)
         handles = Handles(campaign)
         given = [item.given(handles) for item in body.answers]
         if body.next is None:
@@ -74,7 +74,7 @@ def undo_answers(
 ) -> schemas.UndoRead:
     """Take back my last answers; their questions are mine again. At most the last 30 can be undone."""
     with work() as session:
-        campaign = service.campaign_to_answer(session, campaign_id, by=user)
+        campaign = service.take_turn(session, campaign_id, by=user)
         undone = service.undo_answers(session, campaign, count=body.count, by=user, now=utc_now())
     handles, address_of = Handles(campaign), image_addresses(request, campaign.dataset_id)
     return schemas.UndoRead(
@@ -92,7 +92,7 @@ def renew_leases(
 ) -> schemas.RenewalRead:
     """Hold my questions for another while."""
     with work() as session:
-        campaign = service.campaign_to_answer(session, campaign_id, by=user)
+        campaign = service.take_turn(session, campaign_id, by=user)
         until = service.renew_leases(session, campaign, by=user, now=utc_now())
     return schemas.RenewalRead(expires_at=until)
 
@@ -102,7 +102,7 @@ def renew_leases(
 def release_leases(campaign_id: UUID, _: schemas.Empty, user: CurrentUser, work: UnitOfWorkDep) -> None:
     """Give my questions back."""
     with work() as session:
-        campaign = service.campaign_to_answer(session, campaign_id, by=user)
+        campaign = service.take_turn(session, campaign_id, by=user)
         service.release_leases(session, campaign, by=user, now=utc_now())
 
 
