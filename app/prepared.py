@@ -5,13 +5,25 @@ comes back. That takes several times as long as the database needs to run one of
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BindParameter, Boolean, ClauseElement, ColumnElement, Dialect, String, TypeDecorator, text
+from sqlalchemy import (
+    BindParameter,
+    Boolean,
+    ClauseElement,
+    ColumnElement,
+    Connection,
+    Dialect,
+    String,
+    TypeDecorator,
+    text,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, psycopg
 from sqlalchemy.dialects.sqlite import pysqlite
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -22,8 +34,28 @@ _Convert = Callable[[Any], Any]
 # SQLite's driver takes :name, PostgreSQL's %(name)s; both take a mapping.
 _DIALECTS: dict[str, Dialect] = {
     "postgresql": psycopg.dialect(),  # type: ignore[no-untyped-call]
-    "sqlite": pysqlite.dialect(paramstyle="named"),  # type: ignore[no-untyped-call]
+    "sqlite": pysqlite.dialect(paramstyle="named"),
 }
+
+
+def _driver(connection: Connection) -> Any:  # both drivers have more methods than their common protocol
+    return connection.connection.driver_connection
+
+
+@contextmanager
+def _errors_of(connection: Connection, sql: str) -> Iterator[None]:
+    """Raise the driver's errors as SQLAlchemy's; who lost the database gets another connection next time."""
+    base = connection.dialect.loaded_dbapi.Error
+    try:
+        yield
+    except base as error:
+        driver = connection.connection.dbapi_connection
+        is_lost = connection.dialect.is_disconnect(error, driver, None)
+        if is_lost:
+            connection.invalidate(error)
+        raise DBAPIError.instance(
+            sql, None, error, base, hide_parameters=True, connection_invalidated=is_lost
+        ) from error
 
 
 @dataclass(slots=True)
@@ -53,15 +85,14 @@ class Prepared:
 
     def rows(self, session: Session, **values: object) -> list[tuple[Any, ...]]:
         """Run it in the session's transaction; gives plain tuples of typed values."""
-        session.flush()  # as Session.execute does
-        connection = session.connection()
-        compiled = self._for(connection.dialect.name)
-        cursor = connection.exec_driver_sql(compiled.sql, compiled.bound(values))
-        if not cursor.returns_rows:
-            return []
+        connection, compiled = self._ready(session)
+        with _errors_of(connection, compiled.sql):
+            cursor = _driver(connection).execute(compiled.sql, compiled.bound(values))
+            if cursor.description is None:
+                return []
+            found: list[tuple[Any, ...]] = cursor.fetchall()
         if compiled.conversions is None:
-            compiled.conversions = compiled.needed(cursor.cursor.description, connection.dialect)
-        found = [tuple(row) for row in cursor]
+            compiled.conversions = compiled.needed(cursor.description, connection.dialect)
         for place, convert in compiled.conversions:
             found = [(*row[:place], convert(row[place]), *row[place + 1 :]) for row in found]
         return found
@@ -72,10 +103,14 @@ class Prepared:
 
     def each(self, session: Session, rows: Sequence[Values]) -> None:
         """Run it with each of several sets of values."""
-        session.flush()
+        connection, compiled = self._ready(session)
+        with _errors_of(connection, compiled.sql):
+            _driver(connection).cursor().executemany(compiled.sql, [compiled.bound(row) for row in rows])
+
+    def _ready(self, session: Session) -> tuple[Connection, _Compiled]:
+        session.flush()  # as Session.execute does
         connection = session.connection()
-        compiled = self._for(connection.dialect.name)
-        connection.exec_driver_sql(compiled.sql, [compiled.bound(row) for row in rows])
+        return connection, self._for(connection.dialect.name)
 
     def _for(self, name: str) -> _Compiled:
         if name in self._compiled:
@@ -84,7 +119,7 @@ class Prepared:
         dialect = _DIALECTS[name]
         compiled = statement.compile(dialect=dialect)
         assert isinstance(compiled, SQLCompiler)
-        binds = [
+        binds: list[tuple[str, _Convert | None]] = [
             (name, bind.type.dialect_impl(dialect).bind_processor(dialect))
             for bind, name in compiled.bind_names.items()
             if bind.required

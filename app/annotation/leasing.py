@@ -87,7 +87,7 @@ _PARTS = {
     "postgresql": {
         "lock": _LOCK_QUESTION,
         "before": ", taken AS (",
-        "after": "RETURNING id) SELECT (SELECT count(*) FROM free) AS chosen, (SELECT count(*) FROM taken) AS taken",
+        "after": "RETURNING id) SELECT (SELECT count(*) FROM free), (SELECT count(*) FROM taken)",
     },
     "sqlite": {"lock": "", "before": "", "after": ""},
 }
@@ -203,7 +203,11 @@ def _take(
             if head is None:
                 break
             block_class, rank = head
-            block = {"block_class": block_class, "block_rank": rank, "block_end": _end_of_block(campaign, rank)}
+            block = {
+                "block_class": block_class,
+                "block_rank": rank,
+                "block_end": _end_of_block(campaign, rank),
+            }
             if with_gold:
                 room = places - len(held_questions(session, campaign, by=by, now=now))
                 drawn = lots_of_page(session, campaign, room, block_class, by=by, now=now)

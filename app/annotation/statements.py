@@ -1,6 +1,6 @@
-"""Statements that run for every answer, over the tables rather than the mapped classes: rows are all it takes.
+"""Statements that run for every answer, over the tables not the mapped classes: rows are all it takes.
 
-Those that run for each of them are prepared; building the others once is enough.
+The few that are not prepared run for some answers only.
 """
 
 from sqlalchemy import (
@@ -41,8 +41,8 @@ _me, _in_campaign = bindparam("me", type_=Uuid()), bindparam("campaign", type_=U
 _now = bindparam("now", type_=UtcDateTime())
 _ids, _keys = bindparam("ids", type_=Several(BigId)), bindparam("keys", type_=Several(Uuid()))
 
-# :ids of questions; locked in id order, so that two requests cannot deadlock. The caller looks at the campaign:
-# as a condition it made SQLite walk through all of the campaign's questions instead of finding these.
+# :ids of questions; locked in id order, so that two requests cannot deadlock. The caller looks at the
+# campaign: as a condition it made SQLite walk through all of its questions instead of finding these.
 LOCK_QUESTIONS = Prepared(
     select(
         _question.c.id,
@@ -102,7 +102,8 @@ _ADD_TO_TALLIES = f"""INSERT INTO tally (campaign_id, user_id, candidate_class, 
     SELECT :campaign, :me, candidate_class, :now, {", ".join(f"sum({count})" for count in COUNTS.values())}
     FROM given WHERE candidate_class IS NOT NULL GROUP BY candidate_class
     ON CONFLICT (campaign_id, user_id, candidate_class) DO UPDATE
-    SET last_at = excluded.last_at, {", ".join(f"{name} = tally.{name} + excluded.{name}" for name in COUNTS)}"""
+    SET last_at = excluded.last_at,
+        {", ".join(f"{name} = tally.{name} + excluded.{name}" for name in COUNTS)}"""
 _OF_TALLIES = {
     "candidate_class": "integer",  # null for gold, which enters no sum
     "value": "text",
@@ -128,8 +129,8 @@ ADD_ANSWERS = RowWrites(
     [
         """INSERT INTO answer (question_id, user_id, value, response_ms, key, created_at)
         SELECT question_id, :me, value, response_ms, key, :now FROM given""",
-        """UPDATE lease SET expires_at = NULL FROM given
-        WHERE lease.id = given.lease_id AND NOT given.frees_slot""",
+        """UPDATE lease SET expires_at = NULL
+        WHERE id IN (SELECT lease_id FROM given WHERE NOT frees_slot)""",
         """DELETE FROM lease WHERE id IN (SELECT lease_id FROM given WHERE frees_slot)""",
         """UPDATE question
         SET slots = given.slots, is_waiting = given.is_waiting, rank = question.rank + given.move

@@ -62,8 +62,8 @@ def serialise(session: Session, user: User, campaign: AnyCampaign) -> CampaignSt
 
 
 def _lock(session: Session, campaign_id: UUID, user: User) -> None:
-    # SQLite has one writer anyway. The state is read in a statement of its own: one that waits for a lock still
-    # sees what was there before.
+    # SQLite has one writer anyway. The state is read in a statement of its own: one that waits for a lock
+    # still sees what was there before.
     if session.get_bind().dialect.name == "postgresql":
         turn = (user.id.int ^ campaign_id.int) % 2**63
         statements.TAKE_TURN.rows(session, turn=turn, state=state_lock_key(campaign_id))
