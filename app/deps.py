@@ -98,8 +98,12 @@ def authenticate(request: Request, _: Annotated[HTTPAuthorizationCredentials | N
     Runs for every route. A route without an access mark refuses everybody.
     """
     identify(request)
-    user: User | None = request.state.user
+    require_access(request)
 
+
+def require_access(request: Request) -> None:
+    """Refuse whom the route does not name, once it is known who calls."""
+    user: User | None = request.state.user
     access = access_of(request.scope.get("endpoint"))
     if access is Access.PUBLIC:
         return
@@ -114,10 +118,12 @@ def identify(request: Request) -> None:
     # A look in the request's own transaction would begin it, and on SQLite a begun transaction keeps every
     # other writer waiting: while an upload arrives, perhaps for minutes, or labels are frozen.
     with request.app.state.database.read.begin() as looking:
-        _identify(request, looking, request.app.state.settings)
+        identify_in(looking, request)
 
 
-def _identify(request: Request, session: Session, settings: Settings) -> None:
+def identify_in(session: Session, request: Request) -> None:
+    """The same in a transaction that has begun, or may begin now."""
+    settings: Settings = request.app.state.settings
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     cookie = request.cookies.get(session_cookie(settings))
     user: User | None = None
@@ -130,9 +136,6 @@ def _identify(request: Request, session: Session, settings: Settings) -> None:
         user = accounts.user_of_session(session, cookie, now=utc_now())
         request.state.by_cookie = user is not None
         request.state.csrf_token = accounts.csrf_token(settings.signing_secret(), cookie) if user else ""
-    if user is not None:
-        # Detached, or a rollback would empty it and the error page could not name who is signed in.
-        session.expunge(user)
     request.state.user = user
 
 
@@ -143,19 +146,30 @@ async def check_csrf(request: Request, _: Annotated[None, Depends(authenticate)]
     site's page, or that page could sign its visitors in as somebody else. Runs after authentication, so that
     nobody unknown makes us read a large form.
     """
-    if request.method in SAFE_METHODS or request.state.by_token:
-        return
-    if not _is_from_us(request):
-        raise BadCsrfToken
-    if not request.state.by_cookie:
+    if not needs_csrf_token(request):
         return
     given = request.headers.get("x-csrf-token")
     if given is None and request.headers.get("content-type", "").startswith(FORM_TYPES):
         value = (await request.form()).get("csrf_token")
         given = value if isinstance(value, str) else None
-    if given is None or not hmac.compare_digest(given.encode(), request.state.csrf_token.encode()):
+    if not is_csrf_token(request, given):
         await request.close()  # the files of a form that nobody will read
         raise BadCsrfToken
+
+
+def needs_csrf_token(request: Request) -> bool:
+    """Whether this is a write that rides on a cookie; refuses what another site's page wants written."""
+    if request.method in SAFE_METHODS or request.state.by_token:
+        return False
+    if not _is_from_us(request):
+        raise BadCsrfToken
+    return bool(request.state.by_cookie)
+
+
+def is_csrf_token(request: Request, given: str | None) -> bool:
+    """Whether this is the token that our pages have."""
+    expected: str = request.state.csrf_token
+    return given is not None and hmac.compare_digest(given.encode(), expected.encode())
 
 
 def _is_from_us(request: Request) -> bool:

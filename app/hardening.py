@@ -134,10 +134,17 @@ class Gate:
     neither and keeps its place.)
     """
 
-    def __init__(self, app: ASGIApp, *, places: int = PLACES, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        places: int = PLACES,
+        answering_places: int = ANSWERING_PLACES,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         self.app = app
         self.others = _Room(places, patience_s)
-        self.answering = _Room(min(places, ANSWERING_PLACES), patience_s, longest_queue=ANSWERING_QUEUE)
+        self.answering = _Room(min(places, answering_places), patience_s, longest_queue=ANSWERING_QUEUE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer that there is too much to do."""

@@ -38,6 +38,7 @@ from app.runs import pages as runs_pages
 from app.runs.events import Streams
 from app.settings import Settings
 from app.storage import Storage
+from app.writing import Writer
 
 API = "/api/v1"
 # Pages come first where paths overlap: /campaigns/new before /campaigns/{campaign_id}.
@@ -96,6 +97,7 @@ def create_app(
     app.state.settings = settings
     app.state.database = database or connect(settings.sqlalchemy_url)
     app.state.publish = publish or publisher(settings)
+    app.state.writer = Writer(app.state.database, app.state.publish)
     app.state.storage = Storage(settings.artefact_dir)
     app.state.streams = Streams()
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
@@ -105,7 +107,7 @@ def create_app(
         max_upload_bytes=settings.max_upload_mb * 1024 * 1024,
     )
     problems.install(app)
-    app.add_middleware(Gate)
+    app.add_middleware(Gate, answering_places=app.state.writer.places)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)
     app.add_middleware(language_choice.ChosenLanguage)
     app.add_middleware(RequestLog)

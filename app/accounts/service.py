@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Select, bindparam, delete, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, make_transient_to_detached
 
 from app.accounts.errors import (
     EmailTaken,
@@ -21,15 +21,17 @@ from app.accounts.errors import (
 )
 from app.accounts.models import ApiToken, Invitation, LoginSession, Role, User
 from app.accounts.passwords import hash_password, password_matches
+from app.prepared import Prepared
 
 SESSION_LIFE = timedelta(days=14)
 INVITATION_LIFE = timedelta(days=7)
 MIN_PASSWORD_LENGTH = 10
 SIMULATED_DOMAIN = "simulated.invalid"  # a reserved name: nobody has an address there
 
-# Asked by every request, so built once: building one takes longer than the database needs to answer.
-_OF_COOKIE = (
-    select(User)
+# Asked by every request.
+_columns = User.__table__.c
+_OF_COOKIE = Prepared(
+    select(*_columns)
     .join(LoginSession, LoginSession.user_id == User.id)
     .where(
         LoginSession.id_hash == bindparam("hash"),
@@ -37,8 +39,8 @@ _OF_COOKIE = (
         User.disabled_at.is_(None),
     )
 )
-_OF_TOKEN = (
-    select(User)
+_OF_TOKEN = Prepared(
+    select(*_columns)
     .join(ApiToken, ApiToken.user_id == User.id)
     .where(
         ApiToken.token_hash == bindparam("hash"), ApiToken.revoked_at.is_(None), User.disabled_at.is_(None)
@@ -207,13 +209,21 @@ def sign_out(session: Session, secret: str) -> None:
 
 
 def user_of_session(session: Session, secret: str, *, now: datetime) -> User | None:
-    """Who is signed in with this cookie."""
-    return session.scalar(_OF_COOKIE, {"hash": digest(secret), "now": now})
+    """Who is signed in with this cookie; detached, for the session may end before the answer is made."""
+    return _user(_OF_COOKIE.row(session, hash=digest(secret), now=now))
 
 
 def user_of_token(session: Session, secret: str) -> User | None:
-    """Whose bearer token this is."""
-    return session.scalar(_OF_TOKEN, {"hash": digest(secret)})
+    """Whose bearer token this is; detached as well."""
+    return _user(_OF_TOKEN.row(session, hash=digest(secret)))
+
+
+def _user(row: tuple[object, ...] | None) -> User | None:
+    if row is None:
+        return None
+    user = User(**dict(zip(_columns.keys(), row, strict=True)))
+    make_transient_to_detached(user)
+    return user
 
 
 def csrf_token(signing_secret: bytes, session_secret: str) -> str:

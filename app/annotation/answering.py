@@ -1,30 +1,39 @@
 """Taking answers, exactly once each, and taking them back."""
 
 import enum
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import RowMapping
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.consensus import UNSURE_LIMIT, answers_needed
 from app.annotation.errors import CampaignNotOpen, KeyReused, PersonPaused
-from app.annotation.leasing import LeasedQuestion, lease_in_turn, serialise
+from app.annotation.leasing import LeasedQuestion, lease_in_turn
 from app.annotation.models import AnswerValue, Purpose
 from app.annotation.participants import count_gold
-from app.annotation.tallies import Change, add_to_tallies
-from app.campaigns.models import Campaign, CampaignState
+from app.annotation.turns import AnyCampaign, serialise
+from app.campaigns.models import CampaignState
 from app.languages import later
 
 NOT_HERE = later("There is no such question in this campaign.")
 CLOSED = later("The campaign is closed and takes no more answers.")
 NOT_OPEN_YET = later("The campaign is not open yet.")
 ANSWERED_BY_YOU = later("You have answered this question already.")
+# Known pictures stand in no queue and enter no sum; whoever answered one keeps the slot.
+GOLD_STANDING: dict[str, object] = {
+    "frees_slot": False,
+    "slots": None,
+    "is_waiting": None,
+    "move": 0,
+    "candidate_class": None,
+    "is_first": False,
+    "finished": 0,
+}
 TAKEN = later("Somebody else got this question in the meantime; your answer was not needed.")
 
 
@@ -56,35 +65,61 @@ class Outcome:
     right_value: AnswerValue | None = None  # a known picture was answered wrongly, and the campaign tells so
 
 
+class HeldSlot(NamedTuple):
+    """A row of `lease`."""
+
+    id: int
+    slot: int
+    user_id: UUID
+    expires_at: datetime | None  # None: answered
+
+
+class AskedQuestion(NamedTuple):
+    """A row of `question`, as far as it matters here."""
+
+    id: int
+    campaign_id: UUID
+    candidate_class: int
+    least: int
+    slots: int
+    is_waiting: bool
+    purpose: Purpose
+    is_match: bool | None
+
+
 @dataclass(slots=True)
 class Asked:
     """A question with all that bears on it, locked until the transaction ends."""
 
-    row: RowMapping  # id, campaign_id, candidate_class, least, slots, is_waiting, purpose, is_match
-    leases: list[RowMapping] = field(default_factory=list)  # id, slot, user_id, expires_at
-    answers: list[RowMapping] = field(default_factory=list)  # live ones: user_id, value
+    row: AskedQuestion
+    leases: list[HeldSlot] = field(default_factory=list)
+    answers: list[tuple[UUID, AnswerValue]] = field(default_factory=list)  # live ones, with who gave them
 
-    def lease_of(self, user: User) -> RowMapping | None:
+    @property
+    def is_gold(self) -> bool:
+        """Whether its right answer is known."""
+        return self.row.purpose is Purpose.GOLD
+
+    def lease_of(self, user: User) -> HeldSlot | None:
         """This person's slot, answered, held or expired."""
-        return next((lease for lease in self.leases if lease["user_id"] == user.id), None)
+        return next((lease for lease in self.leases if lease.user_id == user.id), None)
 
     def held_by_others(self, user: User, now: datetime) -> int:
         """Slots with which other people may still answer."""
         return sum(
-            lease["user_id"] != user.id and lease["expires_at"] is not None and lease["expires_at"] > now
+            lease.user_id != user.id and lease.expires_at is not None and lease.expires_at > now
             for lease in self.leases
         )
 
     def count(self, value: AnswerValue, *, without: User | None = None) -> int:
         """Live answers of this value."""
         return sum(
-            answer["value"] is value and (without is None or answer["user_id"] != without.id)
-            for answer in self.answers
+            given is value and (without is None or user_id != without.id) for user_id, given in self.answers
         )
 
 
 def answer_questions(
-    session: Session, campaign: Campaign, given: Sequence[GivenAnswer], *, by: User, now: datetime
+    session: Session, campaign: AnyCampaign, given: Sequence[GivenAnswer], *, by: User, now: datetime
 ) -> list[Outcome]:
     """Store answers, each exactly once however often it is sent; gives what became of each, in order.
 
@@ -99,7 +134,7 @@ def answer_questions(
 
 def answer_and_lease(
     session: Session,
-    campaign: Campaign,
+    campaign: AnyCampaign,
     given: Sequence[GivenAnswer],
     *,
     count: int,
@@ -125,7 +160,7 @@ def answer_and_lease(
 
 def _answer(
     session: Session,
-    campaign: Campaign,
+    campaign: AnyCampaign,
     given: Sequence[GivenAnswer],
     *,
     state: CampaignState,
@@ -135,10 +170,11 @@ def _answer(
     known = _answers_with_keys(session, given, by=by)
     fresh: dict[UUID, GivenAnswer] = {}
     for item in given:
-        before = known.get(item.key) or fresh.get(item.key)
-        if before is None:
+        said = (item.question_id, item.value)
+        if item.key not in known:
+            known[item.key] = said
             fresh[item.key] = item
-        elif (before.question_id, before.value) != (item.question_id, item.value):
+        elif known[item.key] != said:
             raise KeyReused(item.key)
 
     refused, right = _store(session, campaign, list(fresh.values()), state=state, by=by, now=now)
@@ -155,14 +191,14 @@ def _answer(
 
 def _answers_with_keys(
     session: Session, given: Sequence[GivenAnswer], *, by: User
-) -> dict[UUID, GivenAnswer]:
-    rows = session.execute(statements.KNOWN_KEYS, {"me": by.id, "keys": [item.key for item in given]})
-    return {row.key: GivenAnswer(*row) for row in rows}
+) -> dict[UUID, tuple[int, AnswerValue]]:
+    rows = statements.KNOWN_KEYS.rows(session, me=by.id, keys=[item.key for item in given])
+    return {key: (question_id, value) for key, question_id, value in rows}
 
 
 def _store(
     session: Session,
-    campaign: Campaign,
+    campaign: AnyCampaign,
     given: Sequence[GivenAnswer],
     *,
     state: CampaignState,
@@ -187,109 +223,74 @@ def _store(
             refused[item.key] = why
     if not stored:
         return refused, {}
-    session.execute(
-        statements.ADD_ANSWERS,
-        [
-            {
-                "question_id": item.question_id,
-                "user_id": by.id,
-                "value": item.value,
-                "response_ms": item.response_ms,
-                "key": item.key,
-                "created_at": now,
-            }
-            for item in stored
-        ],
-    )
-    gold = [item for item in stored if asked[item.question_id].row["purpose"] is Purpose.GOLD]
-    right = _write_gold(session, campaign, gold, asked, by=by, now=now) if gold else {}
-    drawn = [item for item in stored if asked[item.question_id].row["purpose"] is not Purpose.GOLD]
-    if drawn:
-        _write(session, campaign, drawn, asked, by=by, now=now)
-    return refused, right
+    rows = [_row(campaign, asked[item.question_id], item, by=by, now=now) for item in stored]
+    statements.ADD_ANSWERS.run(session, rows, campaign=campaign.id, me=by.id, now=now, sign=1)
+    gold = [item for item in stored if asked[item.question_id].is_gold]
+    return refused, _note_gold(session, campaign, gold, asked, by=by, now=now) if gold else {}
 
 
-def load_asked(session: Session, campaign: Campaign, question_ids: Sequence[int]) -> dict[int, Asked]:
+def load_asked(session: Session, campaign: AnyCampaign, question_ids: Sequence[int]) -> dict[int, Asked]:
     """Questions, locked, with their leases and live answers."""
-    ids = {"ids": sorted(set(question_ids))}
-    questions = session.execute(statements.LOCK_QUESTIONS, ids).mappings()
-    asked = {row["id"]: Asked(row) for row in questions if row["campaign_id"] == campaign.id}
-    for lease in session.execute(statements.LEASES, ids).mappings():
-        if lease["question_id"] in asked:
-            asked[lease["question_id"]].leases.append(lease)
-    for answer in session.execute(statements.LIVE_ANSWERS, ids).mappings():
-        if answer["question_id"] in asked:
-            asked[answer["question_id"]].answers.append(answer)
+    ids = sorted(set(question_ids))
+    rows = (AskedQuestion(*row) for row in statements.LOCK_QUESTIONS.rows(session, ids=ids))
+    asked = {row.id: Asked(row) for row in rows if row.campaign_id == campaign.id}
+    for question_id, user_id, lease_id, slot, expires_at, value in statements.ABOUT_QUESTIONS.rows(
+        session, ids=list(asked)
+    ):
+        if lease_id is None:
+            asked[question_id].answers.append((user_id, value))
+        else:
+            asked[question_id].leases.append(HeldSlot(lease_id, slot, user_id, expires_at))
     return asked
 
 
 def _refusal(question: Asked, *, by: User, now: datetime) -> str | None:
-    if any(answer["user_id"] == by.id for answer in question.answers):
+    if any(user_id == by.id for user_id, _ in question.answers):
         return ANSWERED_BY_YOU
     lease = question.lease_of(by)
     if lease is None:
         return TAKEN
-    is_live = lease["expires_at"] is not None and lease["expires_at"] > now
-    may_still = question.row["is_waiting"] or question.row["purpose"] is Purpose.GOLD
-    return None if is_live or may_still else TAKEN
+    is_live = lease.expires_at is not None and lease.expires_at > now
+    return None if is_live or question.row.is_waiting or question.is_gold else TAKEN
 
 
-def _write(
+def _row(
+    campaign: AnyCampaign, question: Asked, item: GivenAnswer, *, by: User, now: datetime
+) -> dict[str, object]:
+    """An answer with what follows from it, as `statements.ADD_ANSWERS` takes it."""
+    lease = question.lease_of(by)
+    assert lease is not None  # _refusal saw it
+    row: dict[str, object] = {
+        "question_id": item.question_id,
+        "value": item.value,
+        "response_ms": item.response_ms,
+        "key": item.key.hex,
+        "lease_id": lease.id,
+    }
+    if question.is_gold:
+        return row | GOLD_STANDING
+    yes = question.count(AnswerValue.YES) + (item.value is AnswerValue.YES)
+    no = question.count(AnswerValue.NO) + (item.value is AnswerValue.NO)
+    unsure = question.count(AnswerValue.UNSURE) + (item.value is AnswerValue.UNSURE)
+    needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes, least=question.row.least)
+    slots = max(needed, yes + no + question.held_by_others(by, now))
+    is_waiting = yes + no < slots and unsure < UNSURE_LIMIT
+    return row | {
+        "frees_slot": item.value is AnswerValue.UNSURE,
+        "slots": slots,
+        "is_waiting": is_waiting,
+        # What must be asked again goes behind everything else: somebody else meets it there, and the head of
+        # the queue stays free of questions that the people at work cannot answer.
+        "move": campaign.question_count if is_waiting else 0,
+        "candidate_class": question.row.candidate_class,
+        "is_first": lease.slot == 0,
+        "finished": int(question.row.is_waiting) - int(is_waiting),
+    }
+
+
+def _note_gold(
     session: Session,
-    campaign: Campaign,
-    given: Sequence[GivenAnswer],
-    asked: dict[int, Asked],
-    *,
-    by: User,
-    now: datetime,
-) -> None:
-    answered: list[int] = []  # ids of leases
-    freed: list[int] = []
-    standings: dict[tuple[int, bool, bool], list[int]] = defaultdict(list)
-    changes = []
-    for item in given:
-        question = asked[item.question_id]
-        lease = question.lease_of(by)
-        assert lease is not None  # _refusal saw it
-        is_unsure = item.value is AnswerValue.UNSURE
-        (freed if is_unsure else answered).append(lease["id"])
-        yes = question.count(AnswerValue.YES) + (item.value is AnswerValue.YES)
-        no = question.count(AnswerValue.NO) + (item.value is AnswerValue.NO)
-        unsure = question.count(AnswerValue.UNSURE) + is_unsure
-        needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes, least=question.row["least"])
-        slots = max(needed, yes + no + question.held_by_others(by, now))
-        is_waiting = yes + no < slots and unsure < UNSURE_LIMIT
-        if (slots, is_waiting) != (question.row["slots"], question.row["is_waiting"]) or is_waiting:
-            # What must be asked again goes behind everything else: somebody else meets it there, and the head
-            # of the queue stays free of questions that the people at work cannot answer.
-            standings[slots, is_waiting, is_waiting].append(item.question_id)
-        changes.append(
-            Change(
-                candidate_class=question.row["candidate_class"],
-                value=item.value,
-                is_first=lease["slot"] == 0,
-                response_ms=item.response_ms,
-                finished=int(question.row["is_waiting"]) - int(is_waiting),
-            )
-        )
-    if answered:
-        session.execute(statements.HOLD_FOR_GOOD, {"ids": answered})
-    if freed:
-        session.execute(statements.FREE_SLOTS, {"ids": freed})
-    for (slots, is_waiting, to_the_end), ids in standings.items():
-        set_standing(
-            session,
-            ids,
-            slots=slots,
-            is_waiting=is_waiting,
-            move=campaign.question_count if to_the_end else 0,
-        )
-    add_to_tallies(session, campaign, changes, by=by, now=now)
-
-
-def _write_gold(
-    session: Session,
-    campaign: Campaign,
+    campaign: AnyCampaign,
     given: Sequence[GivenAnswer],
     asked: dict[int, Asked],
     *,
@@ -297,18 +298,15 @@ def _write_gold(
     now: datetime,
 ) -> dict[UUID, AnswerValue]:
     """Note how this person does on known pictures; gives what is right by key, if it is to be told."""
-    leases = [asked[item.question_id].lease_of(by) for item in given]
-    session.execute(statements.HOLD_FOR_GOOD, {"ids": [lease["id"] for lease in leases if lease]})
     counted = given
     if campaign.gold_feedback:  # who was told what is right and took the answer back had one chance
-        before = set(
-            session.scalars(statements.TAKEN_BACK, {"me": by.id, "ids": [x.question_id for x in given]})
-        )
-        counted = [item for item in given if item.question_id not in before]
+        ids = [item.question_id for item in given]
+        before = statements.TAKEN_BACK.rows(session, me=by.id, ids=ids)
+        counted = [item for item in given if (item.question_id,) not in before]
     right: dict[UUID, AnswerValue] = {}
     wrong: dict[UUID, AnswerValue] = {}
     for item in given:
-        truth = AnswerValue.YES if asked[item.question_id].row["is_match"] else AnswerValue.NO
+        truth = AnswerValue.YES if asked[item.question_id].row.is_match else AnswerValue.NO
         if item.value is not AnswerValue.UNSURE:
             (right if item.value is truth else wrong)[item.key] = truth
     keys = {item.key for item in counted}
@@ -326,6 +324,4 @@ def _write_gold(
 
 def set_standing(session: Session, ids: Sequence[int], *, slots: int, is_waiting: bool, move: int) -> None:
     """Say how many answers questions need, whether one is missing, and move them back in the queue."""
-    session.execute(
-        statements.SET_STANDING, {"ids": ids, "new_slots": slots, "waits": is_waiting, "move": move}
-    )
+    statements.SET_STANDING.rows(session, ids=ids, new_slots=slots, waits=is_waiting, move=move)

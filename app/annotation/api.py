@@ -1,6 +1,6 @@
 """JSON routes of annotation: questions, answers, undo, leases; progress.
 
-Hundreds of people call these at once, so each opens and closes its transaction itself.
+Hundreds of people call these at once: see `app.one_thread`, which also says what parameters they have.
 """
 
 from uuid import UUID
@@ -13,51 +13,50 @@ from app.annotation.handles import Handles
 from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
 from app.datasets.pictures import image_addresses
-from app.deps import CurrentUser, SessionDep, UnitOfWorkDep
+from app.deps import CurrentUser, SessionDep
+from app.one_thread import OneThreadRoute
 
-router = APIRouter(tags=["annotation"])
+router = APIRouter(tags=["annotation"], route_class=OneThreadRoute)
 
 
 @router.post("/campaigns/{campaign_id}/questions")
 @signed_in
 def lease_questions(
-    request: Request, campaign_id: UUID, body: schemas.LeaseRequest, user: CurrentUser, work: UnitOfWorkDep
+    request: Request, campaign_id: UUID, body: schemas.LeaseRequest, user: CurrentUser, session: SessionDep
 ) -> schemas.LeasesRead:
     """Hold up to `count` questions for some minutes. Those held already come first, in the same order."""
-    with work() as session:
-        campaign = service.campaign_to_answer(session, campaign_id, by=user)
-        leased = service.lease_questions(
-            session, campaign, count=body.count, one_class=body.one_class, by=user, now=utc_now()
-        )
-        standing = service.standing(session, campaign, by=user)
+    campaign = service.take_turn(session, campaign_id, by=user)
+    leased = service.lease_questions(
+        session, campaign, count=body.count, one_class=body.one_class, by=user, now=utc_now()
+    )
+    standing = service.standing(session, campaign, by=user)
     return schemas.LeasesRead.of(campaign, leased, standing, image_addresses(request, campaign.dataset_id))
 
 
 @router.post("/campaigns/{campaign_id}/answers")
 @signed_in
 def submit_answers(
-    request: Request, campaign_id: UUID, body: schemas.AnswersInput, user: CurrentUser, work: UnitOfWorkDep
+    request: Request, campaign_id: UUID, body: schemas.AnswersInput, user: CurrentUser, session: SessionDep
 ) -> schemas.OutcomesRead:
     """Store answers, each exactly once, however often it is sent under its key; and lease what comes next."""
     now = utc_now()
-    with work() as session:
-        campaign = service.campaign_to_answer(session, campaign_id, by=user)
-        handles = Handles(campaign)
-        given = [item.given(handles) for item in body.answers]
-        if body.next is None:
-            outcomes = service.answer_questions(session, campaign, given, by=user, now=now)
-            leased = standing = None
-        else:
-            outcomes, leased = service.answer_and_lease(
-                session,
-                campaign,
-                given,
-                count=body.next.count,
-                one_class=body.next.one_class,
-                by=user,
-                now=now,
-            )
-            standing = service.standing(session, campaign, by=user)
+    campaign = service.take_turn(session, campaign_id, by=user)
+    handles = Handles(campaign)
+    given = [item.given(handles) for item in body.answers]
+    if body.next is None:
+        outcomes = service.answer_questions(session, campaign, given, by=user, now=now)
+        leased = standing = None
+    else:
+        outcomes, leased = service.answer_and_lease(
+            session,
+            campaign,
+            given,
+            count=body.next.count,
+            one_class=body.next.one_class,
+            by=user,
+            now=now,
+        )
+        standing = service.standing(session, campaign, by=user)
     address_of = image_addresses(request, campaign.dataset_id)
     return schemas.OutcomesRead(
         results=[schemas.OutcomeRead.of(item) for item in outcomes],
@@ -70,12 +69,11 @@ def submit_answers(
 @router.post("/campaigns/{campaign_id}/undo")
 @signed_in
 def undo_answers(
-    request: Request, campaign_id: UUID, body: schemas.UndoInput, user: CurrentUser, work: UnitOfWorkDep
+    request: Request, campaign_id: UUID, body: schemas.UndoInput, user: CurrentUser, session: SessionDep
 ) -> schemas.UndoRead:
     """Take back my last answers; their questions are mine again. At most the last 30 can be undone."""
-    with work() as session:
-        campaign = service.campaign_to_answer(session, campaign_id, by=user)
-        undone = service.undo_answers(session, campaign, count=body.count, by=user, now=utc_now())
+    campaign = service.take_turn(session, campaign_id, by=user)
+    undone = service.undo_answers(session, campaign, count=body.count, by=user, now=utc_now())
     handles, address_of = Handles(campaign), image_addresses(request, campaign.dataset_id)
     return schemas.UndoRead(
         undone=[
@@ -88,22 +86,30 @@ def undo_answers(
 @router.post("/campaigns/{campaign_id}/leases/renew")
 @signed_in
 def renew_leases(
-    campaign_id: UUID, _: schemas.Empty, user: CurrentUser, work: UnitOfWorkDep
+    request: Request,  # noqa: ARG001
+    campaign_id: UUID,
+    body: schemas.Empty,  # noqa: ARG001
+    user: CurrentUser,
+    session: SessionDep,
 ) -> schemas.RenewalRead:
     """Hold my questions for another while."""
-    with work() as session:
-        campaign = service.campaign_to_answer(session, campaign_id, by=user)
-        until = service.renew_leases(session, campaign, by=user, now=utc_now())
+    campaign = service.take_turn(session, campaign_id, by=user)
+    until = service.renew_leases(session, campaign, by=user, now=utc_now())
     return schemas.RenewalRead(expires_at=until)
 
 
 @router.post("/campaigns/{campaign_id}/leases/release", status_code=status.HTTP_204_NO_CONTENT)
 @signed_in
-def release_leases(campaign_id: UUID, _: schemas.Empty, user: CurrentUser, work: UnitOfWorkDep) -> None:
+def release_leases(
+    request: Request,  # noqa: ARG001
+    campaign_id: UUID,
+    body: schemas.Empty,  # noqa: ARG001
+    user: CurrentUser,
+    session: SessionDep,
+) -> None:
     """Give my questions back."""
-    with work() as session:
-        campaign = service.campaign_to_answer(session, campaign_id, by=user)
-        service.release_leases(session, campaign, by=user, now=utc_now())
+    campaign = service.take_turn(session, campaign_id, by=user)
+    service.release_leases(session, campaign, by=user, now=utc_now())
 
 
 @router.get("/campaigns/{campaign_id}/progress")

@@ -20,6 +20,7 @@ from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.errors import CampaignNotOpen, NothingKnown, UnknownPicture
 from app.annotation.models import Answer, Lease, Purpose, Question
+from app.annotation.turns import AnyCampaign
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.datasets.models import Dataset, Example, Split
@@ -128,14 +129,14 @@ def gold_count(session: Session, campaign_id: UUID) -> int:
     return session.scalar(count) or 0
 
 
-def lots(campaign: Campaign, count: int) -> list[bool]:
+def lots(campaign: AnyCampaign, count: int) -> list[bool]:
     """Behind which of so many ordinary questions gold is to stand: each with the same chance."""
     rate = campaign.gold_share / (1 - campaign.gold_share)  # gold per ordinary question
     return [_chance.random() < rate for _ in range(count)]
 
 
 def lots_of_page(
-    session: Session, campaign: Campaign, room: int, class_: int, *, by: User, now: datetime
+    session: Session, campaign: AnyCampaign, room: int, class_: int, *, by: User, now: datetime
 ) -> list[bool]:
     """The same for a page about one class: for as many ordinary questions as fill `room` with their gold."""
     drawn = lots(campaign, room)
@@ -153,7 +154,7 @@ def lots_of_page(
 
 def mix_in(
     session: Session,
-    campaign: Campaign,
+    campaign: AnyCampaign,
     fresh: Mapping[int, int],
     drawn: Sequence[bool],
     *,
@@ -186,7 +187,7 @@ def mix_in(
 
 
 def _unanswered(
-    session: Session, campaign: Campaign, classes: set[int], *, by: User, now: datetime
+    session: Session, campaign: AnyCampaign, classes: set[int], *, by: User, now: datetime
 ) -> dict[tuple[int, bool], list[int]]:
     """Ids of gold questions that this person neither answered nor holds, by class and by what is right."""
     answered = exists().where(

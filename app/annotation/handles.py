@@ -10,7 +10,7 @@ rounds of a Feistel network, here with keyed BLAKE2b.
 
 from hashlib import blake2b
 
-from app.campaigns.models import Campaign
+from app.annotation.turns import AnyCampaign
 
 HALF_BITS = 26
 HALF = (1 << HALF_BITS) - 1
@@ -21,7 +21,7 @@ ROUNDS = 4
 class Handles:
     """The handles of one campaign's questions."""
 
-    def __init__(self, campaign: Campaign) -> None:
+    def __init__(self, campaign: AnyCampaign) -> None:
         self._keys = [
             blake2b(campaign.seed.encode(), digest_size=32, person=b"handles%d" % number).digest()
             for number in range(ROUNDS)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Uuid, bindparam, exists, func, select, text, update
+from sqlalchemy import CursorResult, Uuid, bindparam, select, text, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -12,24 +12,17 @@ from app.annotation import statements
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.gold import lots, lots_of_page, mix_in
-from app.annotation.models import Lease, Question, Tally
+from app.annotation.models import Lease, Question
 from app.annotation.participants import require_not_paused
+from app.annotation.turns import AnyCampaign, serialise
 from app.campaigns.draws import MAX_BLOCK
-from app.campaigns.errors import CampaignNotFound
-from app.campaigns.models import Campaign, CampaignState
-from app.campaigns.service import state_lock_key
+from app.campaigns.models import CampaignState
 from app.db import UtcDateTime
+from app.prepared import Prepared
 
 LEASE = timedelta(minutes=10)
 MAX_LEASED = 100  # questions one person can hold in one campaign
 MAX_TRIES = 5
-
-# My turn, and the state held. That is read in a statement of its own: one that waits for a lock still sees
-# what was there before.
-_TAKE_TURN = select(
-    func.pg_advisory_xact_lock(bindparam("turn")), func.pg_advisory_xact_lock_shared(bindparam("state"))
-)
-_STATE = select(Campaign.__table__.c.state).where(Campaign.__table__.c.id == bindparam("campaign"))
 
 # What I may take. My own live slot (99) rules a question out. The conditions are sums and counts rather than
 # NOT EXISTS: PostgreSQL would turn those into a join with everything I have ever answered.
@@ -77,7 +70,6 @@ FROM free CROSS JOIN held WHERE true ORDER BY free.rank
 ON CONFLICT (question_id, slot) DO UPDATE
     SET user_id = excluded.user_id, expires_at = excluded.expires_at, turn = excluded.turn
     WHERE lease.expires_at <= :now
-RETURNING id
 {after}
 """
 _SLOTS = ", ".join(f"({slot})" for slot in range(MAX_SLOTS))
@@ -95,18 +87,26 @@ _PARTS = {
     "postgresql": {
         "lock": _LOCK_QUESTION,
         "before": ", taken AS (",
-        "after": ") SELECT (SELECT count(*) FROM free) AS chosen, (SELECT count(*) FROM taken) AS taken",
+        "after": "RETURNING id) SELECT (SELECT count(*) FROM free), (SELECT count(*) FROM taken)",
     },
     "sqlite": {"lock": "", "before": "", "after": ""},
 }
 _TOP_UPS = {
-    (dialect, is_block): text(
-        _TOP_UP.format(slots=_SLOTS, may_take=_MAY_TAKE, of_block=_OF_BLOCK if is_block else "", **parts)
-    ).bindparams(*_TYPES)
-    for dialect, parts in _PARTS.items()
+    is_block: Prepared(
+        {
+            dialect: text(
+                _TOP_UP.format(
+                    slots=_SLOTS, may_take=_MAY_TAKE, of_block=_OF_BLOCK if is_block else "", **parts
+                )
+            ).bindparams(*_TYPES)
+            for dialect, parts in _PARTS.items()
+        }
+    )
     for is_block in (False, True)
 }
-_HEADS = {dialect: text(_HEAD + parts["lock"]).bindparams(*_TYPES[:3]) for dialect, parts in _PARTS.items()}
+_HEADS = Prepared(
+    {dialect: text(_HEAD + parts["lock"]).bindparams(*_TYPES[:3]) for dialect, parts in _PARTS.items()}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,42 +129,8 @@ class Standing:
     waiting: int  # questions that still need an answer; about so many where there is gold
 
 
-def serialise(session: Session, user: User, campaign: Campaign) -> CampaignState:
-    """Let one request of this person in this campaign run at a time: two tabs get the same questions.
-
-    Gives the campaign's newest state, which cannot change before this transaction ends: closing waits, and
-    so no answer lands after it. SQLite has one writer anyway.
-    """
-    if session.get_bind().dialect.name != "postgresql":
-        return campaign.state
-    turn = (user.id.int ^ campaign.id.int) % 2**63
-    session.execute(_TAKE_TURN, {"turn": turn, "state": state_lock_key(campaign.id)})
-    state: CampaignState = session.execute(_STATE, {"campaign": campaign.id}).scalar_one()
-    return state
-
-
-def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
-    """The campaign, without its classes, for somebody who answers or has answered questions of it.
-
-    Raises:
-        CampaignNotFound: there is none that this person may know of; whoever took part may know that it is
-            paused or closed.
-    """
-    campaign = session.get(Campaign, campaign_id)
-    if campaign is None:
-        raise CampaignNotFound
-    if campaign.state is not CampaignState.OPEN and not by.is_admin:
-        answered = exists().where(Tally.campaign_id == campaign.id, Tally.user_id == by.id)
-        holds = exists().where(
-            Lease.user_id == by.id, Lease.question_id == Question.id, Question.campaign_id == campaign.id
-        )
-        if not session.scalar(select(answered)) and not session.scalar(select(holds)):
-            raise CampaignNotFound
-    return campaign
-
-
 def lease_questions(
-    session: Session, campaign: Campaign, *, count: int, by: User, now: datetime, one_class: bool = False
+    session: Session, campaign: AnyCampaign, *, count: int, by: User, now: datetime, one_class: bool = False
 ) -> list[LeasedQuestion]:
     """Up to `count` questions for this person: those already held first and in the same order, then new ones.
 
@@ -180,7 +146,7 @@ def lease_questions(
 
 def lease_in_turn(
     session: Session,
-    campaign: Campaign,
+    campaign: AnyCampaign,
     *,
     state: CampaignState,
     count: int,
@@ -214,7 +180,7 @@ def lease_in_turn(
 
 def _take(
     session: Session,
-    campaign: Campaign,
+    campaign: AnyCampaign,
     places: int,
     until: datetime,
     *,
@@ -227,25 +193,29 @@ def _take(
 
     Gives behind which of the new questions of a page gold is to stand.
     """
-    mine = {"campaign": campaign.id, "me": by.id, "now": now}
-    dialect = session.get_bind().dialect.name
+    mine: dict[str, object] = {"campaign": campaign.id, "me": by.id, "now": now}
     drawn: list[bool] | None = None
     block: dict[str, int] = {}
     is_begun = False
     for _ in range(MAX_TRIES):
         if one_class and not block:
-            head = session.execute(_HEADS[dialect], mine).mappings().one_or_none()
+            head = _HEADS.row(session, **mine)
             if head is None:
                 break
-            block = {**head, "block_end": _end_of_block(campaign, head["block_rank"])}
+            block_class, rank = head
+            block = {
+                "block_class": block_class,
+                "block_rank": rank,
+                "block_end": _end_of_block(campaign, rank),
+            }
             if with_gold:
                 room = places - len(held_questions(session, campaign, by=by, now=now))
-                drawn = lots_of_page(session, campaign, room, head["block_class"], by=by, now=now)
-        wanted = {"until": until, "count": places - sum(drawn or ())}
-        tried = session.execute(_TOP_UPS[dialect, one_class], mine | wanted | block)
-        if dialect != "postgresql":
+                drawn = lots_of_page(session, campaign, room, block_class, by=by, now=now)
+        wanted = places - sum(drawn or ())
+        tried = _TOP_UPS[one_class].row(session, **mine, **block, until=until, count=wanted)
+        if tried is None:
             break
-        chosen, taken = tried.one()
+        chosen, taken = tried
         if taken == chosen:
             break
         is_begun = is_begun or taken > 0
@@ -253,16 +223,16 @@ def _take(
     return drawn
 
 
-def _end_of_block(campaign: Campaign, rank: int) -> int:
+def _end_of_block(campaign: AnyCampaign, rank: int) -> int:
     """The rank before which a page ends. Questions asked again are sparse: theirs come from all blocks."""
     return rank + MAX_BLOCK if rank < campaign.question_count else 2**62
 
 
 def held_questions(
-    session: Session, campaign: Campaign, *, by: User, now: datetime, question_id: int | None = None
+    session: Session, campaign: AnyCampaign, *, by: User, now: datetime, question_id: int | None = None
 ) -> list[LeasedQuestion]:
     """What this person holds, in the order in which it was leased; or only one question of it."""
-    rows = session.execute(statements.HELD, {"campaign": campaign.id, "me": by.id, "now": now})
+    rows = statements.HELD.rows(session, campaign=campaign.id, me=by.id, now=now)
     return [
         LeasedQuestion(
             id=id_,
@@ -277,18 +247,18 @@ def held_questions(
     ]
 
 
-def renew_leases(session: Session, campaign: Campaign, *, by: User, now: datetime) -> datetime | None:
+def renew_leases(session: Session, campaign: AnyCampaign, *, by: User, now: datetime) -> datetime | None:
     """Hold what this person holds for another while; gives until when, None if they hold nothing."""
     return now + LEASE if _set_expiry(session, campaign, now + LEASE, by=by, now=now) else None
 
 
-def release_leases(session: Session, campaign: Campaign, *, by: User, now: datetime) -> None:
+def release_leases(session: Session, campaign: AnyCampaign, *, by: User, now: datetime) -> None:
     """Give back what this person holds. An answer that comes late still counts while nobody took the slot."""
     _set_expiry(session, campaign, now, by=by, now=now)
 
 
 def _set_expiry(
-    session: Session, campaign: Campaign, expires_at: datetime, *, by: User, now: datetime
+    session: Session, campaign: AnyCampaign, expires_at: datetime, *, by: User, now: datetime
 ) -> int:
     # Rows that somebody is taking over now are passed by: waiting for them could end in a deadlock.
     held = (
@@ -305,10 +275,9 @@ def _set_expiry(
     return changed.rowcount
 
 
-def standing(session: Session, campaign: Campaign, *, by: User) -> Standing:
+def standing(session: Session, campaign: AnyCampaign, *, by: User) -> Standing:
     """How many answers of mine count, and how many questions still wait: sums of few rows."""
-    mine = {"campaign": campaign.id, "me": by.id}
-    finished, answered, has_gold = session.execute(statements.STANDING, mine).one()
+    [(finished, answered, has_gold)] = statements.STANDING.rows(session, campaign=campaign.id, me=by.id)
     waiting = campaign.question_count - int(finished)
     return Standing(int(answered), about(waiting) if has_gold else waiting)
 

@@ -12,6 +12,7 @@ from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.errors import ParticipantNotFound, PersonPaused
 from app.annotation.models import Participant, Tally
+from app.annotation.turns import AnyCampaign, Turn
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
 from app.journal.models import Action
@@ -36,21 +37,30 @@ def is_too_often_wrong(right: int, wrong: int, *, bound: float) -> bool:
     return right + wrong >= MIN_GOLD and upper_end(right, wrong) < bound
 
 
-def require_not_paused(session: Session, campaign: Campaign, user: User) -> bool:
-    """Whether there is gold to mix in, for somebody who may go on; one statement, because all wait for it.
+def require_not_paused(session: Session, campaign: AnyCampaign, user: User) -> bool:
+    """Whether there is gold to mix in, for somebody who may go on.
 
     Raises:
         PersonPaused: this person is to wait.
     """
-    mine = {"campaign": campaign.id, "me": user.id}
-    paused_at, has_gold = session.execute(statements.PERSON, mine).one()
-    if paused_at is not None:
+    if isinstance(campaign, Turn) and not campaign.has_gold:  # then nothing in this request has paused them
+        is_paused, has_gold = campaign.is_paused, False
+    else:
+        [(is_paused, has_gold)] = statements.PERSON.rows(session, campaign=campaign.id, me=user.id)
+    if is_paused:
         raise PersonPaused
     return bool(has_gold)
 
 
 def count_gold(
-    session: Session, campaign: Campaign, *, answers: int, right: int, wrong: int, by: User, now: datetime
+    session: Session,
+    campaign: AnyCampaign,
+    *,
+    answers: int,
+    right: int,
+    wrong: int,
+    by: User,
+    now: datetime,
 ) -> None:
     """Add to what this person answered of gold; whoever is surely too often wrong is paused."""
     _add(session, campaign, by.id, answers=answers, right=right, wrong=wrong)
@@ -63,7 +73,8 @@ def count_gold(
         row.paused_at, row.paused_by_id = now, None
         session.flush()
         facts = {"person": by.name, "gold_right": row.gold_right, "gold_wrong": row.gold_wrong}
-        note(session, Action.PERSON_PAUSED, campaign, by=None, details=facts)
+        noted = session.get_one(Campaign, campaign.id)
+        note(session, Action.PERSON_PAUSED, noted, by=None, details=facts)
 
 
 def pause_person(session: Session, campaign: Campaign, user_id: UUID, *, by: User, now: datetime) -> None:
@@ -135,7 +146,13 @@ def _is(campaign: Campaign, user_id: UUID) -> tuple[ColumnElement[bool], ...]:
 
 
 def _add(
-    session: Session, campaign: Campaign, user_id: UUID, *, answers: int = 0, right: int = 0, wrong: int = 0
+    session: Session,
+    campaign: AnyCampaign,
+    user_id: UUID,
+    *,
+    answers: int = 0,
+    right: int = 0,
+    wrong: int = 0,
 ) -> None:
     session.execute(
         statements.ADD_TO_PARTICIPANT[session.get_bind().dialect.name],

@@ -13,13 +13,13 @@ from app.annotation.progress import Counts, Progress
 from app.annotation.service import (
     LEASE,
     UNDO_LIMIT,
+    AnyCampaign,
     GivenAnswer,
     LeasedQuestion,
     Outcome,
     Standing,
     Status,
 )
-from app.campaigns.models import Campaign
 from app.languages import gettext
 from app.schemas import Input, Output
 
@@ -78,7 +78,7 @@ class LeasesRead(Output):
     @classmethod
     def of(
         cls,
-        campaign: Campaign,
+        campaign: AnyCampaign,
         leased: Sequence[LeasedQuestion],
         standing: Standing,
         address_of: Callable[[int], str],

@@ -7,7 +7,6 @@ from app.annotation.leasing import (
     LeasedQuestion,
     Standing,
     about,
-    campaign_to_answer,
     lease_questions,
     release_leases,
     renew_leases,
@@ -15,12 +14,14 @@ from app.annotation.leasing import (
 )
 from app.annotation.participants import leave_out, pause_person, paused_count, resume_person
 from app.annotation.progress import Progress, finished_questions, progress
+from app.annotation.turns import AnyCampaign, Turn, campaign_to_answer, take_turn
 from app.annotation.undoing import UNDO_LIMIT, undo_answer, undo_answers
 from app.annotation.waiting import wait_again
 
 __all__ = [
     "LEASE",
     "UNDO_LIMIT",
+    "AnyCampaign",
     "GivenAnswer",
     "KnownPicture",
     "LeasedQuestion",
@@ -28,6 +29,7 @@ __all__ = [
     "Progress",
     "Standing",
     "Status",
+    "Turn",
     "about",
     "answer_and_lease",
     "answer_questions",
@@ -45,6 +47,7 @@ __all__ = [
     "resume_person",
     "some_known",
     "standing",
+    "take_turn",
     "undo_answer",
     "undo_answers",
     "wait_again",

@@ -1,8 +1,8 @@
 """Running sums of answers, so that pages of a campaign with many answers need not count them."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -10,54 +10,35 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.models import AnswerValue
-from app.campaigns.models import Campaign
+from app.annotation.turns import AnyCampaign
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one answer adds."""
+    """What one answer adds; as `statements.ADD_TO_TALLIES` takes it."""
 
     candidate_class: int
-    value: AnswerValue
+    value: AnswerValue | None  # None: nobody's answer
     is_first: bool  # on the question's first slot: before any confirmation
     response_ms: int | None
     finished: int  # 1: the question stopped waiting, -1: it waits again
 
 
-def add_to_tallies(
-    session: Session,
-    campaign: Campaign,
-    changes: Sequence[Change],
-    *,
-    by: User,
-    now: datetime,
-    sign: int = 1,
+def take_out_of_tallies(
+    session: Session, campaign: AnyCampaign, changes: Sequence[Change], *, by: User, now: datetime
 ) -> None:
-    """Add what this person's answers change; `sign` -1 takes an undone answer out again."""
-    sums: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(statements.COUNTS, 0))
-    for change in changes:
-        row = sums[change.candidate_class]
-        row[change.value] += sign
-        if change.is_first and change.value is not AnswerValue.UNSURE:
-            row[f"first_{change.value}"] += sign
-        if change.response_ms is not None:
-            row["timed"] += sign
-            row["active_ms"] += sign * change.response_ms
-        row["finished"] += sign * change.finished
-    fixed = {"campaign_id": campaign.id, "user_id": by.id, "last_at": now}
-    rows = [fixed | {"candidate_class": class_} | row for class_, row in sums.items()]
-    session.execute(statements.ADD_TO_TALLIES[session.get_bind().dialect.name], rows)
+    """Take what this person's undone answers added out of the sums again."""
+    rows = [asdict(change) for change in changes]
+    if rows:
+        statements.ADD_TO_TALLIES.run(session, rows, campaign=campaign.id, me=by.id, now=now, sign=-1)
 
 
 def take_back_finished(
-    session: Session, campaign: Campaign, classes: Sequence[int], *, by: User, now: datetime
+    session: Session, campaign: AnyCampaign, classes: Sequence[int], *, by: User, now: datetime
 ) -> None:
     """Note that questions about these classes wait again, though nobody took back an answer."""
-    if not classes:
-        return
-    fixed = {"campaign_id": campaign.id, "user_id": by.id, "last_at": now}
-    fixed |= dict.fromkeys(statements.COUNTS, 0)
-    rows = [
-        fixed | {"candidate_class": class_, "finished": -count} for class_, count in Counter(classes).items()
+    changes = [
+        Change(class_, value=None, is_first=False, response_ms=None, finished=count)
+        for class_, count in Counter(classes).items()
     ]
-    session.execute(statements.ADD_TO_TALLIES[session.get_bind().dialect.name], rows)
+    take_out_of_tallies(session, campaign, changes, by=by, now=now)

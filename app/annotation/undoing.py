@@ -10,18 +10,19 @@ from app.annotation import statements
 from app.annotation.answering import Asked, load_asked, set_standing
 from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT, answers_needed
 from app.annotation.errors import CampaignNotOpen, NothingToUndo, UndoTooLate
-from app.annotation.leasing import LEASE, LeasedQuestion, held_questions, serialise
-from app.annotation.models import Answer, AnswerValue, Lease, Purpose, Question
+from app.annotation.leasing import LEASE, LeasedQuestion, held_questions
+from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.annotation.participants import count_gold
-from app.annotation.tallies import Change, add_to_tallies
+from app.annotation.tallies import Change, take_out_of_tallies
+from app.annotation.turns import AnyCampaign, serialise
 from app.campaigns.draws import MAX_BLOCK
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import CampaignState
 
 UNDO_LIMIT = MAX_BLOCK  # a whole page of one class
 
 
 def undo_answers(
-    session: Session, campaign: Campaign, *, count: int, by: User, now: datetime
+    session: Session, campaign: AnyCampaign, *, count: int, by: User, now: datetime
 ) -> list[tuple[LeasedQuestion, AnswerValue]]:
     """Take back up to `count` answers of this person; gives them in the order in which they were given.
 
@@ -40,7 +41,7 @@ def undo_answers(
 
 
 def undo_answer(
-    session: Session, campaign: Campaign, *, by: User, now: datetime
+    session: Session, campaign: AnyCampaign, *, by: User, now: datetime
 ) -> tuple[LeasedQuestion, AnswerValue]:
     """Supersede this person's last answer in the campaign; the question is theirs again.
 
@@ -68,7 +69,7 @@ def undo_answer(
         update(Answer).where(Answer.id == last.id).values(superseded_at=now),
         execution_options={"synchronize_session": False},
     )
-    if question.row["purpose"] is Purpose.GOLD:
+    if question.is_gold:
         _take_back_gold(session, campaign, question, last.value, by=by, now=now)
     else:
         _ask_once_more(session, campaign, question, last, slot=slot, by=by, now=now)
@@ -77,10 +78,10 @@ def undo_answer(
 
 
 def _take_back_gold(
-    session: Session, campaign: Campaign, question: Asked, value: AnswerValue, *, by: User, now: datetime
+    session: Session, campaign: AnyCampaign, question: Asked, value: AnswerValue, *, by: User, now: datetime
 ) -> None:
     is_counted = value is not AnswerValue.UNSURE and not campaign.gold_feedback
-    is_right = (value is AnswerValue.YES) == question.row["is_match"]
+    is_right = (value is AnswerValue.YES) == question.row.is_match
     count_gold(
         session,
         campaign,
@@ -94,7 +95,7 @@ def _take_back_gold(
 
 def _ask_once_more(
     session: Session,
-    campaign: Campaign,
+    campaign: AnyCampaign,
     question: Asked,
     last: Row[int, int, AnswerValue, int | None, datetime | None],
     *,
@@ -105,47 +106,46 @@ def _ask_once_more(
     """Let a question wait whose answer `last` was taken back."""
     yes = question.count(AnswerValue.YES, without=by)
     no = question.count(AnswerValue.NO, without=by)
-    needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes, least=question.row["least"])
+    needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes, least=question.row.least)
     slots = max(needed, yes + no + question.held_by_others(by, now) + 1)
     set_standing(session, [last.question_id], slots=slots, is_waiting=True, move=0)
     change = Change(
-        candidate_class=question.row["candidate_class"],
+        candidate_class=question.row.candidate_class,
         value=last.value,
         is_first=slot == 0,
         response_ms=last.response_ms,
-        finished=1 - int(question.row["is_waiting"]),
+        finished=1 - int(question.row.is_waiting),
     )
-    add_to_tallies(session, campaign, [change], by=by, now=now, sign=-1)
+    take_out_of_tallies(session, campaign, [change], by=by, now=now)
 
 
 def _take_back_slot(
-    session: Session, campaign: Campaign, question: Asked, value: AnswerValue, *, by: User, now: datetime
+    session: Session, campaign: AnyCampaign, question: Asked, value: AnswerValue, *, by: User, now: datetime
 ) -> int:
     """Hold a slot of the question again, before everything else this person holds; gives which."""
     until = now + LEASE
-    mine = {"campaign": campaign.id, "me": by.id, "now": now}
-    first: int = session.execute(statements.FIRST_TURN, mine).scalar_one()
+    [(first,)] = statements.FIRST_TURN.rows(session, campaign=campaign.id, me=by.id, now=now)
     own = question.lease_of(by)
     if own is not None:
-        session.execute(statements.HOLD_AGAIN, {"ids": [own["id"]], "until": until, "first": first})
-        return int(own["slot"])
+        statements.HOLD_AGAIN.rows(session, ids=[own.id], until=until, first=first)
+        return own.slot
     # "Can't tell" gave the slot away: take one that nobody holds, if the question is still to be asked.
-    live = [lease for lease in question.leases if lease["expires_at"] is None or lease["expires_at"] > now]
+    live = [lease for lease in question.leases if lease.expires_at is None or lease.expires_at > now]
     unsure = question.count(AnswerValue.UNSURE)
-    stopped = unsure >= UNSURE_LIMIT and len(live) < question.row["slots"]
+    stopped = unsure >= UNSURE_LIMIT and len(live) < question.row.slots
     assert value is AnswerValue.UNSURE  # the other answers keep their slot
-    if not (question.row["is_waiting"] or stopped) or len(live) >= question.row["slots"]:
+    if not (question.row.is_waiting or stopped) or len(live) >= question.row.slots:
         raise UndoTooLate
-    slot = min(set(range(MAX_SLOTS)) - {lease["slot"] for lease in live})
+    slot = min(set(range(MAX_SLOTS)) - {lease.slot for lease in live})
     session.execute(
         delete(Lease).where(
-            Lease.question_id == question.row["id"], or_(Lease.slot == slot, Lease.user_id == by.id)
+            Lease.question_id == question.row.id, or_(Lease.slot == slot, Lease.user_id == by.id)
         ),
         execution_options={"synchronize_session": False},
     )
     session.execute(
         insert(Lease).values(
-            question_id=question.row["id"], slot=slot, user_id=by.id, expires_at=until, turn=first
+            question_id=question.row.id, slot=slot, user_id=by.id, expires_at=until, turn=first
         )
     )
     return slot

@@ -8,12 +8,12 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import statements
-from app.annotation.answering import set_standing
+from app.annotation.answering import AskedQuestion, set_standing
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.errors import CampaignNotOpen
-from app.annotation.leasing import serialise
 from app.annotation.models import Answer, AnswerValue, Question
 from app.annotation.tallies import take_back_finished
+from app.annotation.turns import serialise
 from app.campaigns.models import Campaign, CampaignState
 
 
@@ -30,22 +30,23 @@ def wait_again(
     state = serialise(session, by, campaign)
     if state not in (CampaignState.OPEN, CampaignState.PAUSED):
         raise CampaignNotOpen(state=state)
-    rows = session.execute(statements.LOCK_QUESTIONS, {"ids": sorted(question_ids)}).mappings().all()
+    locked = statements.LOCK_QUESTIONS.rows(session, ids=sorted(question_ids))
+    rows = [AskedQuestion(*row) for row in locked]
     given = _answers_to(session, question_ids)  # counted under the lock: somebody may have answered since
     # An undo may have come between; and answers that are left out still hold their slots.
     finished = [
         row
         for row in rows
-        if row["campaign_id"] == campaign.id and not row["is_waiting"] and given[row["id"]] < MAX_SLOTS
+        if row.campaign_id == campaign.id and not row.is_waiting and given[row.id] < MAX_SLOTS
     ]
-    for answers in {given[row["id"]] for row in finished}:
-        ids = [row["id"] for row in finished if given[row["id"]] == answers]
+    for answers in {given[row.id] for row in finished}:
+        ids = [row.id for row in finished if given[row.id] == answers]
         session.execute(
             update(Question).where(Question.id.in_(ids)).values(least=answers + 1),
             execution_options={"synchronize_session": False},
         )
         set_standing(session, ids, slots=answers + 1, is_waiting=True, move=campaign.question_count)
-    take_back_finished(session, campaign, [row["candidate_class"] for row in finished], by=by, now=now)
+    take_back_finished(session, campaign, [row.candidate_class for row in finished], by=by, now=now)
     return len(finished)
 
 

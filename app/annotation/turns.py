@@ -1,0 +1,94 @@
+"""One person's turn in a campaign: who may know of it, and what a request needs of both."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import exists, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation import statements
+from app.annotation.models import Lease, Question, Tally
+from app.campaigns.errors import CampaignNotFound
+from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.service import state_lock_key
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A campaign while one person's request runs; its state stays as it is until the transaction ends."""
+
+    id: UUID
+    dataset_id: UUID
+    state: CampaignState
+    seed: str
+    question_count: int
+    confirm_yes: bool
+    gold_share: float
+    gold_bound: float
+    gold_feedback: bool
+    is_paused: bool  # the person, before what this request does
+    has_gold: bool
+
+
+AnyCampaign = Campaign | Turn
+
+
+def take_turn(session: Session, campaign_id: UUID, *, by: User) -> Turn:
+    """Let one request of this person in this campaign run at a time: two tabs get the same questions.
+
+    Gives the campaign as it is then. Closing it waits, and so no answer lands after it.
+
+    Raises:
+        CampaignNotFound: as for `campaign_to_answer`.
+    """
+    _lock(session, campaign_id, by)
+    row = statements.TURN.row(session, campaign=campaign_id, me=by.id)
+    if row is None:
+        raise CampaignNotFound
+    turn = Turn(*row)
+    _require_may_know(session, turn, by)
+    return turn
+
+
+def serialise(session: Session, user: User, campaign: AnyCampaign) -> CampaignState:
+    """The same for a campaign that was loaded already; gives its newest state."""
+    if isinstance(campaign, Turn) or session.get_bind().dialect.name != "postgresql":
+        return campaign.state
+    _lock(session, campaign.id, user)
+    row = statements.TURN.row(session, campaign=campaign.id, me=user.id)
+    assert row is not None  # campaigns that people answer are never deleted
+    return Turn(*row).state
+
+
+def _lock(session: Session, campaign_id: UUID, user: User) -> None:
+    # SQLite has one writer anyway. The state is read in a statement of its own: one that waits for a lock
+    # still sees what was there before.
+    if session.get_bind().dialect.name == "postgresql":
+        turn = (user.id.int ^ campaign_id.int) % 2**63
+        statements.TAKE_TURN.rows(session, turn=turn, state=state_lock_key(campaign_id))
+
+
+def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
+    """The campaign, without its classes, for somebody who answers or has answered questions of it.
+
+    Raises:
+        CampaignNotFound: there is none that this person may know of; whoever took part may know that it is
+            paused or closed.
+    """
+    campaign = session.get(Campaign, campaign_id)
+    if campaign is None:
+        raise CampaignNotFound
+    _require_may_know(session, campaign, by)
+    return campaign
+
+
+def _require_may_know(session: Session, campaign: AnyCampaign, user: User) -> None:
+    if campaign.state is CampaignState.OPEN or user.is_admin:
+        return
+    answered = exists().where(Tally.campaign_id == campaign.id, Tally.user_id == user.id)
+    holds = exists().where(
+        Lease.user_id == user.id, Lease.question_id == Question.id, Question.campaign_id == campaign.id
+    )
+    if not session.scalar(select(answered)) and not session.scalar(select(holds)):
+        raise CampaignNotFound

@@ -1,0 +1,213 @@
+"""Statements that are compiled once, for what runs with every answer.
+
+SQLAlchemy finds a statement's text at every execution, by all that the statement is made of, and wraps what
+comes back. That takes several times as long as the database needs to run one of these.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    BindParameter,
+    Boolean,
+    ClauseElement,
+    ColumnElement,
+    Connection,
+    Dialect,
+    String,
+    TypeDecorator,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, psycopg
+from sqlalchemy.dialects.sqlite import pysqlite
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.types import TypeEngine
+
+Values = Mapping[str, object]
+_Convert = Callable[[Any], Any]
+# SQLite's driver takes :name, PostgreSQL's %(name)s; both take a mapping.
+_DIALECTS: dict[str, Dialect] = {
+    "postgresql": psycopg.dialect(),  # type: ignore[no-untyped-call]
+    "sqlite": pysqlite.dialect(paramstyle="named"),
+}
+
+
+def _driver(connection: Connection) -> Any:  # both drivers have more methods than their common protocol
+    return connection.connection.driver_connection
+
+
+@contextmanager
+def _errors_of(connection: Connection, sql: str) -> Iterator[None]:
+    """Raise the driver's errors as SQLAlchemy's; who lost the database gets another connection next time."""
+    base = connection.dialect.loaded_dbapi.Error
+    try:
+        yield
+    except base as error:
+        driver = connection.connection.dbapi_connection
+        is_lost = connection.dialect.is_disconnect(error, driver, None)
+        if is_lost:
+            connection.invalidate(error)
+        raise DBAPIError.instance(
+            sql, None, error, base, hide_parameters=True, connection_invalidated=is_lost
+        ) from error
+
+
+@dataclass(slots=True)
+class _Compiled:
+    sql: str
+    binds: list[tuple[str, _Convert | None]]
+    constants: dict[str, object]  # that SQLAlchemy made parameters of
+    types: list[TypeEngine[Any]]  # of the columns, for this dialect
+    conversions: list[tuple[int, _Convert]] | None = None  # by place; known once there were rows
+
+    def bound(self, values: Values) -> dict[str, object]:
+        given = {name: convert(values[name]) if convert else values[name] for name, convert in self.binds}
+        return given | self.constants if self.constants else given
+
+    def needed(self, description: Sequence[Sequence[Any]], dialect: Dialect) -> list[tuple[int, _Convert]]:
+        kinds = zip(self.types, description, strict=False)  # text has no types
+        found = [type_.result_processor(dialect, column[1]) for type_, column in kinds]
+        return [(place, convert) for place, convert in enumerate(found) if convert]
+
+
+class Prepared:
+    """A statement, or one for each dialect. Values are given by name, all that it has."""
+
+    def __init__(self, statement: ClauseElement | Mapping[str, ClauseElement]) -> None:
+        self._statement = statement
+        self._compiled: dict[str, _Compiled] = {}
+
+    def rows(self, session: Session, **values: object) -> list[tuple[Any, ...]]:
+        """Run it in the session's transaction; gives plain tuples of typed values."""
+        connection, compiled = self._ready(session)
+        with _errors_of(connection, compiled.sql):
+            cursor = _driver(connection).execute(compiled.sql, compiled.bound(values))
+            if cursor.description is None:
+                return []
+            found: list[tuple[Any, ...]] = cursor.fetchall()
+        if compiled.conversions is None:
+            compiled.conversions = compiled.needed(cursor.description, connection.dialect)
+        for place, convert in compiled.conversions:
+            found = [(*row[:place], convert(row[place]), *row[place + 1 :]) for row in found]
+        return found
+
+    def row(self, session: Session, **values: object) -> tuple[Any, ...] | None:
+        """The first of them."""
+        return next(iter(self.rows(session, **values)), None)
+
+    def each(self, session: Session, rows: Sequence[Values]) -> None:
+        """Run it with each of several sets of values."""
+        connection, compiled = self._ready(session)
+        with _errors_of(connection, compiled.sql):
+            _driver(connection).cursor().executemany(compiled.sql, [compiled.bound(row) for row in rows])
+
+    def _ready(self, session: Session) -> tuple[Connection, _Compiled]:
+        session.flush()  # as Session.execute does
+        connection = session.connection()
+        return connection, self._for(connection.dialect.name)
+
+    def _for(self, name: str) -> _Compiled:
+        if name in self._compiled:
+            return self._compiled[name]
+        statement = self._statement[name] if isinstance(self._statement, Mapping) else self._statement
+        dialect = _DIALECTS[name]
+        compiled = statement.compile(dialect=dialect)
+        assert isinstance(compiled, SQLCompiler)
+        binds: list[tuple[str, _Convert | None]] = [
+            (name, bind.type.dialect_impl(dialect).bind_processor(dialect))
+            for bind, name in compiled.bind_names.items()
+            if bind.required
+        ]
+        constants = {name: bind.value for bind, name in compiled.bind_names.items() if not bind.required}
+        columns = getattr(statement, "selected_columns", ())
+        types = [column.type.dialect_impl(dialect) for column in columns]
+        return self._compiled.setdefault(name, _Compiled(compiled.string, binds, constants, types))
+
+
+class RowWrites:
+    """Statements over the same given rows, in SQL with a table `given`; PostgreSQL runs all of them as one.
+
+    So none may need what another of them changes.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, str], statements: Sequence[str], *common: BindParameter[Any]
+    ) -> None:
+        """
+        Args:
+            columns: of `given`, with their types on PostgreSQL.
+            statements: each begins with its verb.
+            common: values that all rows share, in the statements as `:name`.
+        """
+        typed = ", ".join(f"{name} {type_}" for name, type_ in columns.items())
+        begin = f"WITH given AS (SELECT * FROM json_to_recordset(CAST(:rows AS json)) AS row ({typed}))"
+        steps = [f"step_{place} AS ({statement})" for place, statement in enumerate(statements)]
+        self._chain = _prepared(", ".join([begin, *steps]) + " SELECT 1", common)
+        values = ", ".join(f":{name}" for name in columns)
+        given = f"WITH given ({', '.join(columns)}) AS (VALUES ({values}))"
+        self._single = [_prepared(f"{given} {statement}", common) for statement in statements]
+
+    def run(self, session: Session, rows: Sequence[Values], **common: object) -> None:
+        """Run them all. The rows' values are what JSON knows."""
+        if session.get_bind().dialect.name == "postgresql":
+            self._chain.rows(session, rows=json.dumps(rows), **common)
+            return
+        for statement in self._single:
+            statement.each(session, [{**row, **common} for row in rows])
+
+
+def _prepared(sql: str, common: Sequence[BindParameter[Any]]) -> Prepared:
+    return Prepared(text(sql).bindparams(*(bind for bind in common if f":{bind.key}" in sql)))
+
+
+class Several(TypeDecorator[Sequence[Any]]):
+    """Any number of values in one parameter: an array, which SQLite has as JSON."""
+
+    impl = String
+    cache_ok = True
+
+    def __init__(self, item: TypeEngine[Any]) -> None:
+        super().__init__()
+        self.item = item
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """What the database knows."""
+        return ARRAY(self.item) if dialect.name == "postgresql" else String()
+
+    def process_bind_param(self, value: Sequence[Any] | None, dialect: Dialect) -> Any:
+        """As the driver wants it."""
+        if dialect.name == "postgresql" or value is None:
+            return value
+        convert = self.item.dialect_impl(dialect).bind_processor(dialect)
+        return json.dumps([convert(item) for item in value] if convert else list(value))
+
+
+class among(ColumnElement[bool]):  # noqa: N801  # reads as part of an expression
+    """Whether a column is one of several values in one parameter; IN makes as many parameters as values."""
+
+    inherit_cache = False
+    type = Boolean()
+
+    def __init__(self, column: ColumnElement[Any], values: BindParameter[Any]) -> None:
+        self.column, self.values = column, values
+
+    def self_group(self, against: object = None) -> "among":  # noqa: ARG002
+        """As it is: SQLite finds no index for `... = 1`."""
+        return self
+
+
+@compiles(among, "postgresql")
+def _is_any(element: among, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} = ANY ({compiler.process(element.values, **kw)})"
+
+
+@compiles(among, "sqlite")
+def _is_in_json(element: among, compiler: SQLCompiler, **kw: Any) -> str:
+    values = compiler.process(element.values, **kw)
+    return f"{compiler.process(element.column, **kw)} IN (SELECT value FROM json_each({values}))"

@@ -1,0 +1,134 @@
+"""What many people write at once is one transaction on SQLite, and nobody pays for another's mistake."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.db import Base, Database, connect
+from app.errors import Conflict
+from app.jobs import Job, enqueue
+from app.languages import current_language, speaking
+from app.writing import TOGETHER, Work, Writer
+from tests.factories import make_user
+
+
+@pytest.fixture
+def committed(tmp_path: Path) -> Iterator[Database]:
+    """An SQLite database whose transactions really commit."""
+    database = connect(f"sqlite:///{tmp_path / 'writes.db'}")
+    Base.metadata.create_all(database.engine)
+    yield database
+    database.dispose()
+
+
+def named(name: str) -> Work:
+    """Adds somebody, asks for a job, and gives the name."""
+
+    def work(session: Session) -> str:
+        make_user(session).name = name
+        enqueue(session, "job", name)
+        return name
+
+    return work
+
+
+def at_once(writer: Writer, works: list[Work]) -> list[Any]:
+    """What each gave or raised."""
+
+    async def main() -> list[Any]:
+        return await asyncio.gather(*map(writer.run, works), return_exceptions=True)
+
+    return asyncio.run(main())
+
+
+def names(database: Database) -> set[str]:
+    """Of everybody who is stored."""
+    with database.read.begin() as session:
+        return set(session.scalars(select(User.name)))
+
+
+def commits_of(database: Database) -> list[int]:
+    """Grows with each commit of the writing connection."""
+    seen: list[int] = []
+    event.listen(database.engine, "commit", lambda _: seen.append(1))
+    return seen
+
+
+def raising(error: Exception, before: Callable[[Session], Any]) -> Work:
+    """Writes something, and then fails."""
+
+    def work(session: Session) -> None:
+        before(session)
+        session.flush()
+        raise error
+
+    return work
+
+
+def test_what_arrives_meanwhile_is_one_transaction(committed: Database) -> None:
+    jobs: list[Job] = []
+    seen = commits_of(committed)
+    everybody = [f"P {number}" for number in range(2 * TOGETHER)]
+
+    given = at_once(Writer(committed, jobs.append), [named(name) for name in everybody])
+
+    assert given == everybody
+    assert names(committed) == set(everybody)
+    assert sorted(job.args[0] for job in jobs) == sorted(everybody)
+    assert len(seen) == 2
+
+
+def test_a_refused_one_undoes_nothing_of_the_others(committed: Database) -> None:
+    jobs: list[Job] = []
+    seen = commits_of(committed)
+    refused = raising(Conflict("no"), named("refused"))
+
+    given = at_once(Writer(committed, jobs.append), [named("a"), named("b"), refused, named("c")])
+
+    assert [str(item) for item in given] == ["a", "b", "no", "c"]
+    assert names(committed) == {"a", "b", "c"}
+    assert sorted(job.args[0] for job in jobs) == ["a", "b", "c"]
+    assert len(seen) == 1
+
+
+def test_after_an_unexpected_error_each_is_tried_alone(committed: Database) -> None:
+    jobs: list[Job] = []
+    broken = raising(RuntimeError("our mistake"), named("broken"))
+
+    given = at_once(Writer(committed, jobs.append), [named("a"), named("b"), broken, named("c")])
+
+    assert [str(item) for item in given] == ["a", "b", "our mistake", "c"]
+    assert names(committed) == {"a", "b", "c"}
+    assert sorted(job.args[0] for job in jobs) == ["a", "b", "c"]
+
+
+def test_nobody_is_told_yes_when_the_commit_fails(committed: Database) -> None:
+    def fail(_: object) -> None:
+        raise IntegrityError("COMMIT", None, Exception("the disk is full"))
+
+    event.listen(committed.engine, "commit", fail)
+    given = at_once(Writer(committed, lambda _: None), [named("a"), named("b"), named("c")])
+    event.remove(committed.engine, "commit", fail)
+
+    assert [type(item) for item in given] == [IntegrityError] * 3
+    assert names(committed) == set()
+
+
+def test_each_speaks_its_own_language(committed: Database) -> None:
+    writer = Writer(committed, lambda _: None)
+
+    async def ask(language: str) -> str:
+        with speaking(language):
+            return await writer.run(lambda _: current_language())
+
+    async def main() -> list[str]:
+        return await asyncio.gather(*(ask(language) for language in ("en", "de", "es", "de")))
+
+    assert asyncio.run(main()) == ["en", "de", "es", "de"]
