@@ -13,10 +13,11 @@ from functools import partial
 from typing import Any, get_type_hints
 from uuid import UUID
 
-from fastapi import Request, Response
+from fastapi import Request, Response, status
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from sqlalchemy.orm import Session
+from starlette.requests import ClientDisconnect
 
 from app.accounts.errors import BadCsrfToken
 from app.deps import identify_in, is_csrf_token, needs_csrf_token, require_access
@@ -34,14 +35,22 @@ class OneThreadRoute(APIRoute):
         if model is None:  # nothing to send: these are read by few
             return ordinary
 
+        async def in_steps(request: Request) -> Response:
+            # Each of these takes a thread, and the gate lets in more requests than there are threads.
+            async with request.app.state.writer.threads:
+                return await ordinary(request)
+
         async def serve(request: Request) -> Response:
             try:
                 body = model.model_validate_json(await request.body())
                 campaign_id = UUID(request.path_params["campaign_id"])
             except (ValidationError, ValueError):
-                return await ordinary(request)
-            if request.headers.get("content-type") != JSON:
-                return await ordinary(request)
+                return await in_steps(request)
+            except ClientDisconnect:
+                return Response(status_code=status.HTTP_400_BAD_REQUEST)  # nobody reads it
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != JSON:
+                return await in_steps(request)
             work = partial(self._serve, request, campaign_id, body)
             response: Response = await request.app.state.writer.run(work)
             return response

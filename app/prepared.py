@@ -124,7 +124,12 @@ class Prepared:
             for bind, name in compiled.bind_names.items()
             if bind.required
         ]
-        constants = {name: bind.value for bind, name in compiled.bind_names.items() if not bind.required}
+        constants = {
+            name: convert(bind.value) if convert else bind.value
+            for bind, name in compiled.bind_names.items()
+            if not bind.required
+            for convert in [bind.type.dialect_impl(dialect).bind_processor(dialect)]
+        }
         columns = getattr(statement, "selected_columns", ())
         types = [column.type.dialect_impl(dialect) for column in columns]
         return self._compiled.setdefault(name, _Compiled(compiled.string, binds, constants, types))

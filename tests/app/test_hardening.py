@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
+from uuid import uuid4
 
 import anyio
 import httpx2
@@ -77,6 +78,33 @@ class TestGate:
         assert set(statuses) <= {201, 503}
         assert statuses.count(201) >= people
         assert time.monotonic() - started < 40  # locked up, they were answered after a minute
+
+    def test_annotators_whose_json_goes_by_another_name_lock_nobody_up(
+        self, crowded: tuple[str, str]
+    ) -> None:
+        url, token = crowded
+        people = 64
+        start = threading.Barrier(people)
+
+        def ask(n: int) -> int:
+            headers = {"Authorization": f"Bearer {token}"}
+            with httpx2.Client(base_url=url, headers=headers, timeout=50) as client:
+                start.wait()
+                if n % 2:
+                    return client.post("/api/v1/tokens", json={"name": f"{n}"}).status_code
+                named = {
+                    "content-type": "application/vnd.clarinet+json"
+                }  # the framework reads it, in threads
+                path = f"/api/v1/campaigns/{uuid4()}/questions"
+                return client.post(path, content=b'{"count": 1}', headers=named).status_code
+
+        started = time.monotonic()
+        with ThreadPoolExecutor(people) as threads:
+            statuses = set(threads.map(ask, range(people)))
+
+        assert statuses <= {201, 404, 503}
+        assert {201, 404} <= statuses
+        assert time.monotonic() - started < 40
 
     def test_who_finds_no_place_is_told_to_come_again(self) -> None:
         statuses, problem = _in_a_loop_of_its_own(_knock_while_full)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -110,7 +111,10 @@ def test_after_an_unexpected_error_each_is_tried_alone(committed: Database) -> N
 
 
 def test_nobody_is_told_yes_when_the_commit_fails(committed: Database) -> None:
+    tries = []
+
     def fail(_: object) -> None:
+        tries.append(1)
         raise IntegrityError("COMMIT", None, Exception("the disk is full"))
 
     event.listen(committed.engine, "commit", fail)
@@ -119,6 +123,45 @@ def test_nobody_is_told_yes_when_the_commit_fails(committed: Database) -> None:
 
     assert [type(item) for item in given] == [IntegrityError] * 3
     assert names(committed) == set()
+    assert len(tries) == 1, "each alone would wait as long again"
+
+
+def test_a_transaction_that_takes_long_takes_in_no_more(
+    committed: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.writing.HOLD_S", 0.0)
+    seen = commits_of(committed)
+
+    given = at_once(Writer(committed, lambda _: None), [named(name) for name in "abcd"])
+
+    assert given == list("abcd")
+    assert names(committed) == set("abcd")
+    assert len(seen) == 4
+
+
+def test_a_job_that_cannot_be_sent_makes_nothing_happen_twice(committed: Database) -> None:
+    def publish(_: Job) -> None:
+        raise RuntimeError("the broker is away")
+
+    given = at_once(Writer(committed, publish), [named("a"), named("b")])
+
+    assert [str(item) for item in given] == ["the broker is away"] * 2
+    with committed.read.begin() as session:
+        assert sorted(session.scalars(select(User.name))) == ["a", "b"]
+
+
+def test_a_free_moment_comes_for_other_processes(
+    committed: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.writing.BUSY_S", 0.0)
+    monkeypatch.setattr("app.writing.FREE_S", 0.05)
+    everybody = [f"P {number}" for number in range(3 * TOGETHER)]
+    started = monotonic()
+
+    at_once(Writer(committed, lambda _: None), [named(name) for name in everybody])
+
+    assert names(committed) == set(everybody)
+    assert monotonic() - started > 0.1
 
 
 def test_each_speaks_its_own_language(committed: Database) -> None:

@@ -15,7 +15,8 @@ from app.annotation.handles import Handles
 from app.annotation.models import Answer, Purpose, Question
 from app.annotation.service import KnownPicture
 from app.campaigns.models import Campaign, CampaignState
-from tests.factories import answer, make_campaign, questions_of
+from app.quality import service as quality
+from tests.factories import NOW, answer, make_campaign, questions_of
 
 
 @pytest.fixture
@@ -241,6 +242,8 @@ class TestProgressAndAudit:
     def test_the_audit_keeps_the_seed_until_closing(
         self, annotator_client: TestClient, session: Session, campaign: Campaign
     ) -> None:
+        quality.keep_check(session, quality.check_draws(session, campaign, now=NOW))
+        session.commit()
         before = annotator_client.get(url(campaign, "audit")).json()
         campaign.state = CampaignState.CLOSED
         session.commit()
@@ -254,7 +257,7 @@ class TestProgressAndAudit:
     def test_for_an_admin_the_server_recomputes_before_closing_and_keeps_the_seed(
         self, client: TestClient, campaign: Campaign
     ) -> None:
-        response = client.get(url(campaign, "audit"))
+        response = client.get(url(campaign, "audit"), params={"recompute": True})
 
         body = response.json()
         assert (body["seed"], body["draws_match"], body["commitment_matches"]) == (None, True, True)
