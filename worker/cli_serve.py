@@ -1,5 +1,6 @@
 """The commands that stay: web process, workers, upkeep, and all of them together."""
 
+import gc
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,6 +67,9 @@ def run_serve(*, host: str, port: int, migrate: bool, parent: int | None) -> Non
         typer.echo(
             f"Nobody can administer this installation yet. Open this link to become its admin:\n{link}"
         )
+    # What is here now stays until the end: looking for garbage among it stops all requests for a while.
+    gc.collect()
+    gc.freeze()
     uvicorn.run(
         application,
         host=host,
