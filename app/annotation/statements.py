@@ -210,6 +210,10 @@ TAKE_TURN = Prepared(
     select(
         func.pg_advisory_xact_lock(bindparam("turn", type_=BigInteger())),
         func.pg_advisory_xact_lock_shared(bindparam("state", type_=BigInteger())),
+        # For this transaction: PostgreSQL takes few given rows for a hundred, and would read all questions to
+        # join them with.
+        func.set_config("enable_hashjoin", "off", True),
+        func.set_config("enable_mergejoin", "off", True),
     )
 )
 # :campaign, :me; as `app.annotation.turns.Turn` has it
