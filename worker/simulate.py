@@ -157,6 +157,8 @@ class _Annotator:
     def _take_turn(self, client: Client, path: str) -> bool:
         """Lease some questions and answer them; False when it is time to stop."""
         wanted = self._reserve()
+        if not wanted and self.plan.leave and self._has_more(client, path):
+            return True
         try:
             questions: list[Any] = []
             if wanted:
@@ -178,6 +180,20 @@ class _Annotator:
             self.stop.wait(IDLE_S)
         return True
 
+    def _has_more(self, client: Client, path: str) -> bool:
+        """Whether more may be answered than was thought.
+
+        What the server counts may have been stored before whoever stored it counts it here as well. While
+        nobody has anything in hand, its count is right.
+        """
+        with self.tally.lock:
+            before = self.tally.answers if self.tally.held == 0 else None
+        leased = client.post(f"{path}/questions", {"count": 1}, repeatable=True)
+        with self.tally.lock:
+            if before == self.tally.answers and self.tally.held == 0:
+                self.tally.waiting = leased["waiting"]
+            return bool(leased["questions"]) and self._room() > 0
+
     def _reserve(self) -> int:
         """How many questions to lease; 0 while the others hold all that may be answered.
 
@@ -187,13 +203,18 @@ class _Annotator:
         if self.plan.pace:
             count = min(count, max(1, int(MAX_LEASED_S * self.plan.pace)))
         with self.tally.lock:
-            room = self.tally.waiting - self.plan.leave - self.tally.held
-            if self.plan.limit is not None:
-                room = min(room, self.plan.limit - self.tally.answers - self.tally.held)
+            room = self._room()
             if self.plan.leave or self.plan.limit:
                 count = min(count, max(room // self.plan.annotators, int(room > 0)))
             self.tally.held += count
         return count
+
+    def _room(self) -> int:
+        """How many questions more may be leased; called under the tally's lock."""
+        room = self.tally.waiting - self.plan.leave - self.tally.held
+        if self.plan.limit is None:
+            return room
+        return min(room, self.plan.limit - self.tally.answers - self.tally.held)
 
     def _answer(self, client: Client, path: str, questions: Sequence[Mapping[str, Any]]) -> None:
         given = [self._decide(question) for question in questions]

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Purpose, Question
 from app.campaigns import draws
 from app.campaigns import service as campaigns
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.quality import chi_square
 from app.quality.models import DrawCheck
@@ -53,7 +53,7 @@ def waiting_checks(session: Session, now: datetime) -> list[UUID]:
         select(Campaign.id)
         .outerjoin(DrawCheck, DrawCheck.campaign_id == Campaign.id)
         .where(
-            Campaign.state != CampaignState.DRAFT,
+            Campaign.opened_at.is_not(None),
             or_(
                 DrawCheck.checked_at.is_(None),
                 DrawCheck.checked_at < now - EVERY,

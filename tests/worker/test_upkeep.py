@@ -28,11 +28,12 @@ def test_waiting_imports_openings_checks_and_trials_are_nudged_and_not_flooded(
         dataset.state = DatasetState.IMPORTING
         campaign = make_campaign(session, state="draft")
         campaign.opening_requested_at = long_ago
+        opened = make_campaign(session)
         run = make_run(session, context.storage, train=2, queued_at=long_ago)
     expected = [
         Job(jobs.IMPORT_DATASET, (str(dataset.id),)),
         Job(jobs.OPEN_CAMPAIGN, (str(campaign.id),)),
-        Job(jobs.CHECK_DRAWS, (str(run.campaign_id),)),
+        Job(jobs.CHECK_DRAWS, (str(opened.id),)),
         Job(jobs.TRAIN_TRIAL, (str(run.trials[0].id),)),
     ]
 
