@@ -24,8 +24,10 @@ NOT_HERE = later("There is no such question in this campaign.")
 CLOSED = later("The campaign is closed and takes no more answers.")
 NOT_OPEN_YET = later("The campaign is not open yet.")
 ANSWERED_BY_YOU = later("You have answered this question already.")
+TAKEN = later("Somebody else got this question in the meantime; your answer was not needed.")
+
 # Known pictures stand in no queue and enter no sum; whoever answered one keeps the slot.
-GOLD_STANDING: dict[str, object] = {
+_GOLD_STANDING: dict[str, object] = {
     "frees_slot": False,
     "slots": None,
     "is_waiting": None,
@@ -34,7 +36,6 @@ GOLD_STANDING: dict[str, object] = {
     "is_first": False,
     "finished": 0,
 }
-TAKEN = later("Somebody else got this question in the meantime; your answer was not needed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +269,7 @@ def _row(
         "lease_id": lease.id,
     }
     if question.is_gold:
-        return row | GOLD_STANDING
+        return row | _GOLD_STANDING
     yes = question.count(AnswerValue.YES) + (item.value is AnswerValue.YES)
     no = question.count(AnswerValue.NO) + (item.value is AnswerValue.NO)
     unsure = question.count(AnswerValue.UNSURE) + (item.value is AnswerValue.UNSURE)

@@ -1,9 +1,11 @@
 """What many people write at once is one transaction on SQLite, and nobody pays for another's mistake."""
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic
+from threading import Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -150,18 +152,39 @@ def test_a_job_that_cannot_be_sent_makes_nothing_happen_twice(committed: Databas
         assert sorted(session.scalars(select(User.name))) == ["a", "b"]
 
 
-def test_a_free_moment_comes_for_other_processes(
+def test_another_process_gets_its_turn_while_works_keep_arriving(
     committed: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.writing.BUSY_S", 0.0)
-    monkeypatch.setattr("app.writing.FREE_S", 0.05)
-    everybody = [f"P {number}" for number in range(3 * TOGETHER)]
-    started = monotonic()
+    monkeypatch.setattr("app.writing.FREE_S", 0.15)  # longer than it may sleep before it looks again
+    stranger = sqlite3.connect(
+        str(committed.engine.url.database), timeout=30, isolation_level=None, check_same_thread=False
+    )
+    order: list[str] = []
+    has_begun = Event()
 
-    at_once(Writer(committed, lambda _: None), [named(name) for name in everybody])
+    def work(session: Session) -> None:
+        make_user(session)
+        order.append("ours")
+        has_begun.set()
+        sleep(0.01)
 
-    assert names(committed) == set(everybody)
-    assert monotonic() - started > 0.1
+    def write_from_outside() -> None:
+        has_begun.wait()
+        stranger.execute("BEGIN IMMEDIATE")
+        order.append("stranger")
+        stranger.execute("COMMIT")
+
+    async def main() -> None:
+        writer = Writer(committed, lambda _: None)
+        works = [writer.run(work) for _ in range(4 * TOGETHER)]
+        await asyncio.gather(*works, asyncio.to_thread(write_from_outside))
+
+    asyncio.run(main())
+    stranger.close()
+
+    assert order.count("ours") == 4 * TOGETHER
+    assert order.index("stranger") <= 2 * TOGETHER
 
 
 def test_each_speaks_its_own_language(committed: Database) -> None:
