@@ -1,0 +1,38 @@
+"""Files that mean harm, or are broken, are refused and leave nothing."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy.orm import Session
+
+from app.datasets.models import Dataset, DatasetState
+from app.storage import Storage
+from tests.app.datasets.hostile import HOSTILE, Hostile
+from tests.worker.intake.conftest import examples_of, files_in
+from worker.context import Context
+from worker.intake import import_dataset
+
+only_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # nothing of this reaches SQL
+
+
+@only_sqlite
+class TestHostileFiles:
+    @pytest.mark.parametrize("case", HOSTILE.values(), ids=HOSTILE.keys())
+    def test_it_is_refused_with_its_sentence_and_nothing_stays(
+        self,
+        case: Hostile,
+        context: Context,
+        session: Session,
+        storage: Storage,
+        upload: Callable[..., Dataset],
+    ) -> None:
+        dataset = upload(case.make(), table=case.table)
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert dataset.failure == case.sentence
+        assert dataset.state is DatasetState.FAILED
+        assert (dataset.upload, dataset.claimed_until, dataset.train_count) == (None, None, 0)
+        assert examples_of(session, dataset) == []
+        assert files_in(storage) == []
