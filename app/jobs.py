@@ -12,10 +12,17 @@ from app.settings import Settings
 IMPORT_DATASET = "datasets.import"
 OPEN_CAMPAIGN = "campaigns.open"
 CHECK_DRAWS = "campaigns.check"
+KEEP_FIGURES = "campaigns.figures"
 TRAIN_TRIAL = "runs.train"
 
 # Training waits behind nothing short, and nothing short waits behind training.
-QUEUE_OF = {IMPORT_DATASET: "io", OPEN_CAMPAIGN: "io", CHECK_DRAWS: "io", TRAIN_TRIAL: "gpu"}
+QUEUE_OF = {
+    IMPORT_DATASET: "io",
+    OPEN_CAMPAIGN: "io",
+    CHECK_DRAWS: "io",
+    KEEP_FIGURES: "io",
+    TRAIN_TRIAL: "gpu",
+}
 
 log = structlog.get_logger()
 

@@ -1,6 +1,7 @@
 """Rows for tests: plain functions with defaults for everything. They flush; tests commit."""
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -101,6 +102,12 @@ def make_dataset(
     storage.path(index_key(prefix)).unlink()
     dataset.channels, dataset.digest, dataset.size_bytes = channels, shards.digest, shards.size_bytes
     dataset.train_count, dataset.test_count = train, test
+    counts: Counter[tuple[str, int | None]] = Counter(
+        ("train" if position < train else "test", position % len(class_names or "?"))
+        for position in range(train + test)
+    )
+    for column, values in datasets.per_class(counts, class_names).items():
+        setattr(dataset, column, values)
     session.flush()
     return dataset
 
@@ -184,6 +191,8 @@ def make_rows_only_dataset(session: Session, *, examples: int, class_names: Sequ
         class_names=list(class_names),
         channels=1,
         train_count=examples,
+        train_per_class=[len(range(label, examples, len(class_names))) for label in range(len(class_names))],
+        test_per_class=[0] * len(class_names),
         digest="d" * 64,
         created_by_id=make_user(session, role="admin").id,
         created_at=NOW,

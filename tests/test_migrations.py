@@ -14,6 +14,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import MetaData, Table, delete, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError
 
+from app.datasets.models import Dataset
 from app.db import Base, Database, connect
 from app.migrate import alembic_config, is_at_head, upgrade
 from tests.conftest import postgres_database
@@ -102,6 +103,34 @@ def test_upgrades_keep_what_is_there(empty: Database) -> None:
         for name in FIRST_ROWS:
             count = connection.scalar(select(func.count()).select_from(schema.tables[name]))
             assert count == 1, f"the row of {name} is gone"
+
+
+def test_datasets_that_are_there_are_counted_by_class(empty: Database) -> None:
+    config = alembic_config()
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0010")
+        schema = MetaData()
+        schema.reflect(connection)
+        dataset, example = (schema.tables[name] for name in ("dataset", "example"))
+        connection.execute(insert(schema.tables["user"]), FIRST_ROWS["user"])
+        for name, class_names in (("A", ["x", "y", "z"]), ("B", None), ("C", ["x"])):
+            id_ = UUID(int=ord(name)).hex
+            state = "importing" if name == "C" else "ready"
+            values = {"id": id_, "name": name, "state": state, "class_names": class_names}
+            connection.execute(insert(dataset), FIRST_ROWS["dataset"] | values)
+            labels = ["train", "train", "test"], [0, 2, 2] if name == "A" else [None] * 3
+            for position, (split, label) in enumerate(zip(*labels, strict=True)):
+                at = {"id": 10 * ord(name) + position, "dataset_id": id_, "position": position}
+                row = FIRST_ROWS["example"] | at | {"split": split, "true_class": label}
+                connection.execute(insert(example), row)
+        connection.commit()
+
+        command.upgrade(config, "head")
+
+    with empty.read() as session:
+        found = {item.name: (item.train_per_class, item.test_per_class) for item in session.query(Dataset)}
+    assert found == {"A": ([1, 0, 1], [0, 0, 1]), "B": ([], []), "C": (None, None)}
 
 
 def test_the_journal_stays_what_it_was_when_it_learns_new_actions(empty: Database) -> None:

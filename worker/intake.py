@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -93,11 +94,13 @@ def _claim(context: Context, dataset_id: UUID) -> Work | None:
 def _import(context: Context, work: Work) -> None:
     result = _read_file(context, work)
     position = 0
+    counts: Counter[tuple[str, int | None]] = Counter()
     for records in read_records(context.storage, work.prefix, chunk=ROWS_AT_ONCE):
         with context.unit_of_work() as session:
             claims.renew(session, work.claim, now=utc_now())
             datasets.insert_examples(session, work.claim.id, records, first_position=position)
         position += len(records)
+        counts.update((record.split, record.true_class) for record in records)
     context.storage.path(index_key(work.prefix)).unlink()
     with context.unit_of_work() as session:
         claims.release(
@@ -110,6 +113,7 @@ def _import(context: Context, work: Work) -> None:
             channels=result["channels"],
             train_count=result["counts"]["train"],
             test_count=result["counts"]["test"],
+            **datasets.per_class(counts, result["class_names"]),
             digest=result["digest"],
             size_bytes=result["size_bytes"],
             upload=None,

@@ -39,7 +39,7 @@ class Upkeep:
 
     def once(self) -> None:
         """One round; a database that is away is logged and left for the next round."""
-        for step in (self._imports, self._openings, self._checks, self._trials, self._workers):
+        for step in (self._imports, self._openings, self._checks, self._figures, self._trials, self._workers):
             try:
                 with self.context.unit_of_work() as session:
                     step(session, self.clock())
@@ -56,6 +56,9 @@ class Upkeep:
 
     def _checks(self, session: Session, now: datetime) -> None:
         self._nudge(session, jobs.CHECK_DRAWS, quality.waiting_checks(session, now))
+
+    def _figures(self, session: Session, now: datetime) -> None:
+        self._nudge(session, jobs.KEEP_FIGURES, quality.waiting_figures(session, now))
 
     def _trials(self, session: Session, now: datetime) -> None:
         if ended := trials.give_up_trials(session, now):

@@ -46,6 +46,9 @@ class Dataset(Claimable, Base):
     channels: Mapped[int | None]  # 1 grey, 3 RGB
     train_count: Mapped[int] = mapped_column(default=0)
     test_count: Mapped[int] = mapped_column(default=0)
+    # How many have each true class, in label order; None until it is ready. They never change after that.
+    train_per_class: Mapped[list[int] | None]
+    test_per_class: Mapped[list[int] | None]
     digest: Mapped[str | None] = mapped_column(
         String(64)
     )  # SHA-256 over the examples' digests, in position order

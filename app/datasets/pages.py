@@ -128,23 +128,16 @@ def show_dataset(
         is_first=after < 0,
         split=chosen.value if chosen else "",
         true_class=true_class,
-        class_rows=_class_rows(dataset, service.class_counts(session, dataset.id)),
+        class_rows=_class_rows(dataset),
     )
 
 
-def _class_rows(dataset: Dataset, counts: dict[tuple[Split, int | None], int]) -> list[tuple[str, int, int]]:
+def _class_rows(dataset: Dataset) -> list[tuple[str, int, int]]:
     """(class name, train, test), in label order; last those whose class is not known."""
-    labels: list[int | None] = list(range(len(dataset.class_names or ())))
-    if any(true_class is None for _, true_class in counts):
-        labels.append(None)
-    return [
-        (
-            "not known" if label is None else (dataset.class_names or [])[label],
-            counts.get((Split.TRAIN, label), 0),
-            counts.get((Split.TEST, label), 0),
-        )
-        for label in labels
-    ]
+    train, test = dataset.train_per_class or [], dataset.test_per_class or []
+    rows = list(zip(dataset.class_names or [], train, test, strict=False))  # none before it is ready
+    unknown = dataset.train_count - sum(train), dataset.test_count - sum(test)
+    return [*rows, ("not known", *unknown)] if any(unknown) else rows
 
 
 @router.post("/datasets/{dataset_id}/delete")

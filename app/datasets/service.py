@@ -1,12 +1,12 @@
 """Datasets: making, finding, deleting, and their examples."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from sqlalchemy import ColumnElement, Select, and_, delete, event, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, delete, event, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -205,14 +205,12 @@ def examples_of(
     )
 
 
-def class_counts(session: Session, dataset_id: UUID) -> dict[tuple[Split, int | None], int]:
-    """How many examples have each split and true class; None counts those that came without."""
-    rows = session.execute(
-        select(Example.split, Example.true_class, func.count())
-        .where(Example.dataset_id == dataset_id)
-        .group_by(Example.split, Example.true_class)
-    )
-    return {(split, true_class): count for split, true_class, count in rows}
+def per_class(
+    counts: Mapping[tuple[str, int | None], int], class_names: Sequence[str] | None
+) -> dict[str, list[int]]:
+    """Counts by split and true class as columns of a dataset."""
+    labels = range(len(class_names or ()))
+    return {f"{split}_per_class": [counts.get((split, label), 0) for label in labels] for split in Split}
 
 
 def samples_of(session: Session, dataset: Dataset, count: int) -> Sequence[Example]:

@@ -46,7 +46,9 @@ def read_audit(
 def read_quality(campaign: CampaignDep, session: SessionDep) -> schemas.QualityRead:
     """How reliable each person is: on known pictures, and by the model of Dawid and Skene."""
     pictures = annotation.gold_count(session, campaign.id)
-    return schemas.QualityRead.of(pictures, service.people(session, campaign))
+    computed_at = service.figures_at(session, campaign, now=utc_now())
+    people = service.people(session, campaign)
+    return schemas.QualityRead.of(pictures, people, computed_at=computed_at)
 
 
 @router.post("/campaigns/{campaign_id}/gold")
@@ -93,15 +95,19 @@ def count_again(campaign: CampaignDep, user_id: UUID, user: CurrentUser, session
 @router.get("/campaigns/{campaign_id}/review")
 @admin_only
 def read_review(
-    request: Request, campaign: CampaignDep, session: SessionDep, limit: Limit = 50
+    request: Request, campaign: CampaignDep, session: SessionDep, limit: Limit = 50, recompute: bool = False
 ) -> schemas.ReviewRead:
-    """Finished questions without a label, or with one in doubt; most doubtful first."""
-    found = service.open_questions(session, campaign)
+    """Finished questions without a label, or with one in doubt; most doubtful first.
+
+    A large campaign's are those that a job last found, unless all answers are to be looked at (`recompute`).
+    """
+    found = service.doubts(session, campaign, limit=limit, now=utc_now(), recompute=recompute)
     decided, decisions = service.standing_decisions(session, campaign.id, limit=limit)
     names = campaign.class_names
     address_of = image_addresses(request, campaign.dataset_id)
     return schemas.ReviewRead(
-        open=len(found),
+        computed_at=found.computed_at,
+        open=found.count,
         questions=[
             schemas.OpenQuestionRead(
                 id=item.id,
@@ -114,7 +120,7 @@ def read_review(
                 kind=item.kind,
                 weight=item.weight,
             )
-            for item in found[:limit]
+            for item in found.questions
         ],
         decided=decided,
         decisions=[schemas.DecisionRead.model_validate(item) for item in decisions],

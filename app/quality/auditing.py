@@ -7,22 +7,23 @@ from typing import overload
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.models import Answer, AnswerValue, Purpose, Question, Tally
+from app.annotation.models import Tally
 from app.annotation.progress import Counts, Progress, progress
 from app.annotation.service import about, gold_count
 from app.campaigns import service as campaigns
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
-from app.datasets.models import Dataset, Example
+from app.datasets.models import Dataset
 from app.quality import chi_square, skips
 from app.quality.draw_checks import check_draws
-from app.quality.models import DrawCheck
+from app.quality.figures import is_large
+from app.quality.models import DrawCheck, KeptFigures
+from app.quality.seeing import SeenClasses, seen_classes
 
-MAX_MATRIX = 30  # classes; a larger matrix nobody reads
 ALARM = 0.001  # a test whose p-value lies below this is worth looking into
 
 
@@ -64,7 +65,8 @@ class Audit:
     unsure_by_class: chi_square.ChiSquare  # whether "can't tell" is equally common for all classes
     concentrations: tuple[NamedConcentration, ...]  # where "can't tell" is far more common than elsewhere
     yes_p_value: float  # how often chance gives a yes rate as far from 1 / K
-    yes_by_true_class: tuple[tuple[float | None, ...], ...] | None  # see seen_classes
+    yes_by_true_class: SeenClasses | None  # see seen_classes
+    seen_at: datetime | None  # when that was counted; None: a job has yet to do it
     progress: Progress
     is_rounded: bool  # exact figures would tell an annotator which answers were to known pictures
 
@@ -140,14 +142,15 @@ def audit(
         now: for the pace in the progress.
         has_seed: for somebody who may see the seed: tell what recomputing the draws gave before the campaign
             is closed, and round nothing.
-        recompute: draw all questions anew now, which takes seconds for a million, instead of telling what
-            the last check found.
+        recompute: draw all questions anew and read all answers, which takes seconds for a million, instead of
+            telling what the last check found and, of a large campaign, what a job kept.
     """
     is_public = campaign.state is CampaignState.CLOSED
     dataset = session.get_one(Dataset, campaign.dataset_id)
     check = check_draws(session, campaign, now=now) if recompute else session.get(DrawCheck, campaign.id)
     far = progress(session, campaign, now=now)
     recomputed = check if is_public or has_seed else None
+    seen_at, seen = _seen(session, campaign, dataset, now=now, recompute=recompute)
     return Audit(
         commitment=campaign.commitment or "",
         seed=campaign.seed if is_public else None,
@@ -163,10 +166,24 @@ def audit(
         ),
         concentrations=tuple(_concentrations(session, campaign)),
         yes_p_value=_yes_p_value(far),
-        yes_by_true_class=seen_classes(session, campaign, dataset),
+        yes_by_true_class=seen,
+        seen_at=seen_at,
         progress=far,
         is_rounded=not (is_public or has_seed) and gold_count(session, campaign.id) > 0,
     )
+
+
+def _seen(
+    session: Session, campaign: Campaign, dataset: Dataset, *, now: datetime, recompute: bool
+) -> tuple[datetime | None, SeenClasses | None]:
+    """What people see in images of each true class, and as of when."""
+    if recompute or not is_large(campaign):
+        return now, seen_classes(session, campaign, dataset)
+    kept = session.get(KeptFigures, campaign.id)
+    if kept is None:
+        return None, None
+    seen = kept.yes_by_true_class
+    return kept.computed_at, None if seen is None else tuple(tuple(row) for row in seen)
 
 
 def _yes_p_value(far: Progress) -> float:
@@ -199,41 +216,3 @@ def _concentrations(session: Session, campaign: Campaign) -> Iterator[NamedConce
             answers=item.answers,
             expected=item.expected,
         )
-
-
-def seen_classes(
-    session: Session, campaign: Campaign, dataset: Dataset
-) -> tuple[tuple[float | None, ...], ...] | None:
-    """How often people say yes to each class, in images of each true class: the matrix of what is seen.
-
-    Row y, column k: the share of yes among the answers about class k in images of class y. None where the
-    dataset came without true classes; None in a cell without answers. It never reaches a training.
-    """
-    if not dataset.class_names or campaign.num_classes > MAX_MATRIX:
-        return None
-    names = campaign.class_names
-    rows = session.execute(
-        select(Example.true_class, Question.candidate_class, Answer.value, func.count())
-        .join(Question, Question.example_id == Example.id)
-        .join(Answer, Answer.question_id == Question.id)
-        .where(
-            Question.campaign_id == campaign.id,
-            Question.purpose == Purpose.LABELLING,
-            Answer.superseded_at.is_(None),
-            Answer.value != AnswerValue.UNSURE,
-            Example.true_class.is_not(None),
-        )
-        .group_by(Example.true_class, Question.candidate_class, Answer.value)
-    )
-    yes = np.zeros((len(names), len(names)), dtype=np.int64)
-    told = np.zeros_like(yes)
-    for true_class, asked, value, count in rows:
-        assert true_class is not None  # the query left these out
-        name = dataset.class_names[true_class]
-        if name in names:
-            told[names.index(name), asked] += count
-            yes[names.index(name), asked] += count * (value is AnswerValue.YES)
-    return tuple(
-        tuple(float(y) / float(n) if n else None for y, n in zip(some, all_, strict=True))
-        for some, all_ in zip(yes, told, strict=True)
-    )

@@ -53,6 +53,13 @@ class Reliability:
             return None
         return float(self.probability[place])
 
+    def rates(self) -> dict[str, tuple[float, float]]:
+        """Sensitivity and specificity by person."""
+        return {
+            by: (float(self.sensitivity[place]), float(self.specificity[place]))
+            for by, place in self.places.items()
+        }
+
     def alone(self, place: int, *, is_yes: bool) -> float:
         """That yes is right where one person answered and nobody else."""
         sensitivity, specificity = float(self.sensitivity[place]), float(self.specificity[place])
@@ -85,13 +92,20 @@ class Judge:
         return weighed(found, probability, num_classes=self.num_classes)
 
 
-def judge_of(session: Session, campaign: Campaign, *, num_classes: int) -> Judge:
-    """The rule of a campaign, with what its answers say about people so far."""
-    by_people = campaign.consensus is Consensus.DAWID_SKENE
+def judge_of(
+    session: Session, campaign: Campaign, *, num_classes: int, fitted: Reliability | None = None
+) -> Judge:
+    """The rule of a campaign, with what its answers say about people so far.
+
+    `fitted`: what `reliability` gave in this very transaction, so that it need not be fitted twice.
+    """
+    people = None
+    if campaign.consensus is Consensus.DAWID_SKENE:
+        people = fitted or reliability(session, campaign, num_classes=num_classes)
     return Judge(
         confirm_yes=campaign.confirm_yes,
         num_classes=num_classes,
-        reliability=reliability(session, campaign, num_classes=num_classes) if by_people else None,
+        reliability=people,
         decisions=live_decisions(session, campaign.id),
     )
 
@@ -99,11 +113,20 @@ def judge_of(session: Session, campaign: Campaign, *, num_classes: int) -> Judge
 def live_decisions(session: Session, campaign_id: UUID) -> dict[int, AnswerValue]:
     """What admins settled, by question id."""
     rows = session.execute(
-        select(Decision.question_id, Decision.value)
-        .join(Question, Question.id == Decision.question_id)
-        .where(Question.campaign_id == campaign_id, Decision.superseded_at.is_(None))
+        select(Decision.question_id, Decision.value).where(
+            decides_in(campaign_id), Decision.superseded_at.is_(None)
+        )
     )
     return {row.question_id: row.value for row in rows}
+
+
+def decides_in(campaign_id: UUID) -> ColumnElement[bool]:
+    """Whether a decision is about a question of this campaign.
+
+    A look for each decision: of a join SQLite makes reading all questions of the campaign.
+    """
+    campaign = select(Question.campaign_id).where(Question.id == Decision.question_id).correlate(Decision)
+    return campaign.scalar_subquery() == campaign_id
 
 
 def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Reliability:
@@ -243,11 +266,7 @@ def yes_and_no() -> tuple[ColumnElement[int], ColumnElement[int]]:
 def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int, str]:
     """Questions with a yes, a no or a decision, by position, as rows of AnsweredQuestion."""
     yes, no = yes_and_no()
-    decided = (
-        select(Decision.question_id)
-        .join(Question, Question.id == Decision.question_id)
-        .where(Question.campaign_id == campaign_id, Decision.superseded_at.is_(None))
-    )
+    decided = select(Decision.question_id).where(Decision.superseded_at.is_(None))
     return (
         select(
             Question.id,

@@ -1,11 +1,12 @@
-"""What admins settle, and what a check of the draws found."""
+"""What admins settle, what a check of the draws found, and what a job worked out of large campaigns."""
 
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, Index, text
+from sqlalchemy import JSON, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from app.annotation.consensus import LabelKind
 from app.annotation.models import AnswerValue
 from app.db import Base, BigId, enum_column
 from app.quality.chi_square import ChiSquare
@@ -58,3 +59,36 @@ class DrawCheck(Base):
     def uniformity(self) -> ChiSquare:
         """The test of the drawn classes."""
         return ChiSquare(self.statistic, self.degrees, self.p_value)
+
+
+class KeptFigures(Base):
+    """What a large campaign's answers told when a job last read them all."""
+
+    __tablename__ = "kept_figures"
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True)
+    computed_at: Mapped[datetime]  # what came later is not in them
+    took_s: Mapped[float]
+    # See seen_classes; None where the dataset came without true classes.
+    yes_by_true_class: Mapped[list[list[float | None]] | None] = mapped_column(JSON(none_as_null=True))
+    rates: Mapped[dict[str, list[float]]] = mapped_column(JSON)  # by user id: sensitivity and specificity
+    unlisted_count: Mapped[int]  # questions in doubt beside those listed as DoubtfulQuestion
+
+
+class DoubtfulQuestion(Base):
+    """A question that was in doubt when its campaign's figures were worked out, and what it had then."""
+
+    __tablename__ = "doubtful_question"
+    __table_args__ = (
+        Index("ix_doubtful_question_campaign_id_weight_position", "campaign_id", "weight", "position"),
+    )
+
+    question_id: Mapped[int] = mapped_column(
+        BigId, ForeignKey("question.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    position: Mapped[int]  # of its example
+    yes: Mapped[int]
+    no: Mapped[int]
+    kind: Mapped[LabelKind | None] = mapped_column(enum_column(LabelKind))
+    weight: Mapped[float]

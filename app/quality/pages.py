@@ -41,7 +41,9 @@ def show_audit(
         has_seed=user.is_admin,
         recompute=recompute and user.is_admin,
     )
-    return render(request, "quality/audit.html", campaign=campaign, audit=audit)
+    return render(
+        request, "quality/audit.html", campaign=campaign, audit=audit, is_large=service.is_large(campaign)
+    )
 
 
 @router.get("/campaigns/{campaign_id}/quality")
@@ -130,15 +132,19 @@ def _people_page(request: Request, session: Session, campaign: Campaign, errors:
         campaign=campaign,
         gold_pictures=annotation.gold_count(session, campaign.id),
         people=service.people(session, campaign),
+        is_large=service.is_large(campaign),
+        computed_at=service.figures_at(session, campaign, now=utc_now()),
         errors=errors,
     )
 
 
 @router.get("/campaigns/{campaign_id}/review")
 @admin_only
-def show_review(request: Request, campaign: CampaignDep, session: SessionDep) -> Response:
+def show_review(
+    request: Request, campaign: CampaignDep, session: SessionDep, recompute: bool = False
+) -> Response:
     """Questions without a label or with one in doubt, for an admin to settle."""
-    return _review_page(request, session, campaign)
+    return _review_page(request, session, campaign, recompute=recompute)
 
 
 @router.get("/campaigns/{campaign_id}/examples/{example_id}")
@@ -214,17 +220,24 @@ def _to_review(request: Request, campaign: Campaign) -> Response:
 
 
 def _review_page(
-    request: Request, session: Session, campaign: Campaign, errors: dict[str, str] | None = None
+    request: Request,
+    session: Session,
+    campaign: Campaign,
+    errors: dict[str, str] | None = None,
+    *,
+    recompute: bool = False,
 ) -> Response:
-    found = service.open_questions(session, campaign)
+    found = service.doubts(session, campaign, limit=SHOWN, now=utc_now(), recompute=recompute)
     decided, decisions = service.standing_decisions(session, campaign.id, limit=SHOWN_DECISIONS)
     return render(
         request,
         "quality/review.html",
         status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
         campaign=campaign,
-        open_count=len(found),
-        questions=found[:SHOWN],
+        is_large=service.is_large(campaign),
+        computed_at=found.computed_at,
+        open_count=found.count,
+        questions=found.questions,
         decided=decided,
         decisions=decisions,
         errors=errors or {},

@@ -10,7 +10,9 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation.models import Participant, Tally
 from app.campaigns.models import Campaign
+from app.quality.figures import is_large
 from app.quality.judging import reliability
+from app.quality.models import KeptFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,9 @@ class Person:
 def people(session: Session, campaign: Campaign) -> list[Person]:
     """Everybody who answered, most answers first; `campaign` has its classes.
 
-    Takes as long as fitting the model to all answers does.
+    Their rates are as of `figures_at`.
     """
-    fitted = reliability(session, campaign, num_classes=campaign.num_classes)
-    rates = {
-        UUID(text): (float(fitted.sensitivity[place]), float(fitted.specificity[place]))
-        for text, place in fitted.places.items()
-    }
+    rates = _rates(session, campaign)
     found = []
     for row, id_, name, is_simulated, answers in session.execute(_everybody(campaign)):
         sensitivity, specificity = rates.get(id_, (None, None))
@@ -66,6 +64,15 @@ def people(session: Session, campaign: Campaign) -> list[Person]:
             )
         )
     return sorted(found, key=lambda person: (-person.answers, person.name))
+
+
+def _rates(session: Session, campaign: Campaign) -> dict[UUID, tuple[float, float]]:
+    """Sensitivity and specificity by person: fitted to all answers, or kept from when a job did it."""
+    if is_large(campaign):
+        kept = session.get(KeptFigures, campaign.id)
+        return {UUID(by): (rates[0], rates[1]) for by, rates in kept.rates.items()} if kept else {}
+    fitted = reliability(session, campaign, num_classes=campaign.num_classes)
+    return {UUID(by): rates for by, rates in fitted.rates().items()}
 
 
 def _everybody(campaign: Campaign) -> Select[Participant | None, UUID, str, bool, int]:

@@ -1,57 +1,36 @@
 """Questions that people's answers leave open or in doubt: asked again, or settled by an admin."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Select, exists, func, literal_column, select
+from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation import service as annotation
-from app.annotation.consensus import MAX_SLOTS, LabelKind, Verdict, verdict, weighed
+from app.annotation.consensus import MAX_SLOTS
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
-from app.datasets.models import Example
 from app.journal.models import Action
+from app.quality.doubts import OpenQuestion, open_questions
 from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
-from app.quality.judging import (
-    ASKED_SEVERAL,
-    Judge,
-    judge_of,
-    left_out,
-    person,
-    question_answers,
-    yes_and_no,
-)
-from app.quality.models import Decision
-
-# A label is in doubt if it is wrong with a larger probability than this.
-DOUBTFUL_YES = 0.05
-DOUBTFUL_NO = 0.4  # of that of a class that nobody was asked about, 1 / K
+from app.quality.figures import is_large
+from app.quality.judging import decides_in
+from app.quality.models import Decision, DoubtfulQuestion, KeptFigures
 
 
 @dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """A finished question whose label is missing or in doubt."""
+class Doubts:
+    """What may be settled."""
 
-    id: int
-    example_id: int
-    position: int
-    candidate_class: int
-    yes: int
-    no: int
-    kind: LabelKind | None
-    weight: float  # of the label; 0 without one
-
-    @property
-    def answers(self) -> int:
-        """Yes and no."""
-        return self.yes + self.no
+    computed_at: datetime | None  # when all answers were looked at; None: a job has yet to do it
+    count: int
+    questions: Sequence[OpenQuestion]  # the most doubtful of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,100 +46,80 @@ class ShownDecision:
     created_at: datetime
 
 
-def open_questions(session: Session, campaign: Campaign) -> list[OpenQuestion]:
-    """Finished questions without a label, or with one in doubt: most doubtful first.
+def doubts(
+    session: Session, campaign: Campaign, *, limit: int, now: datetime, recompute: bool = False
+) -> Doubts:
+    """The `limit` most doubtful questions and how many there are; `campaign` has its classes.
 
-    `campaign` has its classes. Takes as long as reading what several people were asked.
+    Of a large campaign those that a job found, without what was settled, asked again or answered since.
+    `recompute`: look at all answers of a large campaign as well, which takes seconds for a million.
     """
-    found = [*_disputed(session, campaign), *_untold(session, campaign)]
-    return sorted(found, key=lambda question: (question.weight, question.position, question.id))
-
-
-def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
-    """Whether one more person should be asked, or there is no label at all."""
-    allowed = DOUBTFUL_YES if given.kind is LabelKind.TRUE else DOUBTFUL_NO / num_classes
-    return given.kind is None or 1 - given.weight > allowed
-
-
-def _disputed(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
-    judge = judge_of(session, campaign, num_classes=campaign.num_classes)
-    for query in _perhaps_disputed(campaign, judge):
-        for row in session.execute(query.execution_options(yield_per=5_000)):
-            given = judge(row)
-            if row.id not in judge.decisions and is_doubtful(given, num_classes=campaign.num_classes):
-                yield OpenQuestion(
-                    row.id,
-                    row.example_id,
-                    row.position,
-                    row.candidate_class,
-                    row.yes,
-                    row.no,
-                    given.kind,
-                    given.weight,
-                )
-
-
-def _perhaps_disputed(
-    campaign: Campaign, judge: Judge
-) -> Iterator[Select[int, int, int, int, int, int, str]]:
-    """Finished questions without those, nearly all, to which one person said no who is not doubted."""
-    finished = question_answers(campaign.id).where(~Question.is_waiting).order_by(None)
-    fitted = judge.reliability
-    doubted = [by for by, place in fitted.places.items() if _is_doubted(judge, place)] if fitted else []
-    if campaign.confirm_yes:  # a yes asks for a second person, so that only a no stands alone
-        yield finished.where(ASKED_SEVERAL)
-        if doubted:
-            yield finished.where(~ASKED_SEVERAL, Answer.user_id.in_(map(UUID, doubted)))
-    else:
-        yield finished.having((func.count() > 1) | (yes_and_no()[0] > 0) | func.min(person()).in_(doubted))
-
-
-def _is_doubted(judge: Judge, place: int) -> bool:
-    """Whether the label of a question is in doubt to which only this person said no."""
-    assert judge.reliability is not None
-    alone = judge.reliability.alone(place, is_yes=False)
-    given = weighed(verdict(0, 1, confirm_yes=judge.confirm_yes), alone, num_classes=judge.num_classes)
-    return is_doubtful(given, num_classes=judge.num_classes)
-
-
-def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
-    """Questions to which everybody asked said "can't tell", or whose answers are all left out."""
-    asked_in_vain = select(Answer.question_id).where(
-        # As in the partial index.
-        Answer.value == literal_column("'unsure'"),
-        Answer.superseded_at.is_(None),
-    )
-    not_counted = select(Answer.question_id).where(Answer.user_id.in_(left_out(campaign.id)))
-    told = exists().where(
-        Answer.question_id == Question.id,
-        Answer.superseded_at.is_(None),
-        Answer.value != AnswerValue.UNSURE,
-        Answer.user_id.not_in(left_out(campaign.id)),
-    )
-    decided = exists().where(Decision.question_id == Question.id, Decision.superseded_at.is_(None))
+    if recompute or not is_large(campaign):
+        found = open_questions(session, campaign)
+        return Doubts(now, len(found), found[:limit])
+    kept = session.get(KeptFigures, campaign.id)
+    if kept is None:
+        return Doubts(None, 0, [])
+    still_in_doubt = _still_in_doubt(kept)
+    count = session.scalar(select(func.count()).select_from(DoubtfulQuestion).where(*still_in_doubt)) or 0
     rows = session.execute(
-        select(Question.id, Question.example_id, Example.position, Question.candidate_class)
-        .join(Example, Example.id == Question.example_id)
-        .where(
-            Question.campaign_id == campaign.id,
-            Question.purpose == Purpose.LABELLING,
-            ~Question.is_waiting,
-            Question.id.in_(asked_in_vain.union(not_counted)),
-            ~told,
-            ~decided,
+        select(
+            Question.id,
+            Question.example_id,
+            DoubtfulQuestion.position,
+            Question.candidate_class,
+            DoubtfulQuestion.yes,
+            DoubtfulQuestion.no,
+            DoubtfulQuestion.kind,
+            DoubtfulQuestion.weight,
         )
+        .join(DoubtfulQuestion, DoubtfulQuestion.question_id == Question.id)
+        .where(*still_in_doubt)
+        .order_by(*MOST_DOUBTFUL_FIRST)
+        .limit(limit)
     )
-    for id_, example_id, position, candidate_class in rows:
-        yield OpenQuestion(id_, example_id, position, candidate_class, 0, 0, None, 0.0)
+    return Doubts(kept.computed_at, kept.unlisted_count + count, [OpenQuestion(*row) for row in rows])
 
 
 def most_doubtful(session: Session, campaign: Campaign, *, count: int) -> list[int]:
     """Ids of the `count` most doubtful questions that more people may be asked; `campaign` has its classes.
 
-    May take as long as a page of `open_questions`: give a session that only looks.
+    Of a large campaign at most those that a job listed; else this takes as long as `open_questions`, so give
+    a session that only looks.
     """
-    doubtful = [question for question in open_questions(session, campaign) if question.answers < MAX_SLOTS]
-    return sorted(question.id for question in doubtful[:count])
+    if not is_large(campaign):
+        found = [question for question in open_questions(session, campaign) if question.answers < MAX_SLOTS]
+        return sorted(question.id for question in found[:count])
+    kept = session.get(KeptFigures, campaign.id)
+    if kept is None:
+        return []
+    may_be_asked = DoubtfulQuestion.yes + DoubtfulQuestion.no < MAX_SLOTS
+    query = select(DoubtfulQuestion.question_id).where(may_be_asked, *_still_in_doubt(kept))
+    return sorted(session.scalars(query.order_by(*MOST_DOUBTFUL_FIRST).limit(count)))
+
+
+# As open_questions does.
+MOST_DOUBTFUL_FIRST = (DoubtfulQuestion.weight, DoubtfulQuestion.position, DoubtfulQuestion.question_id)
+
+
+def _still_in_doubt(kept: KeptFigures) -> tuple[ColumnElement[bool], ...]:
+    """Which of the questions listed then nobody settled, asked again or answered since.
+
+    A look at each by its id: of joins PostgreSQL makes reading all questions and all answers.
+    """
+    settled = exists().where(
+        Decision.question_id == DoubtfulQuestion.question_id, Decision.superseded_at.is_(None)
+    )
+    waits = select(Question.is_waiting).where(Question.id == DoubtfulQuestion.question_id)
+    last_answer = select(func.max(Answer.created_at)).where(
+        Answer.question_id == DoubtfulQuestion.question_id, Answer.superseded_at.is_(None)
+    )
+    return (
+        DoubtfulQuestion.campaign_id == kept.campaign_id,
+        ~settled,
+        ~waits.correlate(DoubtfulQuestion).scalar_subquery(),
+        last_answer.scalar_subquery() <= kept.computed_at,
+    )
 
 
 def ask_again(
@@ -263,7 +222,7 @@ def standing_decisions(
         )
         .join(Question, Question.id == Decision.question_id)
         .join(User, User.id == Decision.user_id)
-        .where(Question.campaign_id == campaign_id, Decision.superseded_at.is_(None))
+        .where(decides_in(campaign_id), Decision.superseded_at.is_(None))
     )
     count = session.scalar(select(func.count()).select_from(query.subquery())) or 0
     rows = session.execute(query.order_by(Decision.id.desc()).limit(limit))

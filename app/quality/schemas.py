@@ -75,15 +75,17 @@ class PersonRead(Output):
 
 
 class QualityRead(Output):
-    """How reliable the people of a campaign are."""
+    """How reliable the people of a campaign are; the model's rates are as of `computed_at`."""
 
     gold_pictures: int
+    computed_at: datetime | None  # of a large campaign: when a job last worked them out; null: not yet
     people: list[PersonRead]
 
     @classmethod
-    def of(cls, pictures: int, people: list[Person]) -> Self:
+    def of(cls, pictures: int, people: list[Person], *, computed_at: datetime | None) -> Self:
         """For the API."""
-        return cls(gold_pictures=pictures, people=[PersonRead.model_validate(person) for person in people])
+        found = [PersonRead.model_validate(person) for person in people]
+        return cls(gold_pictures=pictures, computed_at=computed_at, people=found)
 
 
 class ChiSquareRead(Output):
@@ -107,7 +109,8 @@ class ClassAuditRead(Output):
 class AuditRead(Output):
     """What can be checked of a campaign. Recomputed facts are null while the seed is secret.
 
-    What rests on the last check of the draws (`checked_at`) is null before there was one.
+    What rests on the last check of the draws (`checked_at`) is null before there was one; so is, of a large
+    campaign, `yes_by_true_class` before a job has counted it (`yes_by_true_class_at`).
 
     While people answer a campaign with known pictures, annotators read rounded figures: exact ones would
     stand still after an answer to such a picture.
@@ -128,6 +131,7 @@ class AuditRead(Output):
     yes_rate: float | None
     yes_p_value: float
     yes_by_true_class: list[list[float | None]] | None  # row: true class; column: class asked about
+    yes_by_true_class_at: datetime | None
     classes: list[ClassAuditRead]
 
     @classmethod
@@ -156,6 +160,7 @@ class AuditRead(Output):
             yes_by_true_class=None
             if audit.yes_by_true_class is None
             else [[shown(rate) for rate in row] for row in audit.yes_by_true_class],
+            yes_by_true_class_at=audit.seen_at,
             classes=[
                 ClassAuditRead(
                     name=item.name,
@@ -236,8 +241,13 @@ class HistoryRead(Output):
 
 
 class ReviewRead(Output):
-    """What an admin may settle, most doubtful first, and the newest decisions."""
+    """What an admin may settle, most doubtful first, and the newest decisions.
 
+    A large campaign's questions are those that a job found in doubt at `computed_at` (null: not yet), without
+    what was settled, asked again or answered since.
+    """
+
+    computed_at: datetime | None
     open: int
     questions: list[OpenQuestionRead]
     decided: int

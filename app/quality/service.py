@@ -1,17 +1,19 @@
 """What routes, tasks and other features call: the audit, people, the review, history."""
 
 from app.quality.auditing import Audit, audit, started_campaign
+from app.quality.doubts import OpenQuestion, open_questions
 from app.quality.draw_checks import check_draws, keep_check, waiting_checks
+from app.quality.figures import figures_at, is_large, keep_figures, waiting_figures, work_out
 from app.quality.history import Event, History, history
 from app.quality.judging import AnsweredQuestion, Judge, judge_of, question_answers
 from app.quality.people import Person, people
 from app.quality.review import (
-    OpenQuestion,
+    Doubts,
     ShownDecision,
     ask_again,
     decide,
+    doubts,
     most_doubtful,
-    open_questions,
     standing_decisions,
     take_back_decision,
 )
@@ -19,6 +21,7 @@ from app.quality.review import (
 __all__ = [
     "AnsweredQuestion",
     "Audit",
+    "Doubts",
     "Event",
     "History",
     "Judge",
@@ -29,9 +32,13 @@ __all__ = [
     "audit",
     "check_draws",
     "decide",
+    "doubts",
+    "figures_at",
     "history",
+    "is_large",
     "judge_of",
     "keep_check",
+    "keep_figures",
     "most_doubtful",
     "open_questions",
     "people",
@@ -40,4 +47,6 @@ __all__ = [
     "started_campaign",
     "take_back_decision",
     "waiting_checks",
+    "waiting_figures",
+    "work_out",
 ]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.conftest import postgres_database
-from worker.bench.scale import DOWNLOADS, LEFT, PAGES, as_row, as_text, measure_scale
+from worker.bench.scale import BACKGROUND, DOWNLOADS, LEFT, PAGES, as_row, as_text, measure_scale
 
 EXAMPLES = LEFT + 600
 
@@ -22,6 +22,7 @@ def test_every_page_and_download_is_measured(kind: str) -> None:
     assert (figures.database, figures.examples) == (kind, EXAMPLES)
     assert set(figures.pages_ms) == set(PAGES)
     assert set(figures.answers_s) == set(DOWNLOADS)
+    assert set(figures.background_s) == set(figures.background_cpu_s) == set(BACKGROUND)
     assert all(took > 0 for took in (*figures.pages_ms.values(), *figures.answers_s.values()))
     assert 0 < figures.late_pair_ms[0] <= figures.late_pair_ms[1]
     assert figures.answers_peak_mb["csv"] >= figures.base_mb > 0

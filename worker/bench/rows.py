@@ -58,6 +58,8 @@ def add_dataset(session: Session, admin: User, examples: int) -> UUID:
         class_names=list(CLASSES),
         channels=1,
         train_count=examples,
+        train_per_class=[0] * len(CLASSES),
+        test_per_class=[0] * len(CLASSES),
         digest="0" * 64,
         created_by_id=admin.id,
         created_at=utc_now(),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -23,7 +24,8 @@ from app.clock import utc_now
 from app.main import create_app
 from worker.bench.rows import add_campaign, add_dataset, add_people, fresh_context
 from worker.context import Context
-from worker.drawing import open_campaign
+from worker.drawing import check_draws, open_campaign
+from worker.figures import keep_figures
 
 PEOPLE = 20
 PAIRS = 200  # of lease and answer, each measured
@@ -34,10 +36,12 @@ PAGES = {
     "campaigns": "/campaigns",
     "dataset": "/datasets/{dataset}",
     "review": "/campaigns/{campaign}/review",
+    "people": "/campaigns/{campaign}/quality",
     "start a run": "/campaigns/{campaign}/runs/new",
     "plan": "/campaigns/{campaign}/plan",
     "audit": "/campaigns/{campaign}/audit",
 }
+BACKGROUND = {"check of the draws": check_draws, "figures": keep_figures}
 DOWNLOADS = ("csv", "jsonl", "parquet", "npz", "label-studio")
 # All but the last questions answered, by twenty people in turn: as statements, since a million requests take
 # hours. To one in ten the first says yes and a second is asked, who denies one in twenty of these; the third
@@ -94,6 +98,9 @@ class Figures:
     questions_per_s: float = 0.0
     fresh_pair_ms: tuple[float, float] = (0.0, 0.0)  # median and 99th percentile
     late_pair_ms: tuple[float, float] = (0.0, 0.0)
+    background_s: dict[str, float] = field(default_factory=dict)  # by job
+    background_cpu_s: dict[str, float] = field(default_factory=dict)
+    background_peak_mb: dict[str, float] = field(default_factory=dict)
     pages_ms: dict[str, float] = field(default_factory=dict)
     page_peak_mb: dict[str, float] = field(default_factory=dict)
     answers_s: dict[str, float] = field(default_factory=dict)
@@ -156,6 +163,10 @@ def _measure(context: Context, figures: Figures, say: Callable[[str], None]) -> 
     say("most of the answers")
     _answer_most(context, campaign_id, figures.examples)
     figures.late_pair_ms = _pairs(context, campaign_id, people)
+    for name, job in BACKGROUND.items():
+        say(f"in the background: {name}")
+        took = _work(partial(job, context, campaign_id))
+        figures.background_s[name], figures.background_cpu_s[name], figures.background_peak_mb[name] = took
     with _serving(context) as url, httpx2.Client(base_url=url, timeout=600) as client:
         client.headers.update({"Authorization": f"Bearer {token}", "Accept": "text/html"})
         for kind in DOWNLOADS:
@@ -240,16 +251,25 @@ def _visits(client: httpx2.Client, address: str) -> tuple[float, float]:
     return statistics.median(took), memory.peak_mb
 
 
-def _download(client: httpx2.Client, address: str) -> tuple[float, float, float]:
-    """Seconds by the clock and of this process (client and server), and the most memory."""
+def _work(job: Callable[[], None]) -> tuple[float, float, float]:
+    """Seconds by the clock and of this process, and the most memory."""
     with Memory() as memory:
         start, cpu = time.perf_counter(), time.process_time()
+        job()
+        took = time.perf_counter() - start, time.process_time() - cpu
+    return *took, memory.peak_mb
+
+
+def _download(client: httpx2.Client, address: str) -> tuple[float, float, float]:
+    """Seconds by the clock and of this process (client and server), and the most memory."""
+
+    def read() -> None:
         with client.stream("GET", address) as response:
             response.raise_for_status()
             for _ in response.iter_raw():
                 pass
-        took = time.perf_counter() - start, time.process_time() - cpu
-    return *took, memory.peak_mb
+
+    return _work(read)
 
 
 def as_row(figures: Figures) -> dict[str, object]:
@@ -266,6 +286,11 @@ def as_text(figures: Figures) -> str:
         "lease and answer, median and 99th percentile: at first "
         f"{figures.fresh_pair_ms[0]:.1f} and {figures.fresh_pair_ms[1]:.1f} ms, at the end "
         f"{figures.late_pair_ms[0]:.1f} and {figures.late_pair_ms[1]:.1f} ms",
+    ]
+    lines += [
+        f"{name}, in the background: {took:.1f} s, {figures.background_cpu_s[name]:.1f} s of this process, "
+        f"up to {figures.background_peak_mb[name]:.0f} MB"
+        for name, took in figures.background_s.items()
     ]
     lines += [
         f"answers as {kind}: {took:.1f} s, {figures.answers_cpu_s[kind]:.1f} s of this process, "

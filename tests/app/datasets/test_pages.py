@@ -221,6 +221,19 @@ class TestShow:
         assert 'name="true_class"' not in page.text
         assert "class not known" in page.text
 
+    def test_counts_by_class_are_those_kept_with_the_dataset(
+        self, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        dataset = make_dataset(session, storage, class_names=["cat", "dog"], train=9, test=3)
+        dataset.train_per_class, dataset.test_per_class = [4, 3], [1, 2]
+        session.commit()
+
+        page = client.get(f"/datasets/{dataset.id}", headers=HTML).text
+
+        cell = r'</th><td class="number">(\d+)</td><td class="number">(\d+)</td>'
+        found = re.findall(r'<tr><th scope="row">([^<]+)' + cell, page)
+        assert found == [("cat", "4", "1"), ("dog", "3", "2"), ("not known", "2", "0")]
+
 
 def test_deleting_goes_back_to_the_list(client: TestClient, session: Session, storage: Storage) -> None:
     dataset = make_dataset(session, storage)

@@ -225,13 +225,12 @@ class TestExamples:
         dataset = make_dataset(session, storage, train=5, test=2, class_names=["a", "b"])
         unknown = make_dataset(session, storage, train=3, test=0, class_names=None)
 
-        assert service.class_counts(session, dataset.id) == {
-            (Split.TRAIN, 0): 3,
-            (Split.TRAIN, 1): 2,
-            (Split.TEST, 0): 1,
-            (Split.TEST, 1): 1,
+        assert (dataset.train_per_class, dataset.test_per_class) == ([3, 2], [1, 1])
+        assert (unknown.train_per_class, unknown.test_per_class) == ([], [])
+        assert service.per_class({("test", 1): 4, ("train", None): 9}, ["a", "b"]) == {
+            "train_per_class": [0, 0],
+            "test_per_class": [0, 4],
         }
-        assert service.class_counts(session, unknown.id) == {(Split.TRAIN, None): 3}
 
     def test_samples_are_spread(self, session: Session, storage: Storage) -> None:
         dataset = make_dataset(session, storage, train=90, test=10)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from app.annotation.consensus import MAX_SLOTS, LabelKind, answers_needed, verdict, weighed
 from app.quality import dawid_skene
-from app.quality.review import is_doubtful
+from app.quality.doubts import is_doubtful
 from worker.perception import read_confusion
 
 CONFUSION = (

@@ -17,8 +17,8 @@ from app.annotation.models import Answer, AnswerValue, Purpose, Question, Tally
 from app.campaigns.models import Campaign
 from app.quality import service as quality
 from app.quality.dawid_skene import Estimate, estimate
+from app.quality.doubts import is_doubtful
 from app.quality.judging import Reliability, judge_of, left_out, question_answers, reliability
-from app.quality.review import is_doubtful
 from tests.factories import NOW, make_campaign, make_user
 
 CASES: dict[str, dict[str, Any]] = {

@@ -1,0 +1,137 @@
+"""Which finished questions have no label, or one in doubt: worked out from all that can be."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import Select, exists, func, literal_column, select
+from sqlalchemy.orm import Session
+
+from app.annotation.consensus import LabelKind, Verdict, verdict, weighed
+from app.annotation.models import Answer, AnswerValue, Purpose, Question
+from app.campaigns.models import Campaign
+from app.datasets.models import Example
+from app.quality.judging import (
+    ASKED_SEVERAL,
+    Judge,
+    Reliability,
+    judge_of,
+    left_out,
+    person,
+    question_answers,
+    yes_and_no,
+)
+from app.quality.models import Decision
+
+# A label is in doubt if it is wrong with a larger probability than this.
+DOUBTFUL_YES = 0.05
+DOUBTFUL_NO = 0.4  # of that of a class that nobody was asked about, 1 / K
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A finished question whose label is missing or in doubt."""
+
+    id: int
+    example_id: int
+    position: int
+    candidate_class: int
+    yes: int
+    no: int
+    kind: LabelKind | None
+    weight: float  # of the label; 0 without one
+
+    @property
+    def answers(self) -> int:
+        """Yes and no."""
+        return self.yes + self.no
+
+
+def open_questions(
+    session: Session, campaign: Campaign, *, fitted: Reliability | None = None
+) -> list[OpenQuestion]:
+    """Finished questions without a label, or with one in doubt: most doubtful first.
+
+    `campaign` has its classes. Takes as long as reading what several people were asked. `fitted`: as in
+    `judge_of`.
+    """
+    judge = judge_of(session, campaign, num_classes=campaign.num_classes, fitted=fitted)
+    found = [*_disputed(session, campaign, judge), *_untold(session, campaign)]
+    return sorted(found, key=lambda question: (question.weight, question.position, question.id))
+
+
+def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
+    """Whether one more person should be asked, or there is no label at all."""
+    allowed = DOUBTFUL_YES if given.kind is LabelKind.TRUE else DOUBTFUL_NO / num_classes
+    return given.kind is None or 1 - given.weight > allowed
+
+
+def _disputed(session: Session, campaign: Campaign, judge: Judge) -> Iterator[OpenQuestion]:
+    for query in _perhaps_disputed(campaign, judge):
+        for row in session.execute(query.execution_options(yield_per=5_000)):
+            given = judge(row)
+            if row.id not in judge.decisions and is_doubtful(given, num_classes=campaign.num_classes):
+                yield OpenQuestion(
+                    row.id,
+                    row.example_id,
+                    row.position,
+                    row.candidate_class,
+                    row.yes,
+                    row.no,
+                    given.kind,
+                    given.weight,
+                )
+
+
+def _perhaps_disputed(
+    campaign: Campaign, judge: Judge
+) -> Iterator[Select[int, int, int, int, int, int, str]]:
+    """Finished questions without those, nearly all, to which one person said no who is not doubted."""
+    finished = question_answers(campaign.id).where(~Question.is_waiting).order_by(None)
+    fitted = judge.reliability
+    doubted = [by for by, place in fitted.places.items() if _is_doubted(judge, place)] if fitted else []
+    if campaign.confirm_yes:  # a yes asks for a second person, so that only a no stands alone
+        yield finished.where(ASKED_SEVERAL)
+        if doubted:
+            yield finished.where(~ASKED_SEVERAL, Answer.user_id.in_(map(UUID, doubted)))
+    else:
+        yield finished.having((func.count() > 1) | (yes_and_no()[0] > 0) | func.min(person()).in_(doubted))
+
+
+def _is_doubted(judge: Judge, place: int) -> bool:
+    """Whether the label of a question is in doubt to which only this person said no."""
+    assert judge.reliability is not None
+    alone = judge.reliability.alone(place, is_yes=False)
+    given = weighed(verdict(0, 1, confirm_yes=judge.confirm_yes), alone, num_classes=judge.num_classes)
+    return is_doubtful(given, num_classes=judge.num_classes)
+
+
+def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
+    """Questions to which everybody asked said "can't tell", or whose answers are all left out."""
+    asked_in_vain = select(Answer.question_id).where(
+        # As in the partial index.
+        Answer.value == literal_column("'unsure'"),
+        Answer.superseded_at.is_(None),
+    )
+    not_counted = select(Answer.question_id).where(Answer.user_id.in_(left_out(campaign.id)))
+    told = exists().where(
+        Answer.question_id == Question.id,
+        Answer.superseded_at.is_(None),
+        Answer.value != AnswerValue.UNSURE,
+        Answer.user_id.not_in(left_out(campaign.id)),
+    )
+    decided = exists().where(Decision.question_id == Question.id, Decision.superseded_at.is_(None))
+    rows = session.execute(
+        select(Question.id, Question.example_id, Example.position, Question.candidate_class)
+        .join(Example, Example.id == Question.example_id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.LABELLING,
+            ~Question.is_waiting,
+            Question.id.in_(asked_in_vain.union(not_counted)),
+            ~told,
+            ~decided,
+        )
+    )
+    for id_, example_id, position, candidate_class in rows:
+        yield OpenQuestion(id_, example_id, position, candidate_class, 0, 0, None, 0.0)
