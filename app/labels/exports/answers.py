@@ -221,28 +221,35 @@ def _numbers(rows: Iterable[formats.Row], people: dict[str, int]) -> Iterator[fo
 
 def _tasks(rows: Iterable[formats.Row], image_url: str) -> Iterator[dict[str, Any]]:
     """A task per question with an annotation per answer."""
+    about: Callable[[formats.Row], formats.Row] = itemgetter(
+        *map(PLACES.__getitem__, ("example_id", "position", "class", "class_name", "question_id", "purpose"))
+    )
     for _, group in groupby(rows, key=itemgetter(PLACES["question_id"])):
-        found = [dict(zip(ARROW, row, strict=True)) for row in group]
-        first = found[0]
+        found = list(group)
+        example_id, position, class_, class_name, question_id, purpose = about(found[0])
         yield {
-            "data": label_studio.data_of(first["example_id"], first["position"], image_url)
-            | {
-                "class": first["class"],
-                "class_name": first["class_name"],
-                "question_id": first["question_id"],
-                "purpose": first["purpose"],
+            "data": {
+                **label_studio.data_of(example_id, position, image_url),
+                "class": class_,
+                "class_name": class_name,
+                "question_id": question_id,
+                "purpose": purpose,
             },
-            "annotations": [_annotation(answer) for answer in found],
+            "annotations": [_annotation(*_said(row)) for row in found],
         }
 
 
-def _annotation(answer: dict[str, Any]) -> dict[str, Any]:
-    region = label_studio.choice(label_studio.ANSWER, [answer["value"]])
+_said: Callable[[formats.Row], formats.Row] = itemgetter(
+    *map(PLACES.__getitem__, ("value", "annotator", "annotator_name", "response_ms", "created_at"))
+)
+
+
+def _annotation(value: str, annotator: str, name: str, ms: int | None, created_at: str) -> dict[str, Any]:
+    region = label_studio.choice(label_studio.ANSWER, [value])
     # The people of a Label Studio installation are its own; a region's note may name anybody.
-    region["meta"] = {"text": [answer["annotator_name"] or answer["annotator"]]}
-    ms = answer["response_ms"]
+    region["meta"] = {"text": [name or annotator]}
     return {
         "result": [region],
-        "created_at": answer["created_at"],
+        "created_at": created_at,
         "lead_time": None if ms is None else ms / 1000,
     }

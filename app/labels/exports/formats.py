@@ -3,7 +3,6 @@
 import csv
 import enum
 import io
-import json
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_core import to_json
 
 Row = tuple[Any, ...]
 Item = TypeVar("Item")
@@ -83,17 +83,15 @@ def _text_of(buffer: io.StringIO) -> bytes:
 
 def json_pieces(objects: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     """One JSON object per line."""
-    encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
-    for piece in _batched(objects, CHUNK):
-        yield ("\n".join(map(encode, piece)) + "\n").encode()
+    for piece in _batched(map(to_json, objects), CHUNK):
+        yield b"\n".join(piece) + b"\n"
 
 
 def json_array_pieces(objects: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     """One JSON array of all objects."""
-    encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
     before = b"["
-    for piece in _batched(objects, CHUNK):
-        yield before + ",\n".join(map(encode, piece)).encode()
+    for piece in _batched(map(to_json, objects), CHUNK):  # none waits as an object
+        yield before + b",\n".join(piece)
         before = b",\n"
     yield b"]\n" if before != b"[" else b"[]\n"
 
