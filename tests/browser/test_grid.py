@@ -186,7 +186,8 @@ def test_an_undo_takes_back_no_more_than_the_page_had(
 
     page.route("**/answers", spoil)
     second = pictures(page)
-    send(page, lambda: page.keyboard.press("Enter"))
+    with page.expect_response("**/answers"):  # nothing is spoilt while the test waits for the API
+        send(page, lambda: page.keyboard.press("Enter"))
     wait_for_answers(live, campaign, len(first) + len(second) - 1)  # one was refused
     page.unroute("**/answers")
 
@@ -236,3 +237,19 @@ def test_a_campaign_may_allow_one_mode_only(desk: BrowserContext, live: Live, da
     expect(page.get_by_role("button", name="Pages")).to_have_count(0)
     page.goto(f"{live.url}/annotate/{pages['id']}")
     page.wait_for_selector("[data-tile]")
+
+
+def test_a_page_leaves_and_the_next_questions_come_in_one_request(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = grid(desk, live, campaign)
+    page.wait_for_load_state("networkidle")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+
+    with page.expect_response("**/answers") as answer:
+        send(page, lambda: page.keyboard.press("Enter"))
+    page.wait_for_timeout(500)
+
+    assert [url.rsplit("/", 1)[1] for url in asked] == ["answers"]
+    assert answer.value.json()["next"]["questions"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Request, expect
 from sklearn.datasets import load_digits
 
 from tests.browser.test_loop import new_annotator, shown, wait_for_another
@@ -134,3 +134,29 @@ def test_a_paused_campaign_says_so_and_goes_on_by_itself(
     assert page.evaluate("Object.keys(localStorage).length") == 0, (
         "what was answered while it paused was sent"
     )
+
+
+def test_cards_are_fetched_with_the_answers_before_them(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = screen(desk, live, campaign)
+    page.wait_for_load_state("networkidle")
+    asked: list[tuple[str, bool]] = []
+
+    def listen(request: Request) -> None:
+        if request.method == "POST":
+            body: Any = request.post_data_json
+            asked.append((request.url.rsplit("/", 1)[1], "next" in body))
+
+    page.on("request", listen)
+    before = answers(live, campaign)
+
+    for _ in range(15):  # 20 are held, and more are fetched when fewer than 12 wait
+        seen = shown(page)
+        page.keyboard.press("n")
+        wait_for_another(page, seen)
+    page.wait_for_function("() => Object.keys(localStorage).length === 0")
+
+    assert {name for name, _ in asked} == {"answers"}
+    assert sum(asks for _, asks in asked) == 1
+    assert answers(live, campaign) == before + 15

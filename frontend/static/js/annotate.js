@@ -2,7 +2,7 @@
 
 const RENEW_MS = 60_000;
 const SLOW_MS = 300; // before this, waiting shows nothing
-const OTHER_VIEW_MS = 1_500;
+const LATER_MS = 1_500;
 const REMARK_MS = 6_000;
 
 // The parts carry the same version as this file: a browser that kept old ones must not mix them with new ones.
@@ -59,8 +59,9 @@ const screen = {
     find("after").textContent = after;
     for (const guide of all("guide")) guide.hidden = Number(guide.dataset.guide) !== position;
   },
-  remark(text) {
+  remark(text, isTold = false) {
     find("remark").textContent = text;
+    find("remark").toggleAttribute("data-told", isTold);
     lastRemark = performance.now();
   },
   tell() {
@@ -73,7 +74,7 @@ const screen = {
   },
 };
 
-const queue = makeQueue(screen, answers, words);
+const queue = makeQueue(screen, answers, words, () => load("undo"));
 const views = {};
 const makers = {
   async card() {
@@ -92,21 +93,11 @@ const prepare = (mode) => (views[mode] ??= makers[mode]().catch((error) => {
   throw error;
 }));
 
-/** Show cards or pages; what is at hand is shown anew. */
-async function switchTo(mode) {
-  const view = await prepare(mode);
-  const before = screen.view;
-  if (before === view) return;
-  screen.view = view;
-  main.dataset.mode = mode;
-  if (!before) return;
-  queue.ahead.unshift(...before.drop().map((item) => Object.assign(item, { page: undefined })));
-  before.leave();
-  history.replaceState(null, "", `?mode=${mode}`);
-  screen.lock(screen.stopped);
-  screen.show();
-  screen.idle();
-  queue.refill();
+const prepareChange = (mode) => Promise.all([prepare(mode), load("change")]);
+
+async function changeTo(mode) {
+  const [view, [{ change }]] = await prepareChange(mode);
+  change(screen, queue, mode, view);
 }
 
 /** A break: nothing is shown, no time is counted. The leases are not renewed; after some minutes others may have them. */
@@ -137,7 +128,7 @@ function act(action, key) {
 }
 
 async function begin() {
-  await switchTo(main.dataset.mode);
+  screen.view = await prepare(main.dataset.mode);
   recall();
   const takeOver = tabs.onlyTab(`clarinet:${main.dataset.owner}`, () => screen.lock("elsewhere"));
   const on = (name, action) => find(name)?.addEventListener("click", action);
@@ -146,8 +137,7 @@ async function begin() {
   on("zoom", () => act("zoom"));
   on("rest", rest);
   on("go-on", goOn);
-  on("to-grid", () => switchTo("grid"));
-  on("to-card", () => switchTo("card"));
+  for (const mode of ["card", "grid"]) on(`to-${mode}`, () => changeTo(mode));
   on("take-over", () => {
     takeOver();
     recall();
@@ -171,8 +161,11 @@ async function begin() {
   setInterval(queue.renew, RENEW_MS);
   screen.idle();
   queue.refill();
-  const other = main.dataset.other;
-  if (other) setTimeout(() => prepare(other).catch(() => {}), OTHER_VIEW_MS); // to be there without a network
+  const { other } = main.dataset;
+  setTimeout(() => { // to be there without a network
+    load("undo").catch(() => {});
+    if (other) prepareChange(other).catch(() => {});
+  }, LATER_MS);
 }
 
 begin();

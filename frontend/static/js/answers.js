@@ -70,21 +70,24 @@ export async function post(url, body, keepalive = false) {
   throw new Refusal(response.status, await response.json().catch(() => ({})));
 }
 
-/** Hand over everything kept. Leaves what the server did not acknowledge; `onNews` gets what was refused or known. */
-export async function send(onNews) {
+/** Hand over everything kept. Leaves what the server did not acknowledge; `onNews` gets what was refused or known.
+ *  The last request asks for the `next` questions; gives those, if there was one and any may be had. */
+export async function send(onNews, next) {
   const here = new Set(kept.keys());
+  let given;
   while (here.size) {
     const batch = [...kept.values()].filter((answer) => here.has(answer.key)).slice(0, BATCH);
-    if (!batch.length) return;
+    if (!batch.length) break;
     for (const answer of batch) here.delete(answer.key);
-    await sendBatch(batch, onNews);
+    given = await sendBatch(batch, onNews, here.size ? undefined : next);
   }
+  return given;
 }
 
-async function sendBatch(batch, onNews) {
-  let results;
+async function sendBatch(batch, onNews, next) {
+  let results, given;
   try {
-    ({ results } = await post(answersUrl, { answers: batch }));
+    ({ results, next: given } = await post(answersUrl, { answers: batch, next }));
   } catch (error) {
     const mine = error instanceof Refusal && [400, 404, 409, 413, 422].includes(error.status);
     if (!mine || isAboutCampaign(error)) throw error;
@@ -97,6 +100,7 @@ async function sendBatch(batch, onNews) {
   const news = results.filter((result) => result.status === "refused" || result.right_value);
   for (const result of results) forget(result.key);
   if (news.length) onNews(news);
+  return given;
 }
 
 /** Hand over what fits one request while the page goes away. Kept until acknowledged, so sent again next time. */

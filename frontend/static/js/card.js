@@ -1,7 +1,15 @@
 const LONG_NAME = 36; // characters that fit one line of a phone
+const HELD = 20;
+const REFILL_BELOW = 12;
+
+/** "a cat", "an owl", "an 8", "a one", "a unicycle": by sound as far as letters tell. */
+function article(name) {
+  if (/^(8|11$|18$)/.test(name)) return "an";
+  return /^(?!one\b|once\b|uni|use|eu)[aeiou]/i.test(name) ? "an" : "a";
+}
 
 /** `gestures` loads what fingers need, once the first picture is up. */
-export function makeCard(screen, queue, { say, article }, gestures) {
+export function makeCard(screen, queue, { say }, gestures) {
   const { main, find } = screen;
   const stage = find("stage");
   const question = find("question");
@@ -62,9 +70,10 @@ export function makeCard(screen, queue, { say, article }, gestures) {
   }
 
   return {
-    lease: 20, // questions asked for at once
-    refillBelow: 12,
     one_class: false,
+    wanted: () => HELD, // questions to hold
+    isStocked: () => queue.ahead.length >= (queue.isScarce ? 1 : REFILL_BELOW),
+    onLeased() {},
     shown: () => (current ? [current] : []),
     show,
     drop() {

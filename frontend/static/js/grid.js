@@ -3,6 +3,8 @@
 const MOST = 30; // pictures on a desk's page
 const MOST_NARROW = 15;
 const LEAST = 12;
+const FEW = 6; // fewer wait for more of their class
+const MOST_HELD = 100; // the server leases no more to one person
 const NARROW_PX = 640;
 const TOO_SOON_MS = 300; // a key or finger that bounces must not send a page that nobody has seen
 const NEXT = { no: "yes", yes: "unsure", unsure: "no" };
@@ -12,23 +14,37 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
   const sheet = find("sheet");
   const pattern = find("tile-pattern");
   let page = null; // { items, shownAt }; each item has its .value
+  let shownClass = null; // of this page, or the last
+  let short = null; // how often in a row the server was asked and left no page; null: not asked yet
 
-  /** The questions of the next page: those of the first class, in pages of even size. */
-  function run() {
-    const { ahead } = queue;
-    const end = ahead.findIndex((item) => item.candidate_class !== ahead[0].candidate_class || item.page !== ahead[0].page);
-    const length = end < 0 ? ahead.length : end;
+  /** Questions at hand that can stand on one page: of one class, and together if they were taken back. */
+  const groups = () => queue.ahead.map((item) => queue.ahead.filter(
+    (other) => other.candidate_class === item.candidate_class && other.page === item.page));
+  const isPage = (group) => group.length >= FEW;
+
+  /** What cards, or other people, left of a block waits for more of its class, or until there is nothing else. */
+  function following() {
+    const found = groups();
+    if (queue.ahead[0]?.page) return found[0];
+    if (short === null && !queue.failures) return [];
+    const mayWait = short < 2 && !queue.isScarce && !queue.failures;
+    return found.find((group) => group[0].candidate_class === shownClass) ?? found.find(isPage)
+      ?? (mayWait ? [] : found.reduce((most, group) => (group.length > most.length ? group : most), []));
+  }
+
+  /** In pages of even size. */
+  function cut(group) {
     const most = innerWidth < NARROW_PX ? MOST_NARROW : MOST;
-    if (length <= most) return length;
-    return Math.min(most, Math.max(LEAST, Math.ceil(length / Math.ceil(length / most))));
+    return group.slice(0, Math.min(most, Math.max(LEAST, Math.ceil(group.length / Math.ceil(group.length / most)))));
   }
 
   function show() {
-    if (page || !queue.ahead.length) return;
-    const count = run();
-    if (!queue.ahead.slice(0, count).every((item) => item.ready)) return;
-    const next = { items: queue.ahead.splice(0, count), shownAt: null, upAt: performance.now() };
+    const items = page ? [] : cut(following());
+    if (!items.length || !items.every((item) => item.ready)) return;
+    queue.ahead = queue.ahead.filter((item) => !items.includes(item));
+    const next = { items, shownAt: null, upAt: performance.now() };
     page = next;
+    shownClass = items[0].candidate_class;
     screen.pause(null);
     const hadFocus = sheet.contains(document.activeElement);
     sheet.replaceChildren(...next.items.map(tile));
@@ -101,9 +117,10 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
   addEventListener("resize", arrange);
   find("submit").addEventListener("click", submit);
   return {
-    lease: MOST,
-    refillBelow: 1,
     one_class: true,
+    wanted: () => Math.min(MOST_HELD, MOST + queue.ahead.length + (page?.items.length ?? 0)),
+    isStocked: () => following().length > 0,
+    onLeased() { short = groups().some(isPage) ? 0 : short + 1; },
     shown: () => page?.items ?? [],
     show,
     drop() {
@@ -111,7 +128,10 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
       page = null;
       return items;
     },
-    leave: () => sheet.replaceChildren(),
+    leave() {
+      sheet.replaceChildren();
+      shownClass = short = null;
+    },
     away: (ms) => { if (page) page.shownAt = ms === null || page.shownAt === null ? null : page.shownAt + ms; },
     act(action, key) {
       if (action === "submit") submit();

@@ -3,11 +3,11 @@
 const DEFAULTS = { yes: "y", no: "n", unsure: "u", undo: "z", zoom: "x", pause: "p" };
 const ALWAYS = { arrowright: "yes", arrowleft: "no", arrowdown: "unsure", backspace: "undo" };
 const SWITCH = "clarinet:keys";
-const MAP = "clarinet:keymap";
+export const MAP = "clarinet:keymap";
 
-let map = { ...DEFAULTS };
+export let map = { ...DEFAULTS };
 
-let storage = {}; // where it is forbidden, choices hold for this page
+export let storage = {}; // where it is forbidden, choices hold for this page
 try {
   storage = localStorage;
 } catch { /* as said */ }
@@ -18,15 +18,6 @@ export const tileKeys = () => [..."1234567890qwertyuiopasdfghjklzxcvbnm"].filter
 /** Write each key where the page names it. */
 export function label(main) {
   for (const place of main.querySelectorAll("[data-key]")) place.textContent = map[place.dataset.key].toUpperCase();
-}
-
-/** Give an action another key; a key in use changes places. */
-export function bind(main, action, key) {
-  const other = Object.keys(map).find((name) => map[name] === key);
-  if (other) map[other] = map[action];
-  map[action] = key;
-  storage[MAP] = JSON.stringify(map);
-  label(main);
 }
 
 /** Call act(action) for each key that means one, and act("tile", key) for any other, while the box is ticked. */

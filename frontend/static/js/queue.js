@@ -14,19 +14,18 @@ const UNLIKELY_MS = 120_000; // longer than this, somebody was away: no response
 
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-export function makeQueue(screen, answers, { say }) {
+/** `taking` loads what an undo needs. */
+export function makeQueue(screen, answers, { say }, taking) {
   const { Refusal, keep, kept, post, uuid } = answers;
   const { dataset } = screen.main;
   const settled = new Set(); // ids answered here: the server may still lease them to us while their answers travel
   let leasedUntil = 0; // local clock
   let leaseMs = 0;
-  let scarce = false; // the server had fewer than we asked for: ask again only when none is left
-  let undoable = 0;
+  let scarce = false; // the server had fewer cards than we asked for, or no picture more for a page
   let refilling = false;
   let sendTimer = 0;
   let lookTimer = 0;
   let retryTimer = 0;
-  let pages = 0; // taken back, so that two of one class stay apart
   const paces = [];
 
   const queue = {
@@ -35,12 +34,14 @@ export function makeQueue(screen, answers, { say }) {
     waiting: null, // questions still to be asked in the campaign
     failures: 0,
     undoing: false,
-    get canUndo() { return undoable > 0 && !queue.undoing; },
+    undoable: 0,
+    get isScarce() { return scarce; },
+    get canUndo() { return queue.undoable > 0 && !queue.undoing; },
     /** Milliseconds an answer takes; null before the first. */
     get pace() { return [...paces].sort((a, b) => a - b)[Math.floor(paces.length / 2)] ?? null; },
     refill, settle, undo, renew, leave, forget,
     // Whatever keeps new questions out, a retry sends: otherwise nothing would try again.
-    retry: () => (isFull() ? deliver(() => {}) : refill()),
+    retry: () => (isFull() ? deliver(send) : refill()),
   };
 
   /** Keys of the answers of the last pages, one for a card: what one undo takes back, also after a reload of this tab. */
@@ -92,30 +93,32 @@ export function makeQueue(screen, answers, { say }) {
     screen.show();
   }
 
+  /** Gives how many are new. */
   function take(questions) {
     const known = new Set([...queue.ahead, ...screen.view.shown()].map((item) => item.id));
-    for (const question of questions) {
-      if (known.has(question.id) || settled.has(question.id)) continue;
-      const item = { ...question, ready: false };
-      queue.ahead.push(item);
-      decode(item);
-    }
+    const fresh = questions.filter(({ id }) => !known.has(id) && !settled.has(id)).map((question) => ({ ...question, ready: false }));
+    queue.ahead.push(...fresh);
+    fresh.forEach(decode);
+    return fresh.length;
   }
 
   async function lease() {
     const { view } = screen;
-    const count = view.lease + (view.one_class ? view.shown().length : 0);
+    const count = view.wanted();
+    const before = [...settled];
+    const next = { count, one_class: view.one_class };
+    const answer = (await answers.send(heard, next)) ?? await post(dataset.questionsUrl, next);
     const unsent = new Set([...kept.values()].map((item) => item.question_id));
-    const sent = [...settled].filter((id) => !unsent.has(id));
-    const answer = await post(dataset.questionsUrl, { count, one_class: view.one_class });
+    const sent = before.filter((id) => !unsent.has(id));
     leaseMs = 1000 * answer.lease_s;
     leasedUntil = Date.now() + leaseMs;
     queue.answered = answer.answered_by_me + kept.size;
     queue.waiting = Math.max(0, answer.waiting - kept.size);
-    undoable = Math.max(undoable, Math.min(UNDO_LIMIT, queue.answered));
-    scarce = answer.questions.length < count;
+    queue.undoable = Math.max(queue.undoable, Math.min(UNDO_LIMIT, queue.answered));
     for (const id of sent) settled.delete(id); // leased again after its answer arrived: an undo whose reply got lost
-    take(answer.questions);
+    const fresh = take(answer.questions);
+    scarce = view === screen.view && (view.one_class ? !fresh : answer.questions.length < count);
+    view.onLeased();
     if (!view.shown().length && !queue.ahead.length) {
       lookAgain(answer.waiting > 0 ? "held" : "done");
     }
@@ -130,28 +133,33 @@ export function makeQueue(screen, answers, { say }) {
     lookTimer = setTimeout(refill, LOOK_AGAIN_MS);
   }
 
-  const isFull = () => refilling || screen.isLocked() || queue.ahead.length >= (scarce ? 1 : screen.view.refillBelow);
+  const isFull = () => refilling || screen.isLocked() || screen.view.isStocked();
 
   function refill() {
     if (isFull()) return;
     refilling = true;
-    deliver(lease).then(() => { refilling = false; });
+    deliver(lease).then((went) => {
+      refilling = false;
+      if (went && !scarce) refill(); // what came may not make a page yet
+    });
   }
 
-  /** Send what is kept, then do the rest. */
-  const deliver = (rest) => inTurn(async () => {
+  /** Gives whether it went. */
+  const deliver = (action) => inTurn(async () => {
     try {
-      await answers.send(heard);
-      await rest();
+      await action();
       recovered();
+      return true;
     } catch (error) {
       failed(error);
+      return false;
     }
   });
 
   function heard(results) {
-    const known = results.find((result) => result.right_value);
-    if (known) screen.remark(say(`known_${known.right_value}`));
+    const told = (value) => results.filter((result) => result.right_value === value).length;
+    const known = ["yes", "no"].filter(told).map((value) => say(`known_${value}`, { count: told(value) }));
+    if (known.length) screen.remark(known.join(" "), true);
     const refused = results.filter((result) => result.status === "refused");
     if (!refused.length) return;
     queue.answered -= refused.length;
@@ -167,7 +175,7 @@ export function makeQueue(screen, answers, { say }) {
     for (const { item } of given) settled.add(item.id);
     queue.answered += given.length;
     queue.waiting = Math.max(0, (queue.waiting ?? 0) - given.length);
-    undoable = Math.min(UNDO_LIMIT, undoable + given.length);
+    queue.undoable = Math.min(UNDO_LIMIT, queue.undoable + given.length);
     if (likely) paces.push(ms);
     if (paces.length > PACE_OVER) paces.shift();
     screen.show();
@@ -185,49 +193,23 @@ export function makeQueue(screen, answers, { say }) {
     refill();
   }
 
-  const sendSoon = () => kept.size && deliver(() => {});
+  const send = () => answers.send(heard);
+  const sendSoon = () => kept.size && deliver(send);
 
-  function undo() {
+  async function undo() {
     if (!queue.canUndo || screen.isLocked()) return;
     queue.undoing = true;
     screen.enable();
-    inTurn(async () => {
-      try {
-        await answers.send(heard);
-        const before = groups.read();
-        const last = before.pop() ?? [];
-        const count = screen.view.one_class ? Math.min(UNDO_LIMIT, Math.max(1, last.length)) : 1;
-        const { undone } = await post(dataset.undoUrl, { count });
-        groups.write([...before, last.slice(0, Math.max(0, last.length - undone.length))]);
-        recovered();
-        await restore(undone);
-      } catch (error) {
-        if (error instanceof Refusal && error.status === 409) {
-          undoable = 0;
-          screen.remark(error.message);
-        } else {
-          failed(error);
-          screen.remark(say("undo_offline"));
-        }
-      } finally {
-        queue.undoing = false;
-        screen.enable();
-        screen.show();
-      }
-    });
-  }
-
-  async function restore(undone) {
-    pages += 1;
-    queue.answered = Math.max(0, queue.answered - undone.length);
-    queue.waiting = (queue.waiting ?? 0) + undone.length;
-    undoable = Math.max(0, undoable - undone.length);
-    const page = screen.view.one_class ? pages : undefined;
-    const items = undone.map(({ question, value }) => ({ ...question, ready: false, value, page }));
-    for (const item of items) settled.delete(item.id);
-    queue.ahead.unshift(...items, ...screen.view.drop());
-    await Promise.all(items.map(decode));
-    screen.remark(undone.length > 1 ? say("page_undone") : say("undone", { answer: say(undone[0].value) }));
+    try {
+      const [{ takeBack }] = await taking();
+      await inTurn(() => takeBack(screen, queue, { post, say, send, groups, limit: UNDO_LIMIT, settled, decode, recovered, failed }));
+    } catch {
+      screen.remark(say("undo_offline")); // it did not load
+    } finally {
+      queue.undoing = false;
+      screen.enable();
+      screen.show();
+    }
   }
 
   function recovered() {
@@ -252,6 +234,7 @@ export function makeQueue(screen, answers, { say }) {
       return;
     }
     queue.failures += 1;
+    screen.show(); // a page that waited for more of its class
     if (!screen.view.shown().length && !queue.ahead.some((item) => item.ready)) screen.pause("offline");
     screen.tell();
     clearTimeout(retryTimer);

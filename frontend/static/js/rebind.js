@@ -1,7 +1,15 @@
 // Choosing one's own keys; loaded when somebody opens the help.
 
+/** Give an action another key; a key in use changes places. */
+function bind({ map, storage, MAP }, action, key) {
+  const other = Object.keys(map).find((name) => map[name] === key);
+  if (other) map[other] = map[action];
+  map[action] = key;
+  storage[MAP] = JSON.stringify(map);
+}
+
 /** Let each [data-rebind] button take the next key that is pressed on it. */
-export function offerKeys(main, { bind, label }, pressKey) {
+export function offerKeys(main, hands, pressKey) {
   for (const button of main.querySelectorAll("[data-rebind]")) {
     button.disabled = false;
     button.addEventListener("click", () => ask(button));
@@ -16,11 +24,11 @@ export function offerKeys(main, { bind, label }, pressKey) {
       if (event.key.length === 1 && event.key.trim()) {
         event.preventDefault();
         event.stopPropagation();
-        bind(main, button.dataset.rebind, event.key.toLowerCase());
+        bind(hands, button.dataset.rebind, event.key.toLowerCase());
       }
       done.abort();
-      label(main);
+      hands.label(main);
     }, { signal: done.signal });
-    button.addEventListener("blur", () => { done.abort(); label(main); }, { signal: done.signal });
+    button.addEventListener("blur", () => { done.abort(); hands.label(main); }, { signal: done.signal });
   }
 }

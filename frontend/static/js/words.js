@@ -12,12 +12,6 @@ export function say(name, values = {}) {
   return text.replace(/\{(\w+)\}/g, (_, key) => (typeof values[key] === "number" ? grouped(values[key]) : values[key]));
 }
 
-/** "a cat", "an owl", "an 8", "a one", "a unicycle": by sound as far as letters tell. */
-export function article(name) {
-  if (/^(8|11$|18$)/.test(name)) return "an";
-  return /^(?!one\b|once\b|uni|use|eu)[aeiou]/i.test(name) ? "an" : "a";
-}
-
 /** A rough time, from seconds. */
 export function duration(seconds) {
   if (seconds < 5400) return say("minutes", { count: seconds < 90 ? 1 : Math.round(seconds / 60) });

@@ -1,0 +1,16 @@
+// From cards to pages and back; loaded with the other view.
+
+/** What is at hand is shown anew; pages ask first for what their blocks lack. */
+export function change(screen, queue, mode, view) {
+  const before = screen.view;
+  if (before === view) return;
+  screen.view = view;
+  screen.main.dataset.mode = mode;
+  queue.ahead = [...before.drop(), ...queue.ahead].map((item) => Object.assign(item, { page: undefined }));
+  before.leave();
+  history.replaceState(null, "", `?mode=${mode}`);
+  screen.lock(screen.stopped);
+  screen.show();
+  screen.idle();
+  queue.refill();
+}

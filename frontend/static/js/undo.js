@@ -1,0 +1,39 @@
+// Taking back the last answers: one on cards, those of a page on pages. Loaded once the first question is up.
+
+let pages = 0; // taken back, so that two of one class stay apart
+
+/** `inside` is what the queue shares with this. */
+export async function takeBack(screen, queue, inside) {
+  const { post, say, send, groups, limit, recovered, failed } = inside;
+  try {
+    await send();
+    const before = groups.read();
+    const last = before.pop() ?? [];
+    const count = screen.view.one_class ? Math.min(limit, Math.max(1, last.length)) : 1;
+    const { undone } = await post(screen.main.dataset.undoUrl, { count });
+    groups.write([...before, last.slice(0, Math.max(0, last.length - undone.length))]);
+    recovered();
+    await restore(screen, queue, inside, undone);
+  } catch (error) {
+    if (error.status === 409) {
+      queue.undoable = 0;
+      screen.remark(error.message);
+    } else {
+      failed(error);
+      screen.remark(say("undo_offline"));
+    }
+  }
+}
+
+async function restore(screen, queue, { say, settled, decode }, undone) {
+  pages += 1;
+  queue.answered = Math.max(0, queue.answered - undone.length);
+  queue.waiting = (queue.waiting ?? 0) + undone.length;
+  queue.undoable = Math.max(0, queue.undoable - undone.length);
+  const page = screen.view.one_class ? pages : undefined;
+  const items = undone.map(({ question, value }) => ({ ...question, ready: false, value, page }));
+  for (const item of items) settled.delete(item.id);
+  queue.ahead.unshift(...items, ...screen.view.drop());
+  await Promise.all(items.map(decode));
+  screen.remark(undone.length > 1 ? say("page_undone") : say("undone", { answer: say(undone[0].value) }));
+}
