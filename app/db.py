@@ -27,6 +27,7 @@ from sqlalchemy import (
     event,
     make_url,
 )
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.pool import QueuePool
 
@@ -35,6 +36,7 @@ from app.jobs import Job
 Publish = Callable[[Job], None]
 
 BUSY_S = 30  # for which one writer of SQLite waits for another
+REST_S = 1  # after which a connection of PostgreSQL is tried before it is used again
 
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -126,10 +128,14 @@ def connect(url: str) -> Database:
             url,
             pool_size=20,
             max_overflow=20,
-            pool_pre_ping=True,
             hide_parameters=True,  # an error in the log must not tell seeds and hashes
-            connect_args={"options": options},
+            connect_args={
+                "options": options,
+                # The driver would forget its prepared statements, and ours with them, after each rollback.
+                "prepare_threshold": None,
+            },
         )
+        _ping_after_rest(engine)
         # A read sees one moment throughout, as in SQLite: labels follow from several statements, and one that
         # saw an answer which another did not see would weigh it wrongly.
         snapshot = engine.execution_options(isolation_level="REPEATABLE READ")
@@ -147,6 +153,32 @@ def connect(url: str) -> Database:
         write=sessionmaker(writer, expire_on_commit=False),
         engine=writer,
     )
+
+
+def _ping_after_rest(engine: Engine) -> None:
+    """Give out no connection that the database has closed, without asking it at each of many requests."""
+
+    lost_at = 0.0  # when a connection was last found lost: then the others may be as well
+
+    @event.listens_for(engine, "invalidate")
+    def note_lost(_connection: object, _record: object, _error: object) -> None:
+        nonlocal lost_at
+        lost_at = time.monotonic()
+
+    @event.listens_for(engine, "checkin")
+    def note(_connection: object, record: Any) -> None:
+        record.info["rests_since"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def ping(connection: Any, record: Any, _proxy: object) -> None:
+        now = time.monotonic()
+        since = record.info.get("rests_since", now)
+        if since > lost_at and now - since < REST_S:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError from error
 
 
 def _sqlite_engine(url: str, *, begin: str, size: int) -> Engine:

@@ -27,13 +27,13 @@ HEADERS = {
 MAX_BODY_BYTES = 2 * 1024 * 1024
 TOO_LARGE = 413
 BUSY = 503
-PLACES = 32  # anyio has 40 threads; the rest answer annotators, serve files and spool uploads
+PLACES = 32  # anyio has 40 threads; the rest serve files and spool uploads
 PATIENCE_S = 4.0
-# Threads of one interpreter take turns, and each turn costs: four answer more people a second than thirty-two
-# do, and nobody waits three times as long as others. Their places are their own, so that slow pages and
-# downloads keep no annotator waiting.
+# Threads of one interpreter take turns, and each turn costs: five answer more people a second than twelve or
+# thirty-two do, and nobody waits three times as long as others. They are threads of their own, so that slow
+# pages and downloads keep no annotator waiting.
 ANSWERING = re.compile(r"/api/v1/campaigns/[^/]+/(questions|answers|undo|leases/\w+)")
-ANSWERING_PLACES = 4
+ANSWERING_PLACES = 5
 ANSWERING_QUEUE = 64  # who would wait behind more than these is told to come again at once
 UNGATED_PATHS = ("/static/", "/healthz")  # need no database
 

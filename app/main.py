@@ -82,6 +82,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         if database is None:
+            app.state.writer.close()
             app.state.database.dispose()
 
     app = FastAPI(

@@ -7,8 +7,9 @@ comes back. That takes several times as long as the database needs to run one of
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BindParameter,
@@ -29,13 +30,18 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
+from app.pipelines import Failed, Pipeline, Sent, as_text
+
 Values = Mapping[str, object]
+Rows = list[tuple[Any, ...]]
 _Convert = Callable[[Any], Any]
-# SQLite's driver takes :name, PostgreSQL's %(name)s; both take a mapping.
+# SQLite's driver takes a mapping to :name, libpq values in the order of $1, $2.
 _DIALECTS: dict[str, Dialect] = {
-    "postgresql": psycopg.dialect(),  # type: ignore[no-untyped-call]
+    "postgresql": psycopg.dialect(paramstyle="numeric_dollar"),  # type: ignore[no-untyped-call]
     "sqlite": pysqlite.dialect(paramstyle="named"),
 }
+# A schema that changed under a statement, or one that the connection forgot; it would fail there for ever.
+_STALE = {"0A000", "26000", "42P05"}
 
 
 def _driver(connection: Connection) -> Any:  # both drivers have more methods than their common protocol
@@ -50,7 +56,8 @@ def _errors_of(connection: Connection, sql: str) -> Iterator[None]:
         yield
     except base as error:
         driver = connection.connection.dbapi_connection
-        is_lost = connection.dialect.is_disconnect(error, driver, None)
+        is_stale = getattr(error, "sqlstate", None) in _STALE
+        is_lost = is_stale or connection.dialect.is_disconnect(error, driver, None)
         if is_lost:
             connection.invalidate(error)
         raise DBAPIError.instance(
@@ -63,17 +70,31 @@ class _Compiled:
     sql: str
     binds: list[tuple[str, _Convert | None]]
     constants: dict[str, object]  # that SQLAlchemy made parameters of
+    order: Sequence[str]  # of all of these on PostgreSQL
     types: list[TypeEngine[Any]]  # of the columns, for this dialect
     conversions: list[tuple[int, _Convert]] | None = None  # by place; known once there were rows
+    name: bytes = field(init=False)  # by the text, so that it means the same whoever asks the connection
+
+    def __post_init__(self) -> None:
+        self.name = b"clarinet_" + blake2b(self.sql.encode(), digest_size=12).hexdigest().encode()
 
     def bound(self, values: Values) -> dict[str, object]:
         given = {name: convert(values[name]) if convert else values[name] for name, convert in self.binds}
         return given | self.constants if self.constants else given
 
-    def needed(self, description: Sequence[Sequence[Any]], dialect: Dialect) -> list[tuple[int, _Convert]]:
-        kinds = zip(self.types, description, strict=False)  # text has no types
-        found = [type_.result_processor(dialect, column[1]) for type_, column in kinds]
-        return [(place, convert) for place, convert in enumerate(found) if convert]
+    def sent(self, values: Values) -> Sent:
+        given = self.bound(values)
+        return Sent(self.name, self.sql, [as_text(given[name]) for name in self.order])
+
+    def converted(self, rows: Rows, codes: Sequence[Any], dialect: Dialect) -> Rows:
+        """Rows with the types that the statement says, given what the driver calls those of the columns."""
+        if self.conversions is None:
+            kinds = zip(self.types, codes, strict=False)  # text has no types
+            found = [type_.result_processor(dialect, code) for type_, code in kinds]
+            self.conversions = [(place, convert) for place, convert in enumerate(found) if convert]
+        for place, convert in self.conversions:
+            rows = [(*row[:place], convert(row[place]), *row[place + 1 :]) for row in rows]
+        return rows
 
 
 class Prepared:
@@ -83,36 +104,41 @@ class Prepared:
         self._statement = statement
         self._compiled: dict[str, _Compiled] = {}
 
-    def rows(self, session: Session, **values: object) -> list[tuple[Any, ...]]:
+    def given(self, **values: object) -> "Given":
+        """It with these values, to be run with others."""
+        return Given(self, values)
+
+    def rows(self, session: Session, **values: object) -> Rows:
         """Run it in the session's transaction; gives plain tuples of typed values."""
-        connection, compiled = self._ready(session)
-        with _errors_of(connection, compiled.sql):
-            cursor = _driver(connection).execute(compiled.sql, compiled.bound(values))
-            if cursor.description is None:
-                return []
-            found: list[tuple[Any, ...]] = cursor.fetchall()
-        if compiled.conversions is None:
-            compiled.conversions = compiled.needed(cursor.description, connection.dialect)
-        for place, convert in compiled.conversions:
-            found = [(*row[:place], convert(row[place]), *row[place + 1 :]) for row in found]
-        return found
+        return together(session, Given(self, values))[0]
 
     def row(self, session: Session, **values: object) -> tuple[Any, ...] | None:
         """The first of them."""
         return next(iter(self.rows(session, **values)), None)
 
-    def each(self, session: Session, rows: Sequence[Values]) -> None:
-        """Run it with each of several sets of values."""
-        connection, compiled = self._ready(session)
+    def sendable(self, values: Values) -> Values:
+        """Values as PostgreSQL is sent them."""
+        return values
+
+    def run_on(self, connection: Connection, values: Values) -> Rows:
+        """Run it on SQLite."""
+        compiled = self.compiled(connection)
+        with _errors_of(connection, compiled.sql):
+            cursor = _driver(connection).execute(compiled.sql, compiled.bound(values))
+            if cursor.description is None:
+                return []
+            rows = cursor.fetchall()
+        return compiled.converted(rows, [column[1] for column in cursor.description], connection.dialect)
+
+    def run_on_each(self, connection: Connection, rows: Sequence[Values]) -> None:
+        """Run it on SQLite with each of several sets of values."""
+        compiled = self.compiled(connection)
         with _errors_of(connection, compiled.sql):
             _driver(connection).cursor().executemany(compiled.sql, [compiled.bound(row) for row in rows])
 
-    def _ready(self, session: Session) -> tuple[Connection, _Compiled]:
-        session.flush()  # as Session.execute does
-        connection = session.connection()
-        return connection, self._for(connection.dialect.name)
-
-    def _for(self, name: str) -> _Compiled:
+    def compiled(self, connection: Connection) -> _Compiled:
+        """Its text for a connection's dialect."""
+        name = connection.dialect.name
         if name in self._compiled:
             return self._compiled[name]
         statement = self._statement[name] if isinstance(self._statement, Mapping) else self._statement
@@ -132,7 +158,47 @@ class Prepared:
         }
         columns = getattr(statement, "selected_columns", ())
         types = [column.type.dialect_impl(dialect) for column in columns]
-        return self._compiled.setdefault(name, _Compiled(compiled.string, binds, constants, types))
+        order = compiled.positiontup or ()
+        return self._compiled.setdefault(name, _Compiled(compiled.string, binds, constants, order, types))
+
+
+class Given(NamedTuple):
+    """A statement with values for all that it has."""
+
+    statement: "Prepared | RowWrites"
+    values: Values
+
+
+def together(session: Session, *given: Given) -> list[Rows]:
+    """Run several statements in the session's transaction, one after the other; gives the rows of each.
+
+    On PostgreSQL in one round trip; each still sees what was committed while those before it waited.
+    """
+    if not given:
+        return []
+    session.flush()  # as Session.execute does
+    connection = session.connection()
+    if connection.dialect.name == "postgresql":
+        return _in_one_round_trip(connection, given)
+    return [item.statement.run_on(connection, item.values) for item in given]
+
+
+def _in_one_round_trip(connection: Connection, given: Sequence[Given]) -> list[Rows]:
+    compiled = [item.statement.compiled(connection) for item in given]
+    sent = [one.sent(item.statement.sendable(item.values)) for one, item in zip(compiled, given, strict=True)]
+    pipeline = connection.info.get("pipeline")
+    if pipeline is None:
+        pipeline = connection.info["pipeline"] = Pipeline(_driver(connection))
+    try:
+        with _errors_of(connection, "; ".join(one.sql for one in compiled)):
+            found = pipeline.send(sent)
+    except Failed as error:
+        with _errors_of(connection, compiled[error.place].sql):
+            raise error.why from None
+    return [
+        one.converted(item.rows, item.type_codes, connection.dialect)
+        for one, item in zip(compiled, found, strict=True)
+    ]
 
 
 class RowWrites:
@@ -158,13 +224,29 @@ class RowWrites:
         given = f"WITH given ({', '.join(columns)}) AS (VALUES ({values}))"
         self._single = [_prepared(f"{given} {statement}", common) for statement in statements]
 
+    def given(self, rows: Sequence[Values], **common: object) -> Given:
+        """They with these values, to be run with others. The rows' values are what JSON knows."""
+        return Given(self, {"rows": rows, **common})
+
     def run(self, session: Session, rows: Sequence[Values], **common: object) -> None:
-        """Run them all. The rows' values are what JSON knows."""
-        if session.get_bind().dialect.name == "postgresql":
-            self._chain.rows(session, rows=json.dumps(rows), **common)
-            return
+        """Run them all."""
+        together(session, self.given(rows, **common))
+
+    def compiled(self, connection: Connection) -> _Compiled:
+        """The text of all of them as one, for PostgreSQL."""
+        return self._chain.compiled(connection)
+
+    def sendable(self, values: Values) -> Values:
+        """Values as PostgreSQL is sent them."""
+        return {**values, "rows": json.dumps(values["rows"])}
+
+    def run_on(self, connection: Connection, values: Values) -> Rows:
+        """Run them on SQLite."""
+        common = dict(values)
+        rows: Any = common.pop("rows")
         for statement in self._single:
-            statement.each(session, [{**row, **common} for row in rows])
+            statement.run_on_each(connection, [{**row, **common} for row in rows])
+        return []
 
 
 def _prepared(sql: str, common: Sequence[BindParameter[Any]]) -> Prepared:

@@ -13,12 +13,13 @@ from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.consensus import UNSURE_LIMIT, answers_needed
 from app.annotation.errors import CampaignNotOpen, KeyReused, PersonPaused
-from app.annotation.leasing import LeasedQuestion, lease_in_turn
+from app.annotation.leasing import Leased, lease_in_turn
 from app.annotation.models import AnswerValue, Purpose
 from app.annotation.participants import count_gold
-from app.annotation.turns import AnyCampaign, serialise
+from app.annotation.turns import AnyCampaign, Turn, serialise
 from app.campaigns.models import CampaignState
 from app.languages import later
+from app.prepared import Given, Rows, together
 
 NOT_HERE = later("There is no such question in this campaign.")
 CLOSED = later("The campaign is closed and takes no more answers.")
@@ -119,8 +120,26 @@ class Asked:
         )
 
 
+def about_answers(campaign_id: UUID, given: Sequence[GivenAnswer], *, by: User) -> list[Given]:
+    """What must be known to store them: their rows, in this order, are the `about` of the functions below.
+
+    They lock the questions, so it must be this person's turn.
+    """
+    keys = [item.key for item in given]
+    return [
+        statements.KNOWN_KEYS.given(me=by.id, keys=keys),
+        *_about(campaign_id, [item.question_id for item in given]),
+    ]
+
+
 def answer_questions(
-    session: Session, campaign: AnyCampaign, given: Sequence[GivenAnswer], *, by: User, now: datetime
+    session: Session,
+    campaign: AnyCampaign,
+    given: Sequence[GivenAnswer],
+    *,
+    by: User,
+    now: datetime,
+    about: Sequence[Rows] = (),
 ) -> list[Outcome]:
     """Store answers, each exactly once however often it is sent; gives what became of each, in order.
 
@@ -130,31 +149,37 @@ def answer_questions(
     Raises:
         KeyReused: a key belongs to a different answer; nothing was stored.
     """
-    return _answer(session, campaign, given, state=serialise(session, by, campaign), by=by, now=now)
+    state = serialise(session, by, campaign)
+    about = about or together(session, *about_answers(campaign.id, given, by=by))
+    outcomes, writes = _answer(session, campaign, given, about, state=state, by=by, now=now)
+    together(session, *writes)
+    return outcomes
 
 
 def answer_and_lease(
     session: Session,
-    campaign: AnyCampaign,
+    campaign: Turn,
     given: Sequence[GivenAnswer],
+    about: Sequence[Rows],
     *,
     count: int,
     by: User,
     now: datetime,
     one_class: bool = False,
-) -> tuple[list[Outcome], list[LeasedQuestion] | None]:
+) -> tuple[list[Outcome], Leased | None]:
     """Both at once, for half of the work of one after the other; None where no questions may be had now.
 
     Raises:
         KeyReused: a key belongs to a different answer; nothing was stored.
     """
-    state = serialise(session, by, campaign)
-    outcomes = _answer(session, campaign, given, state=state, by=by, now=now)
+    state = campaign.state
+    outcomes, writes = _answer(session, campaign, given, about, state=state, by=by, now=now)
     try:
         leased = lease_in_turn(
-            session, campaign, state=state, count=count, by=by, now=now, one_class=one_class
+            session, campaign, state=state, count=count, by=by, now=now, one_class=one_class, first=writes
         )
-    except (CampaignNotOpen, PersonPaused):  # before anything was written for it: the answers stand
+    except (CampaignNotOpen, PersonPaused):  # before anything was written: the answers stand
+        together(session, *writes)
         return outcomes, None
     return outcomes, leased
 
@@ -163,12 +188,16 @@ def _answer(
     session: Session,
     campaign: AnyCampaign,
     given: Sequence[GivenAnswer],
+    about: Sequence[Rows],
     *,
     state: CampaignState,
     by: User,
     now: datetime,
-) -> list[Outcome]:
-    known = _answers_with_keys(session, given, by=by)
+) -> tuple[list[Outcome], list[Given]]:
+    """What becomes of each answer, and what is still to be written for that."""
+    keys, questions, leases_and_answers = about
+    known = {key: (question_id, value) for key, question_id, value in keys}
+    asked = _asked(campaign, questions, leases_and_answers)
     fresh: dict[UUID, GivenAnswer] = {}
     for item in given:
         said = (item.question_id, item.value)
@@ -178,7 +207,10 @@ def _answer(
         elif known[item.key] != said:
             raise KeyReused(item.key)
 
-    refused, right = _store(session, campaign, list(fresh.values()), state=state, by=by, now=now)
+    refused, stored = _sorted(list(fresh.values()), asked, state=state, by=by, now=now)
+    rows = [_row(campaign, asked[item.question_id], item, by=by, now=now) for item in stored]
+    gold = [item for item in stored if asked[item.question_id].is_gold]
+    right = _note_gold(session, campaign, gold, asked, by=by, now=now) if gold else {}
     outcomes = []
     for item in given:
         if item.key in refused:
@@ -187,30 +219,17 @@ def _answer(
             outcomes.append(Outcome(item.key, Status.STORED, right_value=right.get(item.key)))
         else:
             outcomes.append(Outcome(item.key, Status.REPEATED))
-    return outcomes
+    add = statements.ADD_ANSWERS.given(rows, campaign=campaign.id, me=by.id, now=now, sign=1)
+    return outcomes, [add] if rows else []
 
 
-def _answers_with_keys(
-    session: Session, given: Sequence[GivenAnswer], *, by: User
-) -> dict[UUID, tuple[int, AnswerValue]]:
-    rows = statements.KNOWN_KEYS.rows(session, me=by.id, keys=[item.key for item in given])
-    return {key: (question_id, value) for key, question_id, value in rows}
-
-
-def _store(
-    session: Session,
-    campaign: AnyCampaign,
-    given: Sequence[GivenAnswer],
-    *,
-    state: CampaignState,
-    by: User,
-    now: datetime,
-) -> tuple[dict[UUID, str], dict[UUID, AnswerValue]]:
-    """Store what can be stored; gives a sentence by refused key, and what is right where that is told."""
+def _sorted(
+    given: Sequence[GivenAnswer], asked: dict[int, Asked], *, state: CampaignState, by: User, now: datetime
+) -> tuple[dict[UUID, str], list[GivenAnswer]]:
+    """A sentence for each refused key, and the answers that can be stored."""
     if state in (CampaignState.DRAFT, CampaignState.CLOSED):
         closed = CLOSED if state is CampaignState.CLOSED else NOT_OPEN_YET
-        return {item.key: closed for item in given}, {}
-    asked = load_asked(session, campaign, [item.question_id for item in given])
+        return {item.key: closed for item in given}, []
     refused: dict[UUID, str] = {}
     stored: list[GivenAnswer] = []
     for item in given:
@@ -222,22 +241,28 @@ def _store(
             stored.append(item)
         else:
             refused[item.key] = why
-    if not stored:
-        return refused, {}
-    rows = [_row(campaign, asked[item.question_id], item, by=by, now=now) for item in stored]
-    statements.ADD_ANSWERS.run(session, rows, campaign=campaign.id, me=by.id, now=now, sign=1)
-    gold = [item for item in stored if asked[item.question_id].is_gold]
-    return refused, _note_gold(session, campaign, gold, asked, by=by, now=now) if gold else {}
+    return refused, stored
 
 
 def load_asked(session: Session, campaign: AnyCampaign, question_ids: Sequence[int]) -> dict[int, Asked]:
     """Questions, locked, with their leases and live answers."""
+    return _asked(campaign, *together(session, *_about(campaign.id, question_ids)))
+
+
+def _about(campaign_id: UUID, question_ids: Sequence[int]) -> tuple[Given, Given]:
     ids = sorted(set(question_ids))
-    rows = (AskedQuestion(*row) for row in statements.LOCK_QUESTIONS.rows(session, ids=ids))
+    return (
+        statements.LOCK_QUESTIONS.given(ids=ids, campaign=campaign_id),
+        statements.ABOUT_QUESTIONS.given(ids=ids),
+    )
+
+
+def _asked(campaign: AnyCampaign, questions: Rows, leases_and_answers: Rows) -> dict[int, Asked]:
+    rows = (AskedQuestion(*row) for row in questions)
     asked = {row.id: Asked(row) for row in rows if row.campaign_id == campaign.id}
-    for question_id, user_id, lease_id, slot, expires_at, value in statements.ABOUT_QUESTIONS.rows(
-        session, ids=list(asked)
-    ):
+    for question_id, user_id, lease_id, slot, expires_at, value in leases_and_answers:
+        if question_id not in asked:
+            continue
         if lease_id is None:
             asked[question_id].answers.append((user_id, value))
         else:

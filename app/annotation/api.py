@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, status
 
 from app.access import admin_only, signed_in
 from app.annotation import schemas, service
-from app.annotation.handles import Handles
+from app.annotation.handles import handles_of
 from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
 from app.datasets.pictures import image_addresses
@@ -26,11 +26,18 @@ def lease_questions(
 ) -> schemas.LeasesRead:
     """Hold up to `count` questions for some minutes. Those held already come first, in the same order."""
     campaign = service.take_turn(session, campaign_id, by=user)
-    leased = service.lease_questions(
-        session, campaign, count=body.count, one_class=body.one_class, by=user, now=utc_now()
+    leased = service.lease_in_turn(
+        session,
+        campaign,
+        state=campaign.state,
+        count=body.count,
+        by=user,
+        now=utc_now(),
+        one_class=body.one_class,
     )
-    standing = service.standing(session, campaign, by=user)
-    return schemas.LeasesRead.of(campaign, leased, standing, image_addresses(request, campaign.dataset_id))
+    return schemas.LeasesRead.of(
+        leased, handles_of(session, campaign_id), image_addresses(request, campaign.dataset_id)
+    )
 
 
 @router.post("/campaigns/{campaign_id}/answers")
@@ -40,29 +47,28 @@ def submit_answers(
 ) -> schemas.OutcomesRead:
     """Store answers, each exactly once, however often it is sent under its key; and lease what comes next."""
     now = utc_now()
-    campaign = service.take_turn(session, campaign_id, by=user)
-    handles = Handles(campaign)
+    handles = handles_of(session, campaign_id)
     given = [item.given(handles) for item in body.answers]
+    ahead = service.about_answers(campaign_id, given, by=user)
+    campaign, about = service.take_turn_with(session, campaign_id, ahead, by=user)
     if body.next is None:
-        outcomes = service.answer_questions(session, campaign, given, by=user, now=now)
-        leased = standing = None
+        outcomes = service.answer_questions(session, campaign, given, by=user, now=now, about=about)
+        leased = None
     else:
         outcomes, leased = service.answer_and_lease(
             session,
             campaign,
             given,
+            about,
             count=body.next.count,
             one_class=body.next.one_class,
             by=user,
             now=now,
         )
-        standing = service.standing(session, campaign, by=user)
     address_of = image_addresses(request, campaign.dataset_id)
     return schemas.OutcomesRead(
         results=[schemas.OutcomeRead.of(item) for item in outcomes],
-        next=schemas.LeasesRead.of(campaign, leased, standing, address_of)
-        if standing and leased is not None
-        else None,
+        next=None if leased is None else schemas.LeasesRead.of(leased, handles, address_of),
     )
 
 
@@ -74,7 +80,7 @@ def undo_answers(
     """Take back my last answers; their questions are mine again. At most the last 30 can be undone."""
     campaign = service.take_turn(session, campaign_id, by=user)
     undone = service.undo_answers(session, campaign, count=body.count, by=user, now=utc_now())
-    handles, address_of = Handles(campaign), image_addresses(request, campaign.dataset_id)
+    handles, address_of = handles_of(session, campaign_id), image_addresses(request, campaign.dataset_id)
     return schemas.UndoRead(
         undone=[
             schemas.UndoneRead(question=schemas.QuestionRead.of(question, handles, address_of), value=value)

@@ -197,7 +197,7 @@ def _unanswered(
     rows = session.execute(
         select(Question.id, Question.candidate_class, Question.is_match).where(
             Question.campaign_id == campaign.id,
-            Question.purpose == Purpose.GOLD,
+            statements.IS_GOLD,
             Question.candidate_class.in_(classes),
             ~answered,
             ~held,

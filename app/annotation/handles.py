@@ -9,8 +9,13 @@ rounds of a Feistel network, here with keyed BLAKE2b.
 """
 
 from hashlib import blake2b
+from uuid import UUID
 
-from app.annotation.turns import AnyCampaign
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.campaigns.errors import CampaignNotFound
+from app.campaigns.models import Campaign
 
 HALF_BITS = 26
 HALF = (1 << HALF_BITS) - 1
@@ -21,9 +26,9 @@ ROUNDS = 4
 class Handles:
     """The handles of one campaign's questions."""
 
-    def __init__(self, campaign: AnyCampaign) -> None:
+    def __init__(self, seed: str) -> None:
         self._keys = [
-            blake2b(campaign.seed.encode(), digest_size=32, person=b"handles%d" % number).digest()
+            blake2b(seed.encode(), digest_size=32, person=b"handles%d" % number).digest()
             for number in range(ROUNDS)
         ]
 
@@ -42,6 +47,23 @@ class Handles:
         for key in reversed(self._keys):
             left, right = right ^ _mixed(key, left), left
         return left << HALF_BITS | right
+
+
+_known: dict[UUID, Handles] = {}  # a campaign keeps its seed, so it is read once in a process
+
+
+def handles_of(session: Session, campaign_id: UUID) -> Handles:
+    """Those of a campaign, before anything else of it needs to be known.
+
+    Raises:
+        CampaignNotFound: there is none.
+    """
+    if campaign_id not in _known:
+        seed = session.scalar(select(Campaign.seed).where(Campaign.id == campaign_id))
+        if seed is None:
+            raise CampaignNotFound
+        _known[campaign_id] = Handles(seed)
+    return _known[campaign_id]
 
 
 def _mixed(key: bytes, half: int) -> int:

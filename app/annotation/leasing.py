@@ -1,7 +1,9 @@
 """Handing out questions: who may answer what, until when."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import CursorResult, Uuid, bindparam, select, text, update
@@ -18,21 +20,23 @@ from app.annotation.turns import AnyCampaign, serialise
 from app.campaigns.draws import MAX_BLOCK
 from app.campaigns.models import CampaignState
 from app.db import UtcDateTime
-from app.prepared import Prepared
+from app.prepared import Given, Prepared, Rows, together
 
 LEASE = timedelta(minutes=10)
 MAX_LEASED = 100  # questions one person can hold in one campaign
 MAX_TRIES = 5
 
 # What I may take. My own live slot (99) rules a question out. The conditions are sums and counts rather than
-# NOT EXISTS: PostgreSQL would turn those into a join with everything I have ever answered.
+# NOT EXISTS: PostgreSQL would turn those into a join with everything I have ever answered. CASE keeps their
+# order: at the head of the queue nearly all is held by others, and of that my answers need not be looked up.
 _MAY_TAKE = """question.campaign_id = :campaign AND question.is_waiting
-      AND question.slots > (
+      AND CASE WHEN question.slots > (
         SELECT coalesce(sum(CASE WHEN lease.user_id = :me THEN 99 ELSE 1 END), 0) FROM lease
         WHERE lease.question_id = question.id AND (lease.expires_at IS NULL OR lease.expires_at > :now))
-      AND 0 = (
+      THEN 0 = (
         SELECT count(*) FROM answer
-        WHERE answer.question_id = question.id AND answer.user_id = :me AND answer.superseded_at IS NULL)"""
+        WHERE answer.question_id = question.id AND answer.user_id = :me AND answer.superseded_at IS NULL)
+      ELSE false END"""
 # The head of a block, locked so that it stays mine to take; the rest, of the same class, lies behind it.
 _HEAD = f"""SELECT question.candidate_class AS block_class, question.rank AS block_rank
     FROM question WHERE {_MAY_TAKE} ORDER BY question.rank LIMIT 1 """
@@ -50,7 +54,7 @@ WITH held AS (
 ), free AS (
     SELECT question.id AS question_id, question.rank AS rank
     FROM question
-    WHERE {may_take} {of_block}
+    WHERE question.rank >= :start AND {may_take} {of_block}
     ORDER BY question.rank
     LIMIT (SELECT CASE WHEN held_count < :count THEN :count - held_count ELSE 0 END FROM held)
     {lock}
@@ -87,7 +91,9 @@ _PARTS = {
     "postgresql": {
         "lock": _LOCK_QUESTION,
         "before": ", taken AS (",
-        "after": "RETURNING id) SELECT (SELECT count(*) FROM free), (SELECT count(*) FROM taken)",
+        "after": """RETURNING id)
+            SELECT held_count, (SELECT count(*) FROM free), (SELECT min(rank) FROM free),
+                (SELECT count(*) FROM taken) FROM held""",
     },
     "sqlite": {"lock": "", "before": "", "after": ""},
 }
@@ -104,6 +110,12 @@ _TOP_UPS = {
     )
     for is_block in (False, True)
 }
+# PostgreSQL: where the first question was that a person could have, by campaign and person, and when all
+# before it was last looked at. What many people hold lies at the head of the queue, and to walk past it took
+# most of the time of a lease.
+_free_from: dict[tuple[UUID, UUID], tuple[int, datetime]] = {}
+MAX_REMEMBERED = 10_000
+LOOK_AGAIN = timedelta(seconds=1)  # so long may what was given back wait
 _HEADS = Prepared(
     {dialect: text(_HEAD + parts["lock"]).bindparams(*_TYPES[:3]) for dialect, parts in _PARTS.items()}
 )
@@ -129,6 +141,13 @@ class Standing:
     waiting: int  # questions that still need an answer; about so many where there is gold
 
 
+class Leased(NamedTuple):
+    """What somebody holds in a campaign, and how far it is."""
+
+    questions: list[LeasedQuestion]
+    standing: Standing
+
+
 def lease_questions(
     session: Session, campaign: AnyCampaign, *, count: int, by: User, now: datetime, one_class: bool = False
 ) -> list[LeasedQuestion]:
@@ -141,7 +160,8 @@ def lease_questions(
         PersonPaused: this person is to wait.
     """
     state = serialise(session, by, campaign)
-    return lease_in_turn(session, campaign, state=state, count=count, by=by, now=now, one_class=one_class)
+    leased = lease_in_turn(session, campaign, state=state, count=count, by=by, now=now, one_class=one_class)
+    return leased.questions
 
 
 def lease_in_turn(
@@ -153,13 +173,20 @@ def lease_in_turn(
     by: User,
     now: datetime,
     one_class: bool,
-) -> list[LeasedQuestion]:
-    """The same for a request whose turn it is: `state` is what `serialise` gave."""
+    first: Sequence[Given] = (),
+) -> Leased:
+    """The same for a request whose turn it is.
+
+    Args:
+        session, campaign, count, by, now, one_class: as for `lease_questions`.
+        state: what `serialise` gave.
+        first: statements to run before anything is leased; not run if it raises.
+    """
     if state is not CampaignState.OPEN:
         raise CampaignNotOpen(state=state)
     with_gold = require_not_paused(session, campaign, by) and campaign.gold_share > 0
     until = now + LEASE
-    drawn = _take(
+    held, standing_, drawn = _take(
         session,
         campaign,
         min(count, MAX_LEASED),
@@ -168,14 +195,14 @@ def lease_in_turn(
         now=now,
         one_class=one_class,
         with_gold=with_gold,
+        first=first,
     )
-    held = held_questions(session, campaign, by=by, now=now)
     fresh = {question.id: question.candidate_class for question in held if question.expires_at == until}
     if with_gold and fresh:
         drawn = lots(campaign, len(fresh)) if drawn is None else drawn
         is_mixed = mix_in(session, campaign, fresh, drawn, by=by, now=now)
         held = held_questions(session, campaign, by=by, now=now) if is_mixed else held
-    return held[:count]
+    return Leased(held[:count], standing_)
 
 
 def _take(
@@ -188,15 +215,28 @@ def _take(
     now: datetime,
     one_class: bool,
     with_gold: bool,
-) -> list[bool] | None:
+    first: Sequence[Given],
+) -> tuple[list[LeasedQuestion], Standing, list[bool] | None]:
     """Lease questions until this person holds `places`; on a page fewer, by the gold that is to stand there.
 
-    Gives behind which of the new questions of a page gold is to stand.
+    Gives what they hold then, how far the campaign is, and behind which of the new questions of a page gold
+    is to stand.
     """
     mine: dict[str, object] = {"campaign": campaign.id, "me": by.id, "now": now}
     drawn: list[bool] | None = None
     block: dict[str, int] = {}
     is_begun = False
+    about_me = (
+        statements.HELD.given(**mine),
+        statements.STANDING.given(campaign=campaign.id, me=by.id),
+    )
+    found: list[Rows] = []
+    start, looked_at = 0, now
+    if one_class:  # of which more is to be known first
+        together(session, *first)
+        first = ()
+    elif known := _free_from.get((campaign.id, by.id)):
+        start, looked_at = known if timedelta(0) <= now - known[1] < LOOK_AGAIN else (0, now)
     for _ in range(MAX_TRIES):
         if one_class and not block:
             head = _HEADS.row(session, **mine)
@@ -212,15 +252,28 @@ def _take(
                 room = places - len(held_questions(session, campaign, by=by, now=now))
                 drawn = lots_of_page(session, campaign, room, block_class, by=by, now=now)
         wanted = places - sum(drawn or ())
-        tried = _TOP_UPS[one_class].row(session, **mine, **block, until=until, count=wanted)
-        if tried is None:
+        top_up = _TOP_UPS[one_class].given(**mine, **block, until=until, count=wanted, start=start)
+        tried, *found = together(session, *first, top_up, *about_me)[len(first) :]
+        first = ()
+        if not tried:  # SQLite, where nothing can come between
             break
-        chosen, taken = tried
-        if taken == chosen:
+        [(had, chosen, first_rank, taken)] = tried
+        if had + chosen < wanted and start:  # there may be more before
+            start, looked_at = 0, now
+        elif taken == chosen:
+            if chosen and not one_class:
+                _remember(campaign, by, first_rank, looked_at)
             break
         is_begun = is_begun or taken > 0
         block = block if is_begun else {}  # others took all of it; a page once begun stays with its class
-    return drawn
+    held, standing_ = found or together(session, *about_me)
+    return _questions(campaign, held), _standing(campaign, standing_), drawn
+
+
+def _remember(campaign: AnyCampaign, by: User, first_rank: int, looked_at: datetime) -> None:
+    if len(_free_from) >= MAX_REMEMBERED:
+        _free_from.clear()
+    _free_from[campaign.id, by.id] = first_rank, looked_at
 
 
 def _end_of_block(campaign: AnyCampaign, rank: int) -> int:
@@ -233,6 +286,10 @@ def held_questions(
 ) -> list[LeasedQuestion]:
     """What this person holds, in the order in which it was leased; or only one question of it."""
     rows = statements.HELD.rows(session, campaign=campaign.id, me=by.id, now=now)
+    return [held for held in _questions(campaign, rows) if question_id in (None, held.id)]
+
+
+def _questions(campaign: AnyCampaign, rows: Rows) -> list[LeasedQuestion]:
     return [
         LeasedQuestion(
             id=id_,
@@ -243,7 +300,6 @@ def held_questions(
             expires_at=expires_at,
         )
         for id_, example_id, candidate_class, name, expires_at in rows
-        if question_id in (None, id_)
     ]
 
 
@@ -254,6 +310,7 @@ def renew_leases(session: Session, campaign: AnyCampaign, *, by: User, now: date
 
 def release_leases(session: Session, campaign: AnyCampaign, *, by: User, now: datetime) -> None:
     """Give back what this person holds. An answer that comes late still counts while nobody took the slot."""
+    _free_from.clear()
     _set_expiry(session, campaign, now, by=by, now=now)
 
 
@@ -277,7 +334,11 @@ def _set_expiry(
 
 def standing(session: Session, campaign: AnyCampaign, *, by: User) -> Standing:
     """How many answers of mine count, and how many questions still wait: sums of few rows."""
-    [(finished, answered, has_gold)] = statements.STANDING.rows(session, campaign=campaign.id, me=by.id)
+    return _standing(campaign, statements.STANDING.rows(session, campaign=campaign.id, me=by.id))
+
+
+def _standing(campaign: AnyCampaign, rows: Rows) -> Standing:
+    [(finished, answered, has_gold)] = rows
     waiting = campaign.question_count - int(finished)
     return Standing(int(answered), about(waiting) if has_gold else waiting)
 

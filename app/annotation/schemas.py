@@ -1,6 +1,6 @@
 """What the JSON API of annotation accepts and returns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -13,11 +13,10 @@ from app.annotation.progress import Counts, Progress
 from app.annotation.service import (
     LEASE,
     UNDO_LIMIT,
-    AnyCampaign,
     GivenAnswer,
+    Leased,
     LeasedQuestion,
     Outcome,
-    Standing,
     Status,
 )
 from app.languages import gettext
@@ -76,20 +75,13 @@ class LeasesRead(Output):
     lease_s: int
 
     @classmethod
-    def of(
-        cls,
-        campaign: AnyCampaign,
-        leased: Sequence[LeasedQuestion],
-        standing: Standing,
-        address_of: Callable[[int], str],
-    ) -> "LeasesRead":
+    def of(cls, leased: Leased, handles: Handles, address_of: Callable[[int], str]) -> "LeasesRead":
         """With the questions' handles and the addresses of their pictures."""
-        handles = Handles(campaign)
         return cls(
-            questions=[QuestionRead.of(question, handles, address_of) for question in leased],
-            expires_at=min((question.expires_at for question in leased), default=None),
-            answered_by_me=standing.answered_by_me,
-            waiting=standing.waiting,
+            questions=[QuestionRead.of(question, handles, address_of) for question in leased.questions],
+            expires_at=min((question.expires_at for question in leased.questions), default=None),
+            answered_by_me=leased.standing.answered_by_me,
+            waiting=leased.standing.waiting,
             lease_s=int(LEASE.total_seconds()),
         )
 

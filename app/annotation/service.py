@@ -1,12 +1,21 @@
 """What routes, tasks and other features call: leases, answers, gold, progress."""
 
-from app.annotation.answering import GivenAnswer, Outcome, Status, answer_and_lease, answer_questions
+from app.annotation.answering import (
+    GivenAnswer,
+    Outcome,
+    Status,
+    about_answers,
+    answer_and_lease,
+    answer_questions,
+)
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.leasing import (
     LEASE,
+    Leased,
     LeasedQuestion,
     Standing,
     about,
+    lease_in_turn,
     lease_questions,
     release_leases,
     renew_leases,
@@ -14,7 +23,7 @@ from app.annotation.leasing import (
 )
 from app.annotation.participants import leave_out, pause_person, paused_count, resume_person
 from app.annotation.progress import Progress, finished_questions, progress
-from app.annotation.turns import AnyCampaign, Turn, campaign_to_answer, take_turn
+from app.annotation.turns import AnyCampaign, Turn, campaign_to_answer, take_turn, take_turn_with
 from app.annotation.undoing import UNDO_LIMIT, undo_answer, undo_answers
 from app.annotation.waiting import wait_again
 
@@ -24,6 +33,7 @@ __all__ = [
     "AnyCampaign",
     "GivenAnswer",
     "KnownPicture",
+    "Leased",
     "LeasedQuestion",
     "Outcome",
     "Progress",
@@ -31,11 +41,13 @@ __all__ = [
     "Status",
     "Turn",
     "about",
+    "about_answers",
     "answer_and_lease",
     "answer_questions",
     "campaign_to_answer",
     "finished_questions",
     "gold_count",
+    "lease_in_turn",
     "lease_questions",
     "leave_out",
     "mark_known",
@@ -48,6 +60,7 @@ __all__ = [
     "some_known",
     "standing",
     "take_turn",
+    "take_turn_with",
     "undo_answer",
     "undo_answers",
     "wait_again",

@@ -41,9 +41,9 @@ _me, _in_campaign = bindparam("me", type_=Uuid()), bindparam("campaign", type_=U
 _now = bindparam("now", type_=UtcDateTime())
 _ids, _keys = bindparam("ids", type_=Several(BigId)), bindparam("keys", type_=Several(Uuid()))
 
-# :ids of questions; locked in id order, so that two requests cannot deadlock. The caller looks at the
-# campaign: as a condition it made SQLite walk through all of its questions instead of finding these.
-LOCK_QUESTIONS = Prepared(
+# :ids of questions, :campaign; locked in id order, so that two requests cannot deadlock. On SQLite, which
+# locks none, the caller looks at the campaign: as a condition it made SQLite walk through all its questions.
+_lock_questions = (
     select(
         _question.c.id,
         _question.c.campaign_id,
@@ -57,6 +57,12 @@ LOCK_QUESTIONS = Prepared(
     .where(among(_question.c.id, _ids))
     .order_by(_question.c.id)
     .with_for_update(key_share=True)
+)
+LOCK_QUESTIONS = Prepared(
+    {
+        "postgresql": _lock_questions.where(_question.c.campaign_id == _in_campaign),
+        "sqlite": _lock_questions,
+    }
 )
 # :ids of questions; in a statement of its own, because one that waits for a lock still sees what was before
 ABOUT_QUESTIONS = Prepared(
@@ -187,10 +193,9 @@ FIRST_TURN = Prepared(
         _lease.c.expires_at > _now,
     )
 )
-# "gold" is a literal because PostgreSQL uses no partial index for a value that it does not know.
-_HAS_GOLD = exists().where(
-    _question.c.campaign_id == _in_campaign, _question.c.purpose == literal_column("'gold'")
-)
+# A literal because PostgreSQL uses no partial index for a value that it does not know.
+IS_GOLD = _question.c.purpose == literal_column("'gold'")
+_HAS_GOLD = exists().where(_question.c.campaign_id == _in_campaign, IS_GOLD)
 _MY_PART = (_participant.c.campaign_id == _in_campaign, _participant.c.user_id == _me)
 _IS_PAUSED = exists().where(*_MY_PART, _participant.c.paused_at.is_not(None))
 # :me, :campaign; gives whether I am paused, and whether there is gold
@@ -210,10 +215,15 @@ TAKE_TURN = Prepared(
     select(
         func.pg_advisory_xact_lock(bindparam("turn", type_=BigInteger())),
         func.pg_advisory_xact_lock_shared(bindparam("state", type_=BigInteger())),
-        # For this transaction: PostgreSQL takes few given rows for a hundred, and would read all questions to
-        # join them with.
+        # For this transaction. PostgreSQL takes few given rows for a hundred, and would read all questions to
+        # join them with, or start processes to read them; what it plans while tables are small it would keep
+        # when they are large; and planning anew, for values that it knows, takes longer than running these.
         func.set_config("enable_hashjoin", "off", True),
         func.set_config("enable_mergejoin", "off", True),
+        func.set_config("enable_seqscan", "off", True),
+        func.set_config("enable_bitmapscan", "off", True),
+        func.set_config("max_parallel_workers_per_gather", "0", True),
+        func.set_config("plan_cache_mode", "force_generic_plan", True),
     )
 )
 # :campaign, :me; as `app.annotation.turns.Turn` has it

@@ -1,5 +1,6 @@
 """One person's turn in a campaign: who may know of it, and what a request needs of both."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from app.annotation.models import Lease, Question, Tally
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.service import state_lock_key
+from app.prepared import Given, Rows, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,31 +44,44 @@ def take_turn(session: Session, campaign_id: UUID, *, by: User) -> Turn:
     Raises:
         CampaignNotFound: as for `campaign_to_answer`.
     """
-    _lock(session, campaign_id, by)
-    row = statements.TURN.row(session, campaign=campaign_id, me=by.id)
-    if row is None:
+    return take_turn_with(session, campaign_id, (), by=by)[0]
+
+
+def take_turn_with(
+    session: Session, campaign_id: UUID, more: Sequence[Given], *, by: User
+) -> tuple[Turn, list[Rows]]:
+    """The same, and what statements give that run as soon as it is this person's turn.
+
+    Raises:
+        CampaignNotFound: as for `campaign_to_answer`.
+    """
+    turn, rows = _locked(session, campaign_id, more, by)
+    if turn is None:
         raise CampaignNotFound
-    turn = Turn(*row)
     _require_may_know(session, turn, by)
-    return turn
+    return turn, rows
 
 
 def serialise(session: Session, user: User, campaign: AnyCampaign) -> CampaignState:
     """The same for a campaign that was loaded already; gives its newest state."""
     if isinstance(campaign, Turn) or session.get_bind().dialect.name != "postgresql":
         return campaign.state
-    _lock(session, campaign.id, user)
-    row = statements.TURN.row(session, campaign=campaign.id, me=user.id)
-    assert row is not None  # campaigns that people answer are never deleted
-    return Turn(*row).state
+    turn, _ = _locked(session, campaign.id, (), user)
+    assert turn is not None  # campaigns that people answer are never deleted
+    return turn.state
 
 
-def _lock(session: Session, campaign_id: UUID, user: User) -> None:
-    # SQLite has one writer anyway. The state is read in a statement of its own: one that waits for a lock
-    # still sees what was there before.
-    if session.get_bind().dialect.name == "postgresql":
+def _locked(
+    session: Session, campaign_id: UUID, more: Sequence[Given], user: User
+) -> tuple[Turn | None, list[Rows]]:
+    locks = []
+    if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer anyway
         turn = (user.id.int ^ campaign_id.int) % 2**63
-        statements.TAKE_TURN.rows(session, turn=turn, state=state_lock_key(campaign_id))
+        locks = [statements.TAKE_TURN.given(turn=turn, state=state_lock_key(campaign_id))]
+    # The state is read in a statement of its own: one that waits for a lock still sees what was before.
+    find = statements.TURN.given(campaign=campaign_id, me=user.id)
+    rows, *others = together(session, *locks, find, *more)[len(locks) :]
+    return Turn(*rows[0]) if rows else None, others
 
 
 def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Campaign:

@@ -30,7 +30,7 @@ def wait_again(
     state = serialise(session, by, campaign)
     if state not in (CampaignState.OPEN, CampaignState.PAUSED):
         raise CampaignNotOpen(state=state)
-    locked = statements.LOCK_QUESTIONS.rows(session, ids=sorted(question_ids))
+    locked = statements.LOCK_QUESTIONS.rows(session, campaign=campaign.id, ids=sorted(question_ids))
     rows = [AskedQuestion(*row) for row in locked]
     given = _answers_to(session, question_ids)  # counted under the lock: somebody may have answered since
     # An undo may have come between; and answers that are left out still hold their slots.

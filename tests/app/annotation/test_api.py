@@ -45,7 +45,7 @@ class TestQuestions:
 
         first = questions_of(session, campaign)[0]
         assert body["questions"][0] == {
-            "id": Handles(campaign).of(first.id),
+            "id": Handles(campaign.seed).of(first.id),
             "image_url": f"/api/v1/datasets/{campaign.dataset_id}/examples/{first.example_id}/image",
             "candidate_class": first.candidate_class,
             "class_name": campaign.class_names[first.candidate_class],
@@ -64,7 +64,7 @@ class TestQuestions:
 
         body = annotator_client.post(url(campaign, "questions"), json={"count": 30}).json()
 
-        handles = Handles(campaign)
+        handles = Handles(campaign.seed)
         gold = set(session.scalars(select(Question.id).where(Question.purpose == Purpose.GOLD)))
         is_gold = [handles.question_id(question["id"]) in gold for question in body["questions"]]
         assert 5 < sum(is_gold) < 25

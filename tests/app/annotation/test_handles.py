@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.annotation.handles import END, Handles
-from app.campaigns.models import Campaign
 
-HANDLES = Handles(Campaign(seed="0" * 64))
-OTHERS = Handles(Campaign(seed="1" * 64))
+HANDLES = Handles("0" * 64)
+OTHERS = Handles("1" * 64)
 
 
 @given(st.integers(1, END - 1))

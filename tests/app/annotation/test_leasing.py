@@ -4,12 +4,13 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service
 from app.annotation.errors import CampaignNotOpen
+from app.annotation.leasing import LOOK_AGAIN
 from app.annotation.models import AnswerValue, Lease
 from app.annotation.service import LEASE, GivenAnswer
 from app.campaigns.draws import MIN_BLOCK
@@ -57,6 +58,48 @@ class TestLease:
         ]
         assert [q.id for q in more[:2]] == [q.id for q in mine]
         assert service.lease_questions(session, campaign, count=5, by=annotator, now=LATER) == more
+
+    def test_what_others_let_run_out_is_found_within_a_second(
+        self, session: Session, annotator: User
+    ) -> None:
+        campaign = make_campaign(session, examples=40)
+        queue = [q.id for q in questions_of(session, campaign)]
+        others = [make_user(session) for _ in range(2)]
+        service.lease_questions(session, campaign, count=3, by=annotator, now=NOW)
+        service.lease_questions(session, campaign, count=3, by=others[0], now=LATER - 2 * LOOK_AGAIN)
+
+        found = service.lease_questions(session, campaign, count=3, by=others[1], now=LATER)
+
+        assert [q.id for q in found] == queue[:3]
+
+    def test_a_short_memory_of_the_queue_hides_nothing(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=8)
+        queue = [q.id for q in questions_of(session, campaign)]
+        service.lease_questions(session, campaign, count=3, by=annotator, now=NOW)
+        service.lease_questions(session, campaign, count=3, by=make_user(session), now=NOW)
+        # As another process gives back what the first one holds: this one does not hear of it.
+        session.execute(update(Lease).where(Lease.user_id == annotator.id).values(expires_at=NOW))
+
+        other = make_user(session)
+        first = service.lease_questions(session, campaign, count=1, by=other, now=NOW)
+        session.execute(update(Lease).where(Lease.user_id == other.id).values(expires_at=NOW))
+        rest = service.lease_questions(session, campaign, count=10, by=other, now=NOW)
+
+        assert [q.id for q in first] == queue[:1]
+        assert {q.id for q in rest} == set(queue[:3]) | set(queue[6:])
+
+    def test_a_clock_that_goes_back_hides_nothing(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=8)
+        queue = [q.id for q in questions_of(session, campaign)]
+        service.lease_questions(session, campaign, count=2, by=make_user(session), now=NOW)
+        service.lease_questions(session, campaign, count=1, by=annotator, now=NOW)
+        session.execute(update(Lease).values(expires_at=NOW - timedelta(hours=2)))
+
+        found = service.lease_questions(
+            session, campaign, count=1, by=annotator, now=NOW - timedelta(hours=1)
+        )
+
+        assert [q.id for q in found] == queue[:1]
 
     def test_a_page_is_the_rest_of_one_block(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=200)
