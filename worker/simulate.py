@@ -49,10 +49,14 @@ class Tally:
     no: int = 0
     wrong: int = 0  # not what somebody without errors would have said
     refused: int = 0
-    waiting: int = 0  # questions that still need an answer, at most
+    # Questions that still need an answer: while they work no more than there are, for an answer may be counted
+    # by the server's figure and once more here; at the end the server's.
+    waiting: int = 0
     held: int = 0  # of these, leased by the annotators and not answered yet
     seconds: float = 0.0
-    idle: set[int] = field(default_factory=set)
+    changes: int = 0  # how often somebody got questions or answered some
+    idle: set[int] = field(default_factory=set)  # to whom nothing was given since the last change
+    gone: set[int] = field(default_factory=set)  # whom the server lets answer no longer
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -93,8 +97,8 @@ def simulate(
     Raises:
         AppError: an annotator was refused for another reason than the campaign being closed or paused.
     """
-    waiting = client.get(f"/campaigns/{campaign['id']}/progress")["waiting"]
-    tally = Tally(plan.annotators, waiting=waiting)
+    progress = f"/campaigns/{campaign['id']}/progress"
+    tally = Tally(plan.annotators, waiting=client.get(progress)["waiting"])
     crew = [
         client.post("/simulated-annotators", {"name": name}, repeatable=True)
         for name in _names(plan.annotators)
@@ -118,6 +122,7 @@ def simulate(
     for one in work:
         one.result()
     tally.seconds = time.monotonic() - started
+    tally.waiting = client.get(progress)["waiting"]
     on_progress(tally)
     return tally
 
@@ -148,8 +153,10 @@ class _Annotator:
                 while not self.stop.is_set() and self._take_turn(client, path):
                     pass
             except ApiRefused as refused:
-                if refused.status != CONFLICT:  # closed or paused in the meantime
+                if refused.status != CONFLICT:  # the campaign was closed or paused, or this person was paused
                     raise
+                with self.tally.lock:
+                    self.tally.gone.add(self.number)
             with suppress(ApiRefused, ServerAway):  # what is left expires by itself
                 client.post(f"{path}/leases/release", {})
                 client.delete(f"/tokens/{self.made['token_id']}")
@@ -159,26 +166,37 @@ class _Annotator:
         wanted = self._reserve()
         if not wanted and self.plan.leave and self._has_more(client, path):
             return True
+        before = self.tally.changes
+        questions: list[Any] = []
         try:
-            questions: list[Any] = []
             if wanted:
                 leased = client.post(f"{path}/questions", {"count": wanted}, repeatable=True)
                 questions = leased["questions"][:wanted]
                 with self.tally.lock:
                     self.tally.waiting = min(self.tally.waiting, leased["waiting"])
             if questions:
+                self._note_change()
                 self._answer(client, path, questions)
+                self._note_change()
         finally:
             with self.tally.lock:
                 self.tally.held -= wanted
+        if questions:
+            return True
         with self.tally.lock:
-            # A yes of one annotator becomes a question to the others, so all must be idle at the same time.
-            (self.tally.idle.discard if questions else self.tally.idle.add)(self.number)
-            if len(self.tally.idle) == self.plan.annotators:
+            # A yes of one annotator becomes a question to the others, as does a contradiction: it is over when
+            # all who are left have asked in vain since the last answer.
+            if before == self.tally.changes:
+                self.tally.idle.add(self.number)
+            if len(self.tally.idle | self.tally.gone) == self.plan.annotators:
                 return False
-        if not questions:
-            self.stop.wait(IDLE_S)
+        self.stop.wait(IDLE_S)
         return True
+
+    def _note_change(self) -> None:
+        with self.tally.lock:
+            self.tally.changes += 1
+            self.tally.idle.clear()
 
     def _has_more(self, client: Client, path: str) -> bool:
         """Whether more may be answered than was thought.

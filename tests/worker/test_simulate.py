@@ -139,8 +139,9 @@ def labels_that_are_wrong(live: Live, campaign: Mapping[str, Any], truth: Mappin
 def test_one_in_ten_images_is_seen_wrongly(live: Live, digits: Any) -> None:
     campaign = live.open_campaign("Nearly right", digits)
 
-    tally = run(live, campaign, Plan(annotators=5, error=0.1))
+    tally = run(live, campaign, Plan(annotators=5, error=0.1, batch=10))
 
+    assert tally.waiting == 0
     # Wrong when the right class was asked and missed (1/10 * e), or the seen one was asked (e/10).
     expected = tally.answers * 2 * 0.1 / 10
     assert 0 < tally.wrong < expected + 5 * expected**0.5
@@ -155,6 +156,26 @@ def test_annotators_leave_questions_and_stop_at_a_limit(live: Live, digits: Any)
 
     waiting = live.api("GET", f"/campaigns/{campaign['id']}/progress")["waiting"]
     assert 97 <= waiting <= 100
+
+
+def test_the_others_finish_when_one_is_paused(live: Live, digits: Any) -> None:
+    campaign = live.open_campaign("One paused", digits)
+    path = f"/campaigns/{campaign['id']}"
+    run(live, campaign, Plan(annotators=1, limit=1))
+    [first] = live.api("GET", f"{path}/quality")["people"]
+    live.api("POST", f"{path}/people/{first['user_id']}/pause")
+
+    tally = run(live, campaign, Plan(annotators=3))
+
+    assert tally.waiting == live.api("GET", f"{path}/progress")["waiting"] == 0
+    assert (
+        next(
+            one["answers"]
+            for one in live.api("GET", f"{path}/quality")["people"]
+            if one["user_id"] == first["user_id"]
+        )
+        == 1
+    )
 
 
 def test_the_pace_is_kept(live: Live, digits: Any) -> None:
