@@ -49,8 +49,8 @@ class Tally:
     no: int = 0
     wrong: int = 0  # not what somebody without errors would have said
     refused: int = 0
-    # Questions that still need an answer: while they work no more than there are, for an answer may be counted
-    # by the server's figure and once more here; at the end the server's.
+    # Questions that still need an answer. While they work no more than there are, for an answer may be in the
+    # server's figure and be counted here once more; at the end the server's figure.
     waiting: int = 0
     held: int = 0  # of these, leased by the annotators and not answered yet
     seconds: float = 0.0
@@ -184,8 +184,8 @@ class _Annotator:
         if questions:
             return True
         with self.tally.lock:
-            # A yes of one annotator becomes a question to the others, as does a contradiction: it is over when
-            # all who are left have asked in vain since the last answer.
+            # A yes of one annotator becomes a question to the others, as does a contradiction: it is over
+            # when all who are left have asked in vain since the last answer.
             if before == self.tally.changes:
                 self.tally.idle.add(self.number)
             if len(self.tally.idle | self.tally.gone) == self.plan.annotators:

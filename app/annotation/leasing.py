@@ -26,13 +26,16 @@ LEASE = timedelta(minutes=10)
 MAX_LEASED = 100  # questions one person can hold in one campaign
 MAX_TRIES = 5
 
-# What I may take. My own live slot (99) rules a question out. The conditions are sums and counts rather than
-# NOT EXISTS: PostgreSQL would turn those into a join with everything I have ever answered. CASE keeps their
-# order: at the head of the queue nearly all is held by others, and of that my answers need not be looked up.
-_MAY_TAKE = """question.campaign_id = :campaign AND question.is_waiting
-      AND CASE WHEN question.slots > (
-        SELECT coalesce(sum(CASE WHEN lease.user_id = :me THEN 99 ELSE 1 END), 0) FROM lease
-        WHERE lease.question_id = question.id AND (lease.expires_at IS NULL OR lease.expires_at > :now))
+# What somebody may take: its slots are not all answered or held. The conditions are sums and counts rather
+# than NOT EXISTS: PostgreSQL would turn those into a join with everything I have ever answered.
+_IN_QUEUE = "question.campaign_id = :campaign AND question.is_waiting"
+_HAS_PLACE = """question.slots > (
+        SELECT coalesce(sum({weight}), 0) FROM lease
+        WHERE lease.question_id = question.id AND (lease.expires_at IS NULL OR lease.expires_at > :now))"""
+# What I may take. My own live slot (99) rules a question out. CASE keeps the order: at the head of the queue
+# nearly all is held by others, and of that my answers need not be looked up.
+_MAY_TAKE = f"""{_IN_QUEUE}
+      AND CASE WHEN {_HAS_PLACE.format(weight="CASE WHEN lease.user_id = :me THEN 99 ELSE 1 END")}
       THEN 0 = (
         SELECT count(*) FROM answer
         WHERE answer.question_id = question.id AND answer.user_id = :me AND answer.superseded_at IS NULL)
@@ -91,9 +94,13 @@ _PARTS = {
     "postgresql": {
         "lock": _LOCK_QUESTION,
         "before": ", taken AS (",
-        "after": """RETURNING id)
-            SELECT held_count, (SELECT count(*) FROM free), (SELECT min(rank) FROM free),
-                (SELECT count(*) FROM taken) FROM held""",
+        # Before any was taken: other transactions may yet not take what this one passed by.
+        "after": f"""RETURNING id)
+            SELECT held_count, (SELECT count(*) FROM free), (SELECT count(*) FROM taken),
+                (SELECT question.rank FROM question
+                WHERE question.rank >= :start AND {_IN_QUEUE} AND {_HAS_PLACE.format(weight="1")}
+                ORDER BY question.rank LIMIT 1)
+            FROM held""",
     },
     "sqlite": {"lock": "", "before": "", "after": ""},
 }
@@ -110,11 +117,10 @@ _TOP_UPS = {
     )
     for is_block in (False, True)
 }
-# PostgreSQL: where the first question was that a person could have, by campaign and person, and when all
-# before it was last looked at. What many people hold lies at the head of the queue, and to walk past it took
-# most of the time of a lease.
-_free_from: dict[tuple[UUID, UUID], tuple[int, datetime]] = {}
-MAX_REMEMBERED = 10_000
+# PostgreSQL: where each campaign's first question was that had a place for somebody, and when all before it
+# was last looked at. What many people hold lies at the head of the queue, and to walk past it took most of
+# the time of a lease.
+_free_from: dict[UUID, tuple[int, datetime]] = {}
 LOOK_AGAIN = timedelta(seconds=1)  # so long may what was given back wait
 _HEADS = Prepared(
     {dialect: text(_HEAD + parts["lock"]).bindparams(*_TYPES[:3]) for dialect, parts in _PARTS.items()}
@@ -235,7 +241,7 @@ def _take(
     if one_class:  # of which more is to be known first
         together(session, *first)
         first = ()
-    elif known := _free_from.get((campaign.id, by.id)):
+    elif known := _free_from.get(campaign.id):
         start, looked_at = known if timedelta(0) <= now - known[1] < LOOK_AGAIN else (0, now)
     for _ in range(MAX_TRIES):
         if one_class and not block:
@@ -257,23 +263,17 @@ def _take(
         first = ()
         if not tried:  # SQLite, where nothing can come between
             break
-        [(had, chosen, first_rank, taken)] = tried
+        [(had, chosen, taken, free_from)] = tried
         if had + chosen < wanted and start:  # there may be more before
             start, looked_at = 0, now
         elif taken == chosen:
-            if chosen and not one_class:
-                _remember(campaign, by, first_rank, looked_at)
+            if free_from is not None and not one_class:
+                _free_from[campaign.id] = free_from, looked_at
             break
         is_begun = is_begun or taken > 0
         block = block if is_begun else {}  # others took all of it; a page once begun stays with its class
     held, standing_ = found or together(session, *about_me)
     return _questions(campaign, held), _standing(campaign, standing_), drawn
-
-
-def _remember(campaign: AnyCampaign, by: User, first_rank: int, looked_at: datetime) -> None:
-    if len(_free_from) >= MAX_REMEMBERED:
-        _free_from.clear()
-    _free_from[campaign.id, by.id] = first_rank, looked_at
 
 
 def _end_of_block(campaign: AnyCampaign, rank: int) -> int:
@@ -310,7 +310,7 @@ def renew_leases(session: Session, campaign: AnyCampaign, *, by: User, now: date
 
 def release_leases(session: Session, campaign: AnyCampaign, *, by: User, now: datetime) -> None:
     """Give back what this person holds. An answer that comes late still counts while nobody took the slot."""
-    _free_from.clear()
+    _free_from.pop(campaign.id, None)
     _set_expiry(session, campaign, now, by=by, now=now)
 
 

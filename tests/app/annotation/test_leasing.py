@@ -72,7 +72,9 @@ class TestLease:
 
         assert [q.id for q in found] == queue[:3]
 
-    def test_a_short_memory_of_the_queue_hides_nothing(self, session: Session, annotator: User) -> None:
+    def test_a_short_memory_of_the_queue_hides_nothing_for_long(
+        self, session: Session, annotator: User
+    ) -> None:
         campaign = make_campaign(session, examples=8)
         queue = [q.id for q in questions_of(session, campaign)]
         service.lease_questions(session, campaign, count=3, by=annotator, now=NOW)
@@ -85,8 +87,20 @@ class TestLease:
         session.execute(update(Lease).where(Lease.user_id == other.id).values(expires_at=NOW))
         rest = service.lease_questions(session, campaign, count=10, by=other, now=NOW)
 
-        assert [q.id for q in first] == queue[:1]
+        assert first[0].id in (queue[0], queue[6])
         assert {q.id for q in rest} == set(queue[:3]) | set(queue[6:])
+
+    def test_what_one_person_passes_by_is_there_for_the_next(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=4)
+        queue = [q.id for q in questions_of(session, campaign)]
+        one = make_user(session)
+        for number, question_id in enumerate(queue):  # each goes to the end of the queue
+            answer(session, campaign, question_id, "unsure", by=one if number < 2 else None)
+
+        [theirs] = service.lease_questions(session, campaign, count=1, by=one, now=NOW)
+        [found] = service.lease_questions(session, campaign, count=1, by=make_user(session), now=NOW)
+
+        assert [theirs.id, found.id] == [queue[2], queue[0]]
 
     def test_a_clock_that_goes_back_hides_nothing(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=8)
