@@ -13,10 +13,10 @@ from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.consensus import UNSURE_LIMIT, answers_needed
 from app.annotation.errors import CampaignNotOpen, KeyReused, PersonPaused
-from app.annotation.leasing import Leased, lease_in_turn
+from app.annotation.leasing import Leased, lease_questions
 from app.annotation.models import AnswerValue, Purpose
 from app.annotation.participants import count_gold
-from app.annotation.turns import AnyCampaign, Turn, serialise
+from app.annotation.turns import Turn
 from app.campaigns.models import CampaignState
 from app.languages import later
 from app.prepared import Given, Rows, together
@@ -134,12 +134,12 @@ def about_answers(campaign_id: UUID, given: Sequence[GivenAnswer], *, by: User) 
 
 def answer_questions(
     session: Session,
-    campaign: AnyCampaign,
+    turn: Turn,
     given: Sequence[GivenAnswer],
+    about: Sequence[Rows],
     *,
     by: User,
     now: datetime,
-    about: Sequence[Rows] = (),
 ) -> list[Outcome]:
     """Store answers, each exactly once however often it is sent; gives what became of each, in order.
 
@@ -149,16 +149,14 @@ def answer_questions(
     Raises:
         KeyReused: a key belongs to a different answer; nothing was stored.
     """
-    state = serialise(session, by, campaign)
-    about = about or together(session, *about_answers(campaign.id, given, by=by))
-    outcomes, writes = _answer(session, campaign, given, about, state=state, by=by, now=now)
+    outcomes, writes = _answer(session, turn, given, about, by=by, now=now)
     together(session, *writes)
     return outcomes
 
 
 def answer_and_lease(
     session: Session,
-    campaign: Turn,
+    turn: Turn,
     given: Sequence[GivenAnswer],
     about: Sequence[Rows],
     *,
@@ -172,11 +170,10 @@ def answer_and_lease(
     Raises:
         KeyReused: a key belongs to a different answer; nothing was stored.
     """
-    state = campaign.state
-    outcomes, writes = _answer(session, campaign, given, about, state=state, by=by, now=now)
+    outcomes, writes = _answer(session, turn, given, about, by=by, now=now)
     try:
-        leased = lease_in_turn(
-            session, campaign, state=state, count=count, by=by, now=now, one_class=one_class, first=writes
+        leased = lease_questions(
+            session, turn, count=count, by=by, now=now, one_class=one_class, first=writes
         )
     except (CampaignNotOpen, PersonPaused):  # before anything was written: the answers stand
         together(session, *writes)
@@ -186,18 +183,17 @@ def answer_and_lease(
 
 def _answer(
     session: Session,
-    campaign: AnyCampaign,
+    turn: Turn,
     given: Sequence[GivenAnswer],
     about: Sequence[Rows],
     *,
-    state: CampaignState,
     by: User,
     now: datetime,
 ) -> tuple[list[Outcome], list[Given]]:
     """What becomes of each answer, and what is still to be written for that."""
     keys, questions, leases_and_answers = about
     known = {key: (question_id, value) for key, question_id, value in keys}
-    asked = _asked(campaign, questions, leases_and_answers)
+    asked = _asked(turn, questions, leases_and_answers)
     fresh: dict[UUID, GivenAnswer] = {}
     for item in given:
         said = (item.question_id, item.value)
@@ -207,10 +203,10 @@ def _answer(
         elif known[item.key] != said:
             raise KeyReused(item.key)
 
-    refused, stored = _sorted(list(fresh.values()), asked, state=state, by=by, now=now)
-    rows = [_row(campaign, asked[item.question_id], item, by=by, now=now) for item in stored]
+    refused, stored = _sorted(turn, list(fresh.values()), asked, by=by, now=now)
+    rows = [_row(turn, asked[item.question_id], item, by=by, now=now) for item in stored]
     gold = [item for item in stored if asked[item.question_id].is_gold]
-    right = _note_gold(session, campaign, gold, asked, by=by, now=now) if gold else {}
+    right = _note_gold(session, turn, gold, asked, by=by, now=now) if gold else {}
     outcomes = []
     for item in given:
         if item.key in refused:
@@ -219,16 +215,16 @@ def _answer(
             outcomes.append(Outcome(item.key, Status.STORED, right_value=right.get(item.key)))
         else:
             outcomes.append(Outcome(item.key, Status.REPEATED))
-    add = statements.ADD_ANSWERS.given(rows, campaign=campaign.id, me=by.id, now=now, sign=1)
+    add = statements.ADD_ANSWERS.given(rows, campaign=turn.id, me=by.id, now=now, sign=1)
     return outcomes, [add] if rows else []
 
 
 def _sorted(
-    given: Sequence[GivenAnswer], asked: dict[int, Asked], *, state: CampaignState, by: User, now: datetime
+    turn: Turn, given: Sequence[GivenAnswer], asked: dict[int, Asked], *, by: User, now: datetime
 ) -> tuple[dict[UUID, str], list[GivenAnswer]]:
     """A sentence for each refused key, and the answers that can be stored."""
-    if state in (CampaignState.DRAFT, CampaignState.CLOSED):
-        closed = CLOSED if state is CampaignState.CLOSED else NOT_OPEN_YET
+    if turn.state in (CampaignState.DRAFT, CampaignState.CLOSED):
+        closed = CLOSED if turn.state is CampaignState.CLOSED else NOT_OPEN_YET
         return {item.key: closed for item in given}, []
     refused: dict[UUID, str] = {}
     stored: list[GivenAnswer] = []
@@ -244,9 +240,9 @@ def _sorted(
     return refused, stored
 
 
-def load_asked(session: Session, campaign: AnyCampaign, question_ids: Sequence[int]) -> dict[int, Asked]:
+def load_asked(session: Session, turn: Turn, question_ids: Sequence[int]) -> dict[int, Asked]:
     """Questions, locked, with their leases and live answers."""
-    return _asked(campaign, *together(session, *_about(campaign.id, question_ids)))
+    return _asked(turn, *together(session, *_about(turn.id, question_ids)))
 
 
 def _about(campaign_id: UUID, question_ids: Sequence[int]) -> tuple[Given, Given]:
@@ -257,9 +253,9 @@ def _about(campaign_id: UUID, question_ids: Sequence[int]) -> tuple[Given, Given
     )
 
 
-def _asked(campaign: AnyCampaign, questions: Rows, leases_and_answers: Rows) -> dict[int, Asked]:
+def _asked(turn: Turn, questions: Rows, leases_and_answers: Rows) -> dict[int, Asked]:
     rows = (AskedQuestion(*row) for row in questions)
-    asked = {row.id: Asked(row) for row in rows if row.campaign_id == campaign.id}
+    asked = {row.id: Asked(row) for row in rows if row.campaign_id == turn.id}
     for question_id, user_id, lease_id, slot, expires_at, value in leases_and_answers:
         if question_id not in asked:
             continue
@@ -280,9 +276,7 @@ def _refusal(question: Asked, *, by: User, now: datetime) -> str | None:
     return None if is_live or question.row.is_waiting or question.is_gold else TAKEN
 
 
-def _row(
-    campaign: AnyCampaign, question: Asked, item: GivenAnswer, *, by: User, now: datetime
-) -> dict[str, object]:
+def _row(turn: Turn, question: Asked, item: GivenAnswer, *, by: User, now: datetime) -> dict[str, object]:
     """An answer with what follows from it, as `statements.ADD_ANSWERS` takes it."""
     lease = question.lease_of(by)
     assert lease is not None  # _refusal saw it
@@ -298,7 +292,7 @@ def _row(
     yes = question.count(AnswerValue.YES) + (item.value is AnswerValue.YES)
     no = question.count(AnswerValue.NO) + (item.value is AnswerValue.NO)
     unsure = question.count(AnswerValue.UNSURE) + (item.value is AnswerValue.UNSURE)
-    needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes, least=question.row.least)
+    needed = answers_needed(yes, no, confirm_yes=turn.confirm_yes, least=question.row.least)
     slots = max(needed, yes + no + question.held_by_others(by, now))
     is_waiting = yes + no < slots and unsure < UNSURE_LIMIT
     return row | {
@@ -307,7 +301,7 @@ def _row(
         "is_waiting": is_waiting,
         # What must be asked again goes behind everything else: somebody else meets it there, and the head of
         # the queue stays free of questions that the people at work cannot answer.
-        "move": campaign.question_count if is_waiting else 0,
+        "move": turn.question_count if is_waiting else 0,
         "candidate_class": question.row.candidate_class,
         "is_first": lease.slot == 0,
         "finished": int(question.row.is_waiting) - int(is_waiting),
@@ -316,7 +310,7 @@ def _row(
 
 def _note_gold(
     session: Session,
-    campaign: AnyCampaign,
+    turn: Turn,
     given: Sequence[GivenAnswer],
     asked: dict[int, Asked],
     *,
@@ -325,7 +319,7 @@ def _note_gold(
 ) -> dict[UUID, AnswerValue]:
     """Note how this person does on known pictures; gives what is right by key, if it is to be told."""
     counted = given
-    if campaign.gold_feedback:  # who was told what is right and took the answer back had one chance
+    if turn.gold_feedback:  # who was told what is right and took the answer back had one chance
         ids = [item.question_id for item in given]
         before = statements.TAKEN_BACK.rows(session, me=by.id, ids=ids)
         counted = [item for item in given if (item.question_id,) not in before]
@@ -338,14 +332,14 @@ def _note_gold(
     keys = {item.key for item in counted}
     count_gold(
         session,
-        campaign,
+        turn,
         answers=len(given),
         right=len(keys & set(right)),
         wrong=len(keys & set(wrong)),
         by=by,
         now=now,
     )
-    return wrong if campaign.gold_feedback else {}
+    return wrong if turn.gold_feedback else {}
 
 
 def set_standing(session: Session, ids: Sequence[int], *, slots: int, is_waiting: bool, move: int) -> None:

@@ -25,18 +25,12 @@ def lease_questions(
     request: Request, campaign_id: UUID, body: schemas.LeaseRequest, user: CurrentUser, session: SessionDep
 ) -> schemas.LeasesRead:
     """Hold up to `count` questions for some minutes. Those held already come first, in the same order."""
-    campaign = service.take_turn(session, campaign_id, by=user)
-    leased = service.lease_in_turn(
-        session,
-        campaign,
-        state=campaign.state,
-        count=body.count,
-        by=user,
-        now=utc_now(),
-        one_class=body.one_class,
+    turn = service.take_turn(session, campaign_id, by=user)
+    leased = service.lease_questions(
+        session, turn, count=body.count, by=user, now=utc_now(), one_class=body.one_class
     )
     return schemas.LeasesRead.of(
-        leased, handles_of(session, campaign_id), image_addresses(request, campaign.dataset_id)
+        leased, handles_of(session, campaign_id), image_addresses(request, turn.dataset_id)
     )
 
 
@@ -50,14 +44,14 @@ def submit_answers(
     handles = handles_of(session, campaign_id)
     given = [item.given(handles) for item in body.answers]
     ahead = service.about_answers(campaign_id, given, by=user)
-    campaign, about = service.take_turn_with(session, campaign_id, ahead, by=user)
+    turn, about = service.take_turn_with(session, campaign_id, ahead, by=user)
     if body.next is None:
-        outcomes = service.answer_questions(session, campaign, given, by=user, now=now, about=about)
+        outcomes = service.answer_questions(session, turn, given, about, by=user, now=now)
         leased = None
     else:
         outcomes, leased = service.answer_and_lease(
             session,
-            campaign,
+            turn,
             given,
             about,
             count=body.next.count,
@@ -65,7 +59,7 @@ def submit_answers(
             by=user,
             now=now,
         )
-    address_of = image_addresses(request, campaign.dataset_id)
+    address_of = image_addresses(request, turn.dataset_id)
     return schemas.OutcomesRead(
         results=[schemas.OutcomeRead.of(item) for item in outcomes],
         next=None if leased is None else schemas.LeasesRead.of(leased, handles, address_of),
@@ -78,9 +72,9 @@ def undo_answers(
     request: Request, campaign_id: UUID, body: schemas.UndoInput, user: CurrentUser, session: SessionDep
 ) -> schemas.UndoRead:
     """Take back my last answers; their questions are mine again. At most the last 30 can be undone."""
-    campaign = service.take_turn(session, campaign_id, by=user)
-    undone = service.undo_answers(session, campaign, count=body.count, by=user, now=utc_now())
-    handles, address_of = handles_of(session, campaign_id), image_addresses(request, campaign.dataset_id)
+    turn = service.take_turn(session, campaign_id, by=user)
+    undone = service.undo_answers(session, turn, count=body.count, by=user, now=utc_now())
+    handles, address_of = handles_of(session, campaign_id), image_addresses(request, turn.dataset_id)
     return schemas.UndoRead(
         undone=[
             schemas.UndoneRead(question=schemas.QuestionRead.of(question, handles, address_of), value=value)
@@ -99,8 +93,8 @@ def renew_leases(
     session: SessionDep,
 ) -> schemas.RenewalRead:
     """Hold my questions for another while."""
-    campaign = service.take_turn(session, campaign_id, by=user)
-    until = service.renew_leases(session, campaign, by=user, now=utc_now())
+    turn = service.take_turn(session, campaign_id, by=user)
+    until = service.renew_leases(session, turn, by=user, now=utc_now())
     return schemas.RenewalRead(expires_at=until)
 
 
@@ -114,8 +108,8 @@ def release_leases(
     session: SessionDep,
 ) -> None:
     """Give my questions back."""
-    campaign = service.take_turn(session, campaign_id, by=user)
-    service.release_leases(session, campaign, by=user, now=utc_now())
+    turn = service.take_turn(session, campaign_id, by=user)
+    service.release_leases(session, turn, by=user, now=utc_now())
 
 
 @router.get("/campaigns/{campaign_id}/progress")

@@ -20,7 +20,7 @@ from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.errors import CampaignNotOpen, NothingKnown, UnknownPicture
 from app.annotation.models import Answer, Lease, Purpose, Question
-from app.annotation.turns import AnyCampaign
+from app.annotation.turns import Turn
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.datasets.models import Dataset, Example, Split
@@ -129,20 +129,20 @@ def gold_count(session: Session, campaign_id: UUID) -> int:
     return session.scalar(count) or 0
 
 
-def lots(campaign: AnyCampaign, count: int) -> list[bool]:
+def lots(turn: Turn, count: int) -> list[bool]:
     """Behind which of so many ordinary questions gold is to stand: each with the same chance."""
-    rate = campaign.gold_share / (1 - campaign.gold_share)  # gold per ordinary question
+    rate = turn.gold_share / (1 - turn.gold_share)  # gold per ordinary question
     return [_chance.random() < rate for _ in range(count)]
 
 
 def lots_of_page(
-    session: Session, campaign: AnyCampaign, room: int, class_: int, *, by: User, now: datetime
+    session: Session, turn: Turn, room: int, class_: int, *, by: User, now: datetime
 ) -> list[bool]:
     """The same for a page about one class: for as many ordinary questions as fill `room` with their gold."""
-    drawn = lots(campaign, room)
+    drawn = lots(turn, room)
     left = 0
     if any(drawn):
-        left = sum(map(len, _unanswered(session, campaign, {class_}, by=by, now=now).values()))
+        left = sum(map(len, _unanswered(session, turn, {class_}, by=by, now=now).values()))
     page: list[bool] = []
     for is_host in drawn:
         places = room - len(page) - sum(page)
@@ -154,7 +154,7 @@ def lots_of_page(
 
 def mix_in(
     session: Session,
-    campaign: AnyCampaign,
+    turn: Turn,
     fresh: Mapping[int, int],
     drawn: Sequence[bool],
     *,
@@ -174,7 +174,7 @@ def mix_in(
     hosts = [question_id for question_id, is_host in zip(fresh, drawn, strict=False) if is_host]
     if not hosts:
         return False
-    offered = _unanswered(session, campaign, {fresh[host] for host in hosts}, by=by, now=now)
+    offered = _unanswered(session, turn, {fresh[host] for host in hosts}, by=by, now=now)
     placed: dict[int, int] = {}  # gold by host
     for host in hosts:
         is_match = _chance.random() < 1 / 2
@@ -187,7 +187,7 @@ def mix_in(
 
 
 def _unanswered(
-    session: Session, campaign: AnyCampaign, classes: set[int], *, by: User, now: datetime
+    session: Session, turn: Turn, classes: set[int], *, by: User, now: datetime
 ) -> dict[tuple[int, bool], list[int]]:
     """Ids of gold questions that this person neither answered nor holds, by class and by what is right."""
     answered = exists().where(
@@ -196,7 +196,7 @@ def _unanswered(
     held = exists().where(Lease.question_id == Question.id, Lease.user_id == by.id, Lease.expires_at > now)
     rows = session.execute(
         select(Question.id, Question.candidate_class, Question.is_match).where(
-            Question.campaign_id == campaign.id,
+            Question.campaign_id == turn.id,
             statements.IS_GOLD,
             Question.candidate_class.in_(classes),
             ~answered,

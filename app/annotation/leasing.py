@@ -16,9 +16,9 @@ from app.annotation.errors import CampaignNotOpen
 from app.annotation.gold import lots, lots_of_page, mix_in
 from app.annotation.models import Lease, Question
 from app.annotation.participants import require_not_paused
-from app.annotation.turns import AnyCampaign, serialise
+from app.annotation.turns import Turn
 from app.campaigns.draws import MAX_BLOCK
-from app.campaigns.models import CampaignState
+from app.campaigns.models import Campaign, CampaignState
 from app.db import UtcDateTime
 from app.prepared import Given, Prepared, Rows, together
 
@@ -155,46 +155,37 @@ class Leased(NamedTuple):
 
 
 def lease_questions(
-    session: Session, campaign: AnyCampaign, *, count: int, by: User, now: datetime, one_class: bool = False
-) -> list[LeasedQuestion]:
+    session: Session,
+    turn: Turn,
+    *,
+    count: int,
+    by: User,
+    now: datetime,
+    one_class: bool = False,
+    first: Sequence[Given] = (),
+) -> Leased:
     """Up to `count` questions for this person: those already held first and in the same order, then new ones.
 
-    With `one_class` the new ones are all of the class that comes first in the queue, and of the same block.
+    Args:
+        session: a writing one.
+        turn: of this person.
+        count: how many at most.
+        by: who gets them.
+        now: from when they are held.
+        one_class: the new ones are all of the class that comes first in the queue, and of the same block.
+        first: statements to run before anything is leased; not run if it raises.
 
     Raises:
         CampaignNotOpen: it is not open.
         PersonPaused: this person is to wait.
     """
-    state = serialise(session, by, campaign)
-    leased = lease_in_turn(session, campaign, state=state, count=count, by=by, now=now, one_class=one_class)
-    return leased.questions
-
-
-def lease_in_turn(
-    session: Session,
-    campaign: AnyCampaign,
-    *,
-    state: CampaignState,
-    count: int,
-    by: User,
-    now: datetime,
-    one_class: bool,
-    first: Sequence[Given] = (),
-) -> Leased:
-    """The same for a request whose turn it is.
-
-    Args:
-        session, campaign, count, by, now, one_class: as for `lease_questions`.
-        state: what `serialise` gave.
-        first: statements to run before anything is leased; not run if it raises.
-    """
-    if state is not CampaignState.OPEN:
-        raise CampaignNotOpen(state=state)
-    with_gold = require_not_paused(session, campaign, by) and campaign.gold_share > 0
+    if turn.state is not CampaignState.OPEN:
+        raise CampaignNotOpen(state=turn.state)
+    with_gold = require_not_paused(session, turn, by) and turn.gold_share > 0
     until = now + LEASE
     held, standing_, drawn = _take(
         session,
-        campaign,
+        turn,
         min(count, MAX_LEASED),
         until,
         by=by,
@@ -205,15 +196,15 @@ def lease_in_turn(
     )
     fresh = {question.id: question.candidate_class for question in held if question.expires_at == until}
     if with_gold and fresh:
-        drawn = lots(campaign, len(fresh)) if drawn is None else drawn
-        is_mixed = mix_in(session, campaign, fresh, drawn, by=by, now=now)
-        held = held_questions(session, campaign, by=by, now=now) if is_mixed else held
+        drawn = lots(turn, len(fresh)) if drawn is None else drawn
+        is_mixed = mix_in(session, turn, fresh, drawn, by=by, now=now)
+        held = held_questions(session, turn, by=by, now=now) if is_mixed else held
     return Leased(held[:count], standing_)
 
 
 def _take(
     session: Session,
-    campaign: AnyCampaign,
+    turn: Turn,
     places: int,
     until: datetime,
     *,
@@ -228,20 +219,20 @@ def _take(
     Gives what they hold then, how far the campaign is, and behind which of the new questions of a page gold
     is to stand.
     """
-    mine: dict[str, object] = {"campaign": campaign.id, "me": by.id, "now": now}
+    mine: dict[str, object] = {"campaign": turn.id, "me": by.id, "now": now}
     drawn: list[bool] | None = None
     block: dict[str, int] = {}
     is_begun = False
     about_me = (
         statements.HELD.given(**mine),
-        statements.STANDING.given(campaign=campaign.id, me=by.id),
+        statements.STANDING.given(campaign=turn.id, me=by.id),
     )
     found: list[Rows] = []
     start, looked_at = 0, now
     if one_class:  # of which more is to be known first
         together(session, *first)
         first = ()
-    elif known := _free_from.get(campaign.id):
+    elif known := _free_from.get(turn.id):
         start, looked_at = known if timedelta(0) <= now - known[1] < LOOK_AGAIN else (0, now)
     for _ in range(MAX_TRIES):
         if one_class and not block:
@@ -252,11 +243,11 @@ def _take(
             block = {
                 "block_class": block_class,
                 "block_rank": rank,
-                "block_end": _end_of_block(campaign, rank),
+                "block_end": _end_of_block(turn, rank),
             }
             if with_gold:
-                room = places - len(held_questions(session, campaign, by=by, now=now))
-                drawn = lots_of_page(session, campaign, room, block_class, by=by, now=now)
+                room = places - len(held_questions(session, turn, by=by, now=now))
+                drawn = lots_of_page(session, turn, room, block_class, by=by, now=now)
         wanted = places - sum(drawn or ())
         top_up = _TOP_UPS[one_class].given(**mine, **block, until=until, count=wanted, start=start)
         tried, *found = together(session, *first, top_up, *about_me)[len(first) :]
@@ -268,32 +259,32 @@ def _take(
             start, looked_at = 0, now
         elif taken == chosen:
             if free_from is not None and not one_class:
-                _free_from[campaign.id] = free_from, looked_at
+                _free_from[turn.id] = free_from, looked_at
             break
         is_begun = is_begun or taken > 0
         block = block if is_begun else {}  # others took all of it; a page once begun stays with its class
     held, standing_ = found or together(session, *about_me)
-    return _questions(campaign, held), _standing(campaign, standing_), drawn
+    return _questions(turn, held), _standing(standing_, question_count=turn.question_count), drawn
 
 
-def _end_of_block(campaign: AnyCampaign, rank: int) -> int:
+def _end_of_block(turn: Turn, rank: int) -> int:
     """The rank before which a page ends. Questions asked again are sparse: theirs come from all blocks."""
-    return rank + MAX_BLOCK if rank < campaign.question_count else 2**62
+    return rank + MAX_BLOCK if rank < turn.question_count else 2**62
 
 
 def held_questions(
-    session: Session, campaign: AnyCampaign, *, by: User, now: datetime, question_id: int | None = None
+    session: Session, turn: Turn, *, by: User, now: datetime, question_id: int | None = None
 ) -> list[LeasedQuestion]:
     """What this person holds, in the order in which it was leased; or only one question of it."""
-    rows = statements.HELD.rows(session, campaign=campaign.id, me=by.id, now=now)
-    return [held for held in _questions(campaign, rows) if question_id in (None, held.id)]
+    rows = statements.HELD.rows(session, campaign=turn.id, me=by.id, now=now)
+    return [held for held in _questions(turn, rows) if question_id in (None, held.id)]
 
 
-def _questions(campaign: AnyCampaign, rows: Rows) -> list[LeasedQuestion]:
+def _questions(turn: Turn, rows: Rows) -> list[LeasedQuestion]:
     return [
         LeasedQuestion(
             id=id_,
-            dataset_id=campaign.dataset_id,
+            dataset_id=turn.dataset_id,
             example_id=example_id,
             candidate_class=candidate_class,
             class_name=name,
@@ -303,25 +294,23 @@ def _questions(campaign: AnyCampaign, rows: Rows) -> list[LeasedQuestion]:
     ]
 
 
-def renew_leases(session: Session, campaign: AnyCampaign, *, by: User, now: datetime) -> datetime | None:
+def renew_leases(session: Session, turn: Turn, *, by: User, now: datetime) -> datetime | None:
     """Hold what this person holds for another while; gives until when, None if they hold nothing."""
-    return now + LEASE if _set_expiry(session, campaign, now + LEASE, by=by, now=now) else None
+    return now + LEASE if _set_expiry(session, turn, now + LEASE, by=by, now=now) else None
 
 
-def release_leases(session: Session, campaign: AnyCampaign, *, by: User, now: datetime) -> None:
+def release_leases(session: Session, turn: Turn, *, by: User, now: datetime) -> None:
     """Give back what this person holds. An answer that comes late still counts while nobody took the slot."""
-    _free_from.pop(campaign.id, None)
-    _set_expiry(session, campaign, now, by=by, now=now)
+    _free_from.pop(turn.id, None)
+    _set_expiry(session, turn, now, by=by, now=now)
 
 
-def _set_expiry(
-    session: Session, campaign: AnyCampaign, expires_at: datetime, *, by: User, now: datetime
-) -> int:
+def _set_expiry(session: Session, turn: Turn, expires_at: datetime, *, by: User, now: datetime) -> int:
     # Rows that somebody is taking over now are passed by: waiting for them could end in a deadlock.
     held = (
         select(Lease.id)
         .join(Question, Question.id == Lease.question_id)
-        .where(Question.campaign_id == campaign.id, Lease.user_id == by.id, Lease.expires_at > now)
+        .where(Question.campaign_id == turn.id, Lease.user_id == by.id, Lease.expires_at > now)
         .with_for_update(of=Lease, skip_locked=True)
     )
     changed = session.execute(
@@ -332,14 +321,15 @@ def _set_expiry(
     return changed.rowcount
 
 
-def standing(session: Session, campaign: AnyCampaign, *, by: User) -> Standing:
+def standing(session: Session, campaign: Campaign, *, by: User) -> Standing:
     """How many answers of mine count, and how many questions still wait: sums of few rows."""
-    return _standing(campaign, statements.STANDING.rows(session, campaign=campaign.id, me=by.id))
+    rows = statements.STANDING.rows(session, campaign=campaign.id, me=by.id)
+    return _standing(rows, question_count=campaign.question_count)
 
 
-def _standing(campaign: AnyCampaign, rows: Rows) -> Standing:
+def _standing(rows: Rows, *, question_count: int) -> Standing:
     [(finished, answered, has_gold)] = rows
-    waiting = campaign.question_count - int(finished)
+    waiting = question_count - int(finished)
     return Standing(int(answered), about(waiting) if has_gold else waiting)
 
 

@@ -12,7 +12,7 @@ from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.errors import ParticipantNotFound, PersonPaused
 from app.annotation.models import Participant, Tally
-from app.annotation.turns import AnyCampaign, Turn
+from app.annotation.turns import Turn
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
 from app.journal.models import Action
@@ -37,16 +37,16 @@ def is_too_often_wrong(right: int, wrong: int, *, bound: float) -> bool:
     return right + wrong >= MIN_GOLD and upper_end(right, wrong) < bound
 
 
-def require_not_paused(session: Session, campaign: AnyCampaign, user: User) -> bool:
+def require_not_paused(session: Session, turn: Turn, user: User) -> bool:
     """Whether there is gold to mix in, for somebody who may go on.
 
     Raises:
         PersonPaused: this person is to wait.
     """
-    if isinstance(campaign, Turn) and not campaign.has_gold:  # then nothing in this request has paused them
-        is_paused, has_gold = campaign.is_paused, False
+    if not turn.has_gold:  # then nothing in this request has paused them
+        is_paused, has_gold = turn.is_paused, False
     else:
-        [(is_paused, has_gold)] = statements.PERSON.rows(session, campaign=campaign.id, me=user.id)
+        [(is_paused, has_gold)] = statements.PERSON.rows(session, campaign=turn.id, me=user.id)
     if is_paused:
         raise PersonPaused
     return bool(has_gold)
@@ -54,7 +54,7 @@ def require_not_paused(session: Session, campaign: AnyCampaign, user: User) -> b
 
 def count_gold(
     session: Session,
-    campaign: AnyCampaign,
+    turn: Turn,
     *,
     answers: int,
     right: int,
@@ -63,17 +63,15 @@ def count_gold(
     now: datetime,
 ) -> None:
     """Add to what this person answered of gold; whoever is surely too often wrong is paused."""
-    _add(session, campaign, by.id, answers=answers, right=right, wrong=wrong)
+    _add(session, turn.id, by.id, answers=answers, right=right, wrong=wrong)
     if wrong <= 0:
         return
-    row = session.get_one(Participant, (campaign.id, by.id), populate_existing=True)
-    if row.paused_at is None and is_too_often_wrong(
-        row.gold_right, row.gold_wrong, bound=campaign.gold_bound
-    ):
+    row = session.get_one(Participant, (turn.id, by.id), populate_existing=True)
+    if row.paused_at is None and is_too_often_wrong(row.gold_right, row.gold_wrong, bound=turn.gold_bound):
         row.paused_at, row.paused_by_id = now, None
         session.flush()
         facts = {"person": by.name, "gold_right": row.gold_right, "gold_wrong": row.gold_wrong}
-        noted = session.get_one(Campaign, campaign.id)
+        noted = session.get_one(Campaign, turn.id)
         note(session, Action.PERSON_PAUSED, noted, by=None, details=facts)
 
 
@@ -138,7 +136,7 @@ def _require_participant(session: Session, campaign: Campaign, user_id: UUID, *,
         answered = select(Tally.user_id).where(Tally.campaign_id == campaign.id, Tally.user_id == user_id)
         if session.scalar(answered.limit(1)) is None:
             raise ParticipantNotFound
-        _add(session, campaign, user_id)
+        _add(session, campaign.id, user_id)
 
 
 def _is(campaign: Campaign, user_id: UUID) -> tuple[ColumnElement[bool], ...]:
@@ -147,7 +145,7 @@ def _is(campaign: Campaign, user_id: UUID) -> tuple[ColumnElement[bool], ...]:
 
 def _add(
     session: Session,
-    campaign: AnyCampaign,
+    campaign_id: UUID,
     user_id: UUID,
     *,
     answers: int = 0,
@@ -157,7 +155,7 @@ def _add(
     session.execute(
         statements.ADD_TO_PARTICIPANT[session.get_bind().dialect.name],
         {
-            "campaign_id": campaign.id,
+            "campaign_id": campaign_id,
             "user_id": user_id,
             "gold_answers": answers,
             "gold_right": right,

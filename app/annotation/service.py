@@ -13,33 +13,27 @@ from app.annotation.leasing import (
     LEASE,
     Leased,
     LeasedQuestion,
-    Standing,
     about,
-    lease_in_turn,
     lease_questions,
     release_leases,
     renew_leases,
     standing,
 )
 from app.annotation.participants import leave_out, pause_person, paused_count, resume_person
-from app.annotation.progress import Progress, finished_questions, progress
-from app.annotation.turns import AnyCampaign, Turn, campaign_to_answer, take_turn, take_turn_with
-from app.annotation.undoing import UNDO_LIMIT, undo_answer, undo_answers
+from app.annotation.progress import finished_questions, progress
+from app.annotation.turns import campaign_to_answer, take_turn, take_turn_with
+from app.annotation.undoing import UNDO_LIMIT, undo_answers
 from app.annotation.waiting import wait_again
 
 __all__ = [
     "LEASE",
     "UNDO_LIMIT",
-    "AnyCampaign",
     "GivenAnswer",
     "KnownPicture",
     "Leased",
     "LeasedQuestion",
     "Outcome",
-    "Progress",
-    "Standing",
     "Status",
-    "Turn",
     "about",
     "about_answers",
     "answer_and_lease",
@@ -47,7 +41,6 @@ __all__ = [
     "campaign_to_answer",
     "finished_questions",
     "gold_count",
-    "lease_in_turn",
     "lease_questions",
     "leave_out",
     "mark_known",
@@ -61,7 +54,6 @@ __all__ = [
     "standing",
     "take_turn",
     "take_turn_with",
-    "undo_answer",
     "undo_answers",
     "wait_again",
 ]

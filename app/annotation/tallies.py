@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import statements
 from app.annotation.models import AnswerValue
-from app.annotation.turns import AnyCampaign
+from app.annotation.turns import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +25,20 @@ class Change:
 
 
 def take_out_of_tallies(
-    session: Session, campaign: AnyCampaign, changes: Sequence[Change], *, by: User, now: datetime
+    session: Session, turn: Turn, changes: Sequence[Change], *, by: User, now: datetime
 ) -> None:
     """Take what this person's undone answers added out of the sums again."""
     rows = [asdict(change) for change in changes]
     if rows:
-        statements.ADD_TO_TALLIES.run(session, rows, campaign=campaign.id, me=by.id, now=now, sign=-1)
+        statements.ADD_TO_TALLIES.run(session, rows, campaign=turn.id, me=by.id, now=now, sign=-1)
 
 
 def take_back_finished(
-    session: Session, campaign: AnyCampaign, classes: Sequence[int], *, by: User, now: datetime
+    session: Session, turn: Turn, classes: Sequence[int], *, by: User, now: datetime
 ) -> None:
     """Note that questions about these classes wait again, though nobody took back an answer."""
     changes = [
         Change(class_, value=None, is_first=False, response_ms=None, finished=count)
         for class_, count in Counter(classes).items()
     ]
-    take_out_of_tallies(session, campaign, changes, by=by, now=now)
+    take_out_of_tallies(session, turn, changes, by=by, now=now)

@@ -33,9 +33,6 @@ class Turn:
     has_gold: bool
 
 
-AnyCampaign = Campaign | Turn
-
-
 def take_turn(session: Session, campaign_id: UUID, *, by: User) -> Turn:
     """Let one request of this person in this campaign run at a time: two tabs get the same questions.
 
@@ -55,33 +52,18 @@ def take_turn_with(
     Raises:
         CampaignNotFound: as for `campaign_to_answer`.
     """
-    turn, rows = _locked(session, campaign_id, more, by)
-    if turn is None:
-        raise CampaignNotFound
-    _require_may_know(session, turn, by)
-    return turn, rows
-
-
-def serialise(session: Session, user: User, campaign: AnyCampaign) -> CampaignState:
-    """The same for a campaign that was loaded already; gives its newest state."""
-    if isinstance(campaign, Turn) or session.get_bind().dialect.name != "postgresql":
-        return campaign.state
-    turn, _ = _locked(session, campaign.id, (), user)
-    assert turn is not None  # campaigns that people answer are never deleted
-    return turn.state
-
-
-def _locked(
-    session: Session, campaign_id: UUID, more: Sequence[Given], user: User
-) -> tuple[Turn | None, list[Rows]]:
     locks = []
     if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer anyway
-        turn = (user.id.int ^ campaign_id.int) % 2**63
-        locks = [statements.TAKE_TURN.given(turn=turn, state=state_lock_key(campaign_id))]
+        key = (by.id.int ^ campaign_id.int) % 2**63
+        locks = [statements.TAKE_TURN.given(turn=key, state=state_lock_key(campaign_id))]
     # The state is read in a statement of its own: one that waits for a lock still sees what was before.
-    find = statements.TURN.given(campaign=campaign_id, me=user.id)
+    find = statements.TURN.given(campaign=campaign_id, me=by.id)
     rows, *others = together(session, *locks, find, *more)[len(locks) :]
-    return Turn(*rows[0]) if rows else None, others
+    if not rows:
+        raise CampaignNotFound
+    turn = Turn(*rows[0])
+    _require_may_know(session, turn.id, turn.state, by)
+    return turn, others
 
 
 def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
@@ -94,16 +76,16 @@ def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Camp
     campaign = session.get(Campaign, campaign_id)
     if campaign is None:
         raise CampaignNotFound
-    _require_may_know(session, campaign, by)
+    _require_may_know(session, campaign.id, campaign.state, by)
     return campaign
 
 
-def _require_may_know(session: Session, campaign: AnyCampaign, user: User) -> None:
-    if campaign.state is CampaignState.OPEN or user.is_admin:
+def _require_may_know(session: Session, campaign_id: UUID, state: CampaignState, user: User) -> None:
+    if state is CampaignState.OPEN or user.is_admin:
         return
-    answered = exists().where(Tally.campaign_id == campaign.id, Tally.user_id == user.id)
+    answered = exists().where(Tally.campaign_id == campaign_id, Tally.user_id == user.id)
     holds = exists().where(
-        Lease.user_id == user.id, Lease.question_id == Question.id, Question.campaign_id == campaign.id
+        Lease.user_id == user.id, Lease.question_id == Question.id, Question.campaign_id == campaign_id
     )
     if not session.scalar(select(answered)) and not session.scalar(select(holds)):
         raise CampaignNotFound

@@ -14,7 +14,7 @@ from app.annotation.leasing import LEASE, LeasedQuestion, held_questions
 from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.annotation.participants import count_gold
 from app.annotation.tallies import Change, take_out_of_tallies
-from app.annotation.turns import AnyCampaign, serialise
+from app.annotation.turns import Turn
 from app.campaigns.draws import MAX_BLOCK
 from app.campaigns.models import CampaignState
 
@@ -22,7 +22,7 @@ UNDO_LIMIT = MAX_BLOCK  # a whole page of one class
 
 
 def undo_answers(
-    session: Session, campaign: AnyCampaign, *, count: int, by: User, now: datetime
+    session: Session, turn: Turn, *, count: int, by: User, now: datetime
 ) -> list[tuple[LeasedQuestion, AnswerValue]]:
     """Take back up to `count` answers of this person; gives them in the order in which they were given.
 
@@ -32,7 +32,7 @@ def undo_answers(
     undone: list[tuple[LeasedQuestion, AnswerValue]] = []
     for _ in range(count):
         try:
-            undone.append(undo_answer(session, campaign, by=by, now=now))
+            undone.append(_undo_last(session, turn, by=by, now=now))
         except (NothingToUndo, UndoTooLate):
             if not undone:
                 raise
@@ -40,8 +40,8 @@ def undo_answers(
     return undone[::-1]
 
 
-def undo_answer(
-    session: Session, campaign: AnyCampaign, *, by: User, now: datetime
+def _undo_last(
+    session: Session, turn: Turn, *, by: User, now: datetime
 ) -> tuple[LeasedQuestion, AnswerValue]:
     """Supersede this person's last answer in the campaign; the question is theirs again.
 
@@ -50,41 +50,40 @@ def undo_answer(
         NothingToUndo: none of the last UNDO_LIMIT answers stands.
         UndoTooLate: it was "can't tell", and somebody else has the question by now.
     """
-    state = serialise(session, by, campaign)
-    if state in (CampaignState.DRAFT, CampaignState.CLOSED):
-        raise CampaignNotOpen(state=state)
+    if turn.state in (CampaignState.DRAFT, CampaignState.CLOSED):
+        raise CampaignNotOpen(state=turn.state)
     recent = session.execute(
         select(Answer.id, Answer.question_id, Answer.value, Answer.response_ms, Answer.superseded_at)
         .join(Question, Question.id == Answer.question_id)
-        .where(Answer.user_id == by.id, Question.campaign_id == campaign.id)
+        .where(Answer.user_id == by.id, Question.campaign_id == turn.id)
         .order_by(Answer.id.desc())
         .limit(UNDO_LIMIT)
     )
     last = next((answer for answer in recent if answer.superseded_at is None), None)
     if last is None:
         raise NothingToUndo(limit=UNDO_LIMIT)
-    question = load_asked(session, campaign, [last.question_id])[last.question_id]
-    slot = _take_back_slot(session, campaign, question, last.value, by=by, now=now)
+    question = load_asked(session, turn, [last.question_id])[last.question_id]
+    slot = _take_back_slot(session, turn, question, last.value, by=by, now=now)
     session.execute(
         update(Answer).where(Answer.id == last.id).values(superseded_at=now),
         execution_options={"synchronize_session": False},
     )
     if question.is_gold:
-        _take_back_gold(session, campaign, question, last.value, by=by, now=now)
+        _take_back_gold(session, turn, question, last.value, by=by, now=now)
     else:
-        _ask_once_more(session, campaign, question, last, slot=slot, by=by, now=now)
-    again = held_questions(session, campaign, by=by, now=now, question_id=last.question_id)
+        _ask_once_more(session, turn, question, last, slot=slot, by=by, now=now)
+    again = held_questions(session, turn, by=by, now=now, question_id=last.question_id)
     return again[0], last.value
 
 
 def _take_back_gold(
-    session: Session, campaign: AnyCampaign, question: Asked, value: AnswerValue, *, by: User, now: datetime
+    session: Session, turn: Turn, question: Asked, value: AnswerValue, *, by: User, now: datetime
 ) -> None:
-    is_counted = value is not AnswerValue.UNSURE and not campaign.gold_feedback
+    is_counted = value is not AnswerValue.UNSURE and not turn.gold_feedback
     is_right = (value is AnswerValue.YES) == question.row.is_match
     count_gold(
         session,
-        campaign,
+        turn,
         answers=-1,
         right=-int(is_counted and is_right),
         wrong=-int(is_counted and not is_right),
@@ -95,7 +94,7 @@ def _take_back_gold(
 
 def _ask_once_more(
     session: Session,
-    campaign: AnyCampaign,
+    turn: Turn,
     question: Asked,
     last: Row[int, int, AnswerValue, int | None, datetime | None],
     *,
@@ -106,7 +105,7 @@ def _ask_once_more(
     """Let a question wait whose answer `last` was taken back."""
     yes = question.count(AnswerValue.YES, without=by)
     no = question.count(AnswerValue.NO, without=by)
-    needed = answers_needed(yes, no, confirm_yes=campaign.confirm_yes, least=question.row.least)
+    needed = answers_needed(yes, no, confirm_yes=turn.confirm_yes, least=question.row.least)
     slots = max(needed, yes + no + question.held_by_others(by, now) + 1)
     set_standing(session, [last.question_id], slots=slots, is_waiting=True, move=0)
     change = Change(
@@ -116,15 +115,15 @@ def _ask_once_more(
         response_ms=last.response_ms,
         finished=1 - int(question.row.is_waiting),
     )
-    take_out_of_tallies(session, campaign, [change], by=by, now=now)
+    take_out_of_tallies(session, turn, [change], by=by, now=now)
 
 
 def _take_back_slot(
-    session: Session, campaign: AnyCampaign, question: Asked, value: AnswerValue, *, by: User, now: datetime
+    session: Session, turn: Turn, question: Asked, value: AnswerValue, *, by: User, now: datetime
 ) -> int:
     """Hold a slot of the question again, before everything else this person holds; gives which."""
     until = now + LEASE
-    [(first,)] = statements.FIRST_TURN.rows(session, campaign=campaign.id, me=by.id, now=now)
+    [(first,)] = statements.FIRST_TURN.rows(session, campaign=turn.id, me=by.id, now=now)
     own = question.lease_of(by)
     if own is not None:
         statements.HOLD_AGAIN.rows(session, ids=[own.id], until=until, first=first)

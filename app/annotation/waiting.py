@@ -13,7 +13,7 @@ from app.annotation.consensus import MAX_SLOTS
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.models import Answer, AnswerValue, Question
 from app.annotation.tallies import take_back_finished
-from app.annotation.turns import serialise
+from app.annotation.turns import take_turn
 from app.campaigns.models import Campaign, CampaignState
 
 
@@ -27,17 +27,15 @@ def wait_again(
     Raises:
         CampaignNotOpen: the campaign takes no answers.
     """
-    state = serialise(session, by, campaign)
-    if state not in (CampaignState.OPEN, CampaignState.PAUSED):
-        raise CampaignNotOpen(state=state)
-    locked = statements.LOCK_QUESTIONS.rows(session, campaign=campaign.id, ids=sorted(question_ids))
+    turn = take_turn(session, campaign.id, by=by)  # of an admin, who may know of every campaign
+    if turn.state not in (CampaignState.OPEN, CampaignState.PAUSED):
+        raise CampaignNotOpen(state=turn.state)
+    locked = statements.LOCK_QUESTIONS.rows(session, campaign=turn.id, ids=sorted(question_ids))
     rows = [AskedQuestion(*row) for row in locked]
     given = _answers_to(session, question_ids)  # counted under the lock: somebody may have answered since
     # An undo may have come between; and answers that are left out still hold their slots.
     finished = [
-        row
-        for row in rows
-        if row.campaign_id == campaign.id and not row.is_waiting and given[row.id] < MAX_SLOTS
+        row for row in rows if row.campaign_id == turn.id and not row.is_waiting and given[row.id] < MAX_SLOTS
     ]
     for answers in {given[row.id] for row in finished}:
         ids = [row.id for row in finished if given[row.id] == answers]
@@ -45,8 +43,8 @@ def wait_again(
             update(Question).where(Question.id.in_(ids)).values(least=answers + 1),
             execution_options={"synchronize_session": False},
         )
-        set_standing(session, ids, slots=answers + 1, is_waiting=True, move=campaign.question_count)
-    take_back_finished(session, campaign, [row.candidate_class for row in finished], by=by, now=now)
+        set_standing(session, ids, slots=answers + 1, is_waiting=True, move=turn.question_count)
+    take_back_finished(session, turn, [row.candidate_class for row in finished], by=by, now=now)
     return len(finished)
 
 

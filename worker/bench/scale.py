@@ -19,7 +19,6 @@ from app.accounts import service as accounts
 from app.accounts.models import Role, User
 from app.annotation import service as annotation
 from app.annotation.models import AnswerValue
-from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.main import create_app
 from worker.bench.rows import add_campaign, add_dataset, add_people, fresh_context
@@ -190,12 +189,13 @@ def _pairs(context: Context, campaign_id: UUID, people: list[User]) -> tuple[flo
         person = people[number % len(people)]
         start = time.perf_counter()
         with context.unit_of_work() as session:
-            campaign = session.get_one(Campaign, campaign_id)
-            held = annotation.lease_questions(session, campaign, count=1, by=person, now=utc_now())
-        given = annotation.GivenAnswer(held[0].id, AnswerValue.NO, 900, uuid4())
+            turn = annotation.take_turn(session, campaign_id, by=person)
+            held = annotation.lease_questions(session, turn, count=1, by=person, now=utc_now()).questions
+        given = [annotation.GivenAnswer(held[0].id, AnswerValue.NO, 900, uuid4())]
         with context.unit_of_work() as session:
-            campaign = session.get_one(Campaign, campaign_id)
-            annotation.answer_questions(session, campaign, [given], by=person, now=utc_now())
+            ahead = annotation.about_answers(campaign_id, given, by=person)
+            turn, about = annotation.take_turn_with(session, campaign_id, ahead, by=person)
+            annotation.answer_questions(session, turn, given, about, by=person, now=utc_now())
         took.append(1000 * (time.perf_counter() - start))
     return statistics.median(took), statistics.quantiles(took, n=100, method="inclusive")[98]
 

@@ -13,6 +13,7 @@ from app.annotation.errors import CampaignNotOpen, KeyReused, NothingToUndo, Und
 from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.annotation.service import LEASE, UNDO_LIMIT, GivenAnswer, Status
 from app.campaigns.models import Campaign, CampaignState
+from tests import turns
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 LATER = NOW + LEASE + timedelta(seconds=1)
@@ -26,14 +27,14 @@ def given(question_id: int, value: str = "no") -> GivenAnswer:
 
 def lease(session: Session, campaign: Campaign, by: User, count: int = 5) -> list[int]:
     """Ids of newly held questions."""
-    return [q.id for q in service.lease_questions(session, campaign, count=count, by=by, now=NOW)]
+    return [q.id for q in turns.lease(session, campaign, count=count, by=by, now=NOW)]
 
 
 def statuses(
     session: Session, campaign: Campaign, answers: list[GivenAnswer], by: User, now: object = NOW
 ) -> list[Status]:
     """What becomes of answers."""
-    outcomes = service.answer_questions(session, campaign, answers, by=by, now=now)  # type: ignore[arg-type]
+    outcomes = turns.submit(session, campaign, answers, by=by, now=now)  # type: ignore[arg-type]
     assert [outcome.key for outcome in outcomes] == [item.key for item in answers]
     for outcome in outcomes:
         assert (outcome.detail is not None) == (outcome.status is REFUSED)
@@ -81,7 +82,7 @@ class TestExactlyOnce:
         )
 
         with pytest.raises(KeyReused):
-            service.answer_questions(session, campaign, [given(ids[2]), other], by=annotator, now=NOW)
+            turns.submit(session, campaign, [given(ids[2]), other], by=annotator, now=NOW)
 
         assert stored(session) == 1
 
@@ -93,7 +94,7 @@ class TestExactlyOnce:
         one = given(ids[0])
 
         with pytest.raises(KeyReused):
-            service.answer_questions(
+            turns.submit(
                 session,
                 campaign,
                 [one, GivenAnswer(ids[1], AnswerValue.NO, 1, one.key)],
@@ -133,7 +134,7 @@ class TestLeaseIsCheckedAgain:
     def test_a_late_answer_counts_while_nobody_took_the_slot(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session)
         ids = lease(session, campaign, annotator, 2)
-        service.release_leases(session, campaign, by=annotator, now=NOW)
+        turns.release(session, campaign, by=annotator, now=NOW)
 
         assert statuses(session, campaign, [given(ids[0])], annotator, NOW) == [STORED]
         assert statuses(session, campaign, [given(ids[1])], annotator, LATER) == [STORED]
@@ -142,7 +143,7 @@ class TestLeaseIsCheckedAgain:
         campaign = make_campaign(session, examples=2)
         ids = lease(session, campaign, annotator, 2)
         other = make_user(session)
-        taken = service.lease_questions(session, campaign, count=1, by=other, now=LATER)[0].id
+        taken = turns.lease(session, campaign, count=1, by=other, now=LATER)[0].id
 
         outcomes = dict(
             zip(ids, statuses(session, campaign, [given(id_) for id_ in ids], annotator, LATER), strict=True)
@@ -236,10 +237,10 @@ class TestUndo:
         ids = lease(session, campaign, annotator, 3)
         statuses(session, campaign, [given(ids[0], "yes"), given(ids[1], "no")], annotator)
 
-        question, value = service.undo_answer(session, campaign, by=annotator, now=NOW)
+        [(question, value)] = turns.undo(session, campaign, by=annotator, now=NOW)
 
         assert (question.id, value) == (ids[1], AnswerValue.NO)
-        again = service.lease_questions(session, campaign, count=3, by=annotator, now=NOW)
+        again = turns.lease(session, campaign, count=3, by=annotator, now=NOW)
         assert [q.id for q in again][:2] == [ids[1], ids[2]]
         assert statuses(session, campaign, [given(ids[1], "yes")], annotator) == [STORED]
         live = session.execute(
@@ -253,7 +254,7 @@ class TestUndo:
         ids = lease(session, campaign, annotator, 3)
         statuses(session, campaign, [given(ids[0], "unsure")], annotator)
 
-        service.undo_answer(session, campaign, by=annotator, now=NOW)
+        turns.undo(session, campaign, by=annotator, now=NOW)
 
         assert lease(session, campaign, annotator, 3) == ids
 
@@ -263,14 +264,14 @@ class TestUndo:
         for id_ in ids:
             statuses(session, campaign, [given(id_)], annotator)
 
-        last, value = service.undo_answer(session, campaign, by=annotator, now=NOW)
-        page = service.undo_answers(session, campaign, count=100, by=annotator, now=NOW)
+        [(last, value)] = turns.undo(session, campaign, by=annotator, now=NOW)
+        page = turns.undo(session, campaign, count=100, by=annotator, now=NOW)
 
         assert (last.id, value) == (ids[-1], "no")
         assert [question.id for question, _ in page] == ids[2:-1], "in the order of the page"
         assert lease(session, campaign, annotator, UNDO_LIMIT) == ids[2:], "and held again in that order"
         with pytest.raises(NothingToUndo):
-            service.undo_answer(session, campaign, by=annotator, now=NOW)
+            turns.undo(session, campaign, by=annotator, now=NOW)
 
     def test_only_my_own_answers_of_this_campaign(self, session: Session, annotator: User) -> None:
         campaign, other = make_campaign(session), make_campaign(session)
@@ -278,13 +279,13 @@ class TestUndo:
         answer(session, other, questions_of(session, other)[0].id, by=annotator)
 
         with pytest.raises(NothingToUndo):
-            service.undo_answer(session, campaign, by=annotator, now=NOW)
+            turns.undo(session, campaign, by=annotator, now=NOW)
 
     def test_an_undone_answer_sent_again_stays_undone(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session)
         item = given(lease(session, campaign, annotator, 1)[0])
         statuses(session, campaign, [item], annotator)
-        service.undo_answer(session, campaign, by=annotator, now=NOW)
+        turns.undo(session, campaign, by=annotator, now=NOW)
 
         assert statuses(session, campaign, [item], annotator) == [REPEATED]
         assert service.standing(session, campaign, by=annotator).answered_by_me == 0
@@ -295,7 +296,7 @@ class TestUndo:
         first = answer(session, campaign, question.id, "yes")
         answer(session, campaign, question.id, "yes")
 
-        service.undo_answer(session, campaign, by=first, now=NOW)
+        turns.undo(session, campaign, by=first, now=NOW)
 
         session.refresh(question)
         assert (question.slots, question.is_waiting) == (2, True)
@@ -311,7 +312,7 @@ class TestUndo:
         second = make_user(session)
         lease(session, campaign, second)
 
-        service.undo_answer(session, campaign, by=first, now=NOW)
+        turns.undo(session, campaign, by=first, now=NOW)
 
         assert lease(session, campaign, make_user(session)) == []
         assert statuses(session, campaign, [given(question.id)], first) == [STORED]
@@ -326,7 +327,7 @@ class TestUndo:
         question = questions_of(session, campaign)[0]
         answer(session, campaign, question.id, "unsure", by=annotator)
 
-        again, value = service.undo_answer(session, campaign, by=annotator, now=NOW)
+        [(again, value)] = turns.undo(session, campaign, by=annotator, now=NOW)
 
         assert (again.id, value) == (question.id, AnswerValue.UNSURE)
         assert statuses(session, campaign, [given(question.id)], annotator) == [STORED]
@@ -338,7 +339,7 @@ class TestUndo:
         other = make_user(session)
         lease(session, campaign, other)
 
-        service.undo_answer(session, campaign, by=annotator, now=LATER)
+        turns.undo(session, campaign, by=annotator, now=LATER)
 
         assert statuses(session, campaign, [given(question.id)], other, LATER) == [REFUSED]
         assert statuses(session, campaign, [given(question.id)], annotator, LATER) == [STORED]
@@ -354,14 +355,14 @@ class TestUndo:
             statuses(session, campaign, [given(question.id)], other)
 
         with pytest.raises(UndoTooLate):
-            service.undo_answer(session, campaign, by=annotator, now=NOW)
+            turns.undo(session, campaign, by=annotator, now=NOW)
 
     def test_the_last_of_three_cannot_tell_opens_the_question_again(self, session: Session) -> None:
         campaign = make_campaign(session, examples=1)
         question = questions_of(session, campaign)[0]
         people = [answer(session, campaign, question.id, "unsure") for _ in range(3)]
 
-        service.undo_answer(session, campaign, by=people[2], now=NOW)
+        turns.undo(session, campaign, by=people[2], now=NOW)
 
         session.refresh(question)
         assert question.is_waiting
@@ -372,7 +373,7 @@ class TestUndo:
         campaign = make_campaign(session, state=state)
 
         with pytest.raises(CampaignNotOpen):
-            service.undo_answer(session, campaign, by=admin, now=NOW)
+            turns.undo(session, campaign, by=admin, now=NOW)
 
 
 def test_finished_questions_leave_the_queue_and_unfinished_ones_stay(session: Session) -> None:

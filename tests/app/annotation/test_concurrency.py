@@ -20,6 +20,7 @@ from app.clock import utc_now
 from app.db import Base, Database, connect
 from app.errors import Conflict
 from app.quality import service as quality
+from tests import turns
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import make_campaign, make_user
 
@@ -92,7 +93,7 @@ def test_people_who_ask_at_once_get_different_questions(committed: Database) -> 
         for count in (1, 5, 20):
             with committed.write.begin() as session:
                 campaign = service.campaign_to_answer(session, campaign_id, by=person)
-                leased = service.lease_questions(session, campaign, count=count, by=person, now=utc_now())
+                leased = turns.lease(session, campaign, count=count, by=person, now=utc_now())
             held[person.id] = [question.id for question in leased]
 
     at_once([lambda person=person: ask(person) for person in people])  # type: ignore[misc]
@@ -109,9 +110,7 @@ def test_pages_of_one_class_are_shared_by_nobody(committed: Database) -> None:
     def ask(person: User) -> None:
         with committed.write.begin() as session:
             campaign = service.campaign_to_answer(session, campaign_id, by=person)
-            pages.append(
-                service.lease_questions(session, campaign, count=30, one_class=True, by=person, now=utc_now())
-            )
+            pages.append(turns.lease(session, campaign, count=30, one_class=True, by=person, now=utc_now()))
 
     at_once([lambda person=person: ask(person) for person in people])  # type: ignore[misc]
 
@@ -129,7 +128,7 @@ def test_two_tabs_of_one_person_get_the_same_questions(committed: Database) -> N
     def ask() -> None:
         with committed.write.begin() as session:
             campaign = service.campaign_to_answer(session, campaign_id, by=person)
-            leased = service.lease_questions(session, campaign, count=10, by=person, now=utc_now())
+            leased = turns.lease(session, campaign, count=10, by=person, now=utc_now())
         seen.append([question.id for question in leased])
 
     at_once([ask] * 6)
@@ -142,14 +141,14 @@ def test_one_batch_sent_six_times_at_once_is_stored_once(committed: Database) ->
     campaign_id, (person, *_) = arranged(committed, examples=50, confirm_yes=False)
     with committed.write.begin() as session:
         campaign = service.campaign_to_answer(session, campaign_id, by=person)
-        leased = service.lease_questions(session, campaign, count=20, by=person, now=utc_now())
+        leased = turns.lease(session, campaign, count=20, by=person, now=utc_now())
     batch = [service.GivenAnswer(question.id, AnswerValue.NO, 5, uuid4()) for question in leased]
     outcomes: list[service.Outcome] = []
 
     def send() -> None:
         with committed.write.begin() as session:
             campaign = service.campaign_to_answer(session, campaign_id, by=person)
-            outcomes.extend(service.answer_questions(session, campaign, batch, by=person, now=utc_now()))
+            outcomes.extend(turns.submit(session, campaign, batch, by=person, now=utc_now()))
 
     at_once([send] * 6)
 
@@ -174,9 +173,9 @@ def test_closing_waits_for_an_answer_that_is_being_stored(committed: Database) -
     def answer() -> None:
         with committed.write.begin() as session:
             campaign = service.campaign_to_answer(session, campaign_id, by=person)
-            (question,) = service.lease_questions(session, campaign, count=1, by=person, now=utc_now())
+            (question,) = turns.lease(session, campaign, count=1, by=person, now=utc_now())
             item = service.GivenAnswer(question.id, AnswerValue.NO, 5, uuid4())
-            service.answer_questions(session, campaign, [item], by=person, now=utc_now())
+            turns.submit(session, campaign, [item], by=person, now=utc_now())
             stored.set()
             assert not closed.wait(0.5)
 
@@ -198,19 +197,19 @@ def test_a_campaign_read_before_it_closed_takes_nothing_afterwards(committed: Da
     campaign_id, (person, *_) = arranged(committed, examples=20, confirm_yes=False)
     with committed.write.begin() as session:
         campaign = service.campaign_to_answer(session, campaign_id, by=person)
-        first, second = service.lease_questions(session, campaign, count=2, by=person, now=utc_now())
+        first, second = turns.lease(session, campaign, count=2, by=person, now=utc_now())
         item = service.GivenAnswer(first.id, AnswerValue.NO, 5, uuid4())
-        service.answer_questions(session, campaign, [item], by=person, now=utc_now())
+        turns.submit(session, campaign, [item], by=person, now=utc_now())
 
     with committed.write.begin() as session:
         campaign = service.campaign_to_answer(session, campaign_id, by=person)
         close(committed, campaign_id)
         late = service.GivenAnswer(second.id, AnswerValue.NO, 5, uuid4())
-        (outcome,) = service.answer_questions(session, campaign, [late], by=person, now=utc_now())
+        (outcome,) = turns.submit(session, campaign, [late], by=person, now=utc_now())
         with pytest.raises(CampaignNotOpen):
-            service.undo_answer(session, campaign, by=person, now=utc_now())
+            turns.undo(session, campaign, by=person, now=utc_now())
         with pytest.raises(CampaignNotOpen):
-            service.lease_questions(session, campaign, count=5, by=person, now=utc_now())
+            turns.lease(session, campaign, count=5, by=person, now=utc_now())
 
     assert outcome.status is service.Status.REFUSED
 
@@ -225,7 +224,7 @@ def test_a_busy_campaign_ends_without_doubles(committed: Database) -> None:
         while idle < 3:
             with committed.write.begin() as session:
                 campaign = service.campaign_to_answer(session, campaign_id, by=person)
-                leased = service.lease_questions(
+                leased = turns.lease(
                     session,
                     campaign,
                     count=chance.choice([1, 3, 20]),
@@ -236,7 +235,7 @@ def test_a_busy_campaign_ends_without_doubles(committed: Database) -> None:
             idle = 0 if leased else idle + 1
             if chance.random() < 0.1:
                 with committed.write.begin() as session:
-                    service.release_leases(session, campaign, by=person, now=utc_now())
+                    turns.release(session, campaign, by=person, now=utc_now())
             values = chance.choices(["yes", "no", "unsure"], [3, 6, 1], k=len(leased))
             batch = [
                 service.GivenAnswer(question.id, AnswerValue(value), 5, uuid4())
@@ -244,11 +243,11 @@ def test_a_busy_campaign_ends_without_doubles(committed: Database) -> None:
             ]
             for _ in range(chance.choice([1, 1, 2])):
                 with committed.write.begin() as session:
-                    service.answer_questions(session, campaign, batch, by=person, now=utc_now())
+                    turns.submit(session, campaign, batch, by=person, now=utc_now())
             if chance.random() < 0.2:
                 try:
                     with committed.write.begin() as session:
-                        service.undo_answer(session, campaign, by=person, now=utc_now())
+                        turns.undo(session, campaign, by=person, now=utc_now())
                 except Conflict:
                     continue
 

@@ -17,6 +17,7 @@ from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.campaigns.models import CampaignState
 from app.db import Database
 from app.errors import Conflict
+from tests import turns
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, make_campaign, make_user
 
@@ -33,7 +34,8 @@ class Answering(RuleBasedStateMachine):
         super().__init__()
         self.session: Session = self.database.write()
         self.campaign = make_campaign(self.session, examples=5, confirm_yes=True)
-        self.people = [make_user(self.session) for _ in range(4)]
+        # Admins, because only they may know of a paused campaign before they took part.
+        self.people = [make_user(self.session, role="admin") for _ in range(4)]
         self.now = NOW
         self.drawn = self.classes()
         self.acknowledged: dict[service.GivenAnswer, int] = {}
@@ -50,9 +52,7 @@ class Answering(RuleBasedStateMachine):
         self.session.close()
 
     def send(self, person: int, given: service.GivenAnswer) -> service.Status:
-        outcome = service.answer_questions(
-            self.session, self.campaign, [given], by=self.people[person], now=self.now
-        )[0]
+        outcome = turns.submit(self.session, self.campaign, [given], by=self.people[person], now=self.now)[0]
         if outcome.status is service.Status.STORED:
             self.acknowledged[given] = person
         return outcome.status
@@ -60,7 +60,7 @@ class Answering(RuleBasedStateMachine):
     @rule(person=PEOPLE, count=st.integers(1, 4))
     def lease(self, person: int, count: int) -> None:
         try:
-            leased = service.lease_questions(
+            leased = turns.lease(
                 self.session, self.campaign, count=count, by=self.people[person], now=self.now
             )
         except Conflict:
@@ -96,17 +96,17 @@ class Answering(RuleBasedStateMachine):
     @rule(person=PEOPLE)
     def undo(self, person: int) -> None:
         try:
-            service.undo_answer(self.session, self.campaign, by=self.people[person], now=self.now)
+            turns.undo(self.session, self.campaign, by=self.people[person], now=self.now)
         except Conflict:
             return
 
     @rule(person=PEOPLE)
     def release(self, person: int) -> None:
-        service.release_leases(self.session, self.campaign, by=self.people[person], now=self.now)
+        turns.release(self.session, self.campaign, by=self.people[person], now=self.now)
 
     @rule(person=PEOPLE)
     def renew(self, person: int) -> None:
-        service.renew_leases(self.session, self.campaign, by=self.people[person], now=self.now)
+        turns.renew(self.session, self.campaign, by=self.people[person], now=self.now)
 
     @rule(minutes=st.sampled_from([1, 11]))
     def wait(self, minutes: int) -> None:

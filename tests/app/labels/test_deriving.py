@@ -8,13 +8,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation import service
 from app.annotation.consensus import LabelKind
 from app.annotation.models import Question
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.labels import service as labelling
 from app.labels.deriving import QuestionLabel, combine
+from tests import turns
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 TRUE, COMPLEMENTARY = LabelKind.TRUE, LabelKind.COMPLEMENTARY
@@ -51,7 +51,7 @@ class TestLabels:
     def test_undone_answers_do_not_count(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session)
         answer(session, campaign, questions_of(session, campaign)[0].id, "no", by=annotator)
-        service.undo_answer(session, campaign, by=annotator, now=NOW)
+        turns.undo(session, campaign, by=annotator, now=NOW)
 
         assert list(labelling.labels(session, campaign)) == []
 

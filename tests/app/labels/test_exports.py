@@ -16,7 +16,6 @@ from pyarrow import parquet
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation import service
 from app.annotation.consensus import LabelKind
 from app.annotation.models import Question
 from app.campaigns.models import Campaign
@@ -25,6 +24,7 @@ from app.journal.models import Action
 from app.labels.deriving import ExampleLabel
 from app.labels.exports import answers, formats, labels
 from app.labels.exports.formats import ExportFormat
+from tests import turns
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 HOSTILE = ["=1+1", 'cat, "wild"', "+cmd|'/c calc'!A0"]
@@ -162,7 +162,7 @@ def answered(session: Session, campaign: Campaign) -> list[Question]:
     answer(session, campaign, rows[0].id, "yes", by=second, response_ms=None)
     answer(session, campaign, rows[1].id, "no", by=first, response_ms=1200)
     undone = answer(session, campaign, rows[2].id, "no")
-    service.undo_answer(session, campaign, by=undone, now=NOW)
+    turns.undo(session, campaign, by=undone, now=NOW)
     session.commit()
     return rows
 

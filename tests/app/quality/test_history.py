@@ -12,6 +12,7 @@ from app.annotation.models import AnswerValue
 from app.datasets.errors import ExampleNotFound
 from app.quality import service as quality
 from app.quality.history import EventKind
+from tests import turns
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 HTML = {"accept": "text/html"}
@@ -21,10 +22,10 @@ def test_tells_who_answered_took_back_settled_and_holds(session: Session, admin:
     campaign = make_campaign(session, examples=1, confirm_yes=True)
     question = questions_of(session, campaign)[0]
     first = answer(session, campaign, question.id, "no", now=NOW)
-    service.undo_answer(session, campaign, by=first, now=NOW + timedelta(seconds=5))
+    turns.undo(session, campaign, by=first, now=NOW + timedelta(seconds=5))
     answer(session, campaign, question.id, "yes", by=first, now=NOW + timedelta(seconds=9))
     holder = make_user(session)
-    service.lease_questions(session, campaign, count=1, by=holder, now=NOW + timedelta(seconds=10))
+    turns.lease(session, campaign, count=1, by=holder, now=NOW + timedelta(seconds=10))
 
     found = quality.history(session, campaign, question.example_id, by=admin)
 

@@ -12,6 +12,7 @@ from app.annotation.models import AnswerValue
 from app.campaigns.models import Campaign
 from app.datasets.models import Dataset, Example
 from app.storage import Storage
+from tests import turns
 from tests.factories import NOW, make_campaign, make_dataset
 
 
@@ -22,7 +23,7 @@ def answered(
     source = make_dataset(session, storage, train=examples)
     campaign = make_campaign(session, dataset=source)
     truth = dict(session.execute(select(Example.id, Example.true_class)).all())
-    leased = annotation.lease_questions(session, campaign, count=answers or examples, by=by, now=NOW)
+    leased = turns.lease(session, campaign, count=answers or examples, by=by, now=NOW)
     given = [
         annotation.GivenAnswer(
             question.id,
@@ -32,7 +33,7 @@ def answered(
         )
         for question in leased
     ]
-    annotation.answer_questions(session, campaign, given, by=by, now=NOW)
+    turns.submit(session, campaign, given, by=by, now=NOW)
     return campaign
 
 
