@@ -31,7 +31,7 @@ demo: install ## a ready-made campaign, simulated annotators at work and a first
 	@$(BIN)/clarinet demo $(ARGS)
 
 test: lint ## every check and test but the long ones
-	@$(BIN)/python -m pytest --randomly-dont-reorganize $(ARGS)
+	@$(BIN)/python -m pytest --randomly-dont-reorganize -n auto --maxprocesses 4 --dist loadgroup $(ARGS)
 
 check: lint ## the quick part: no browser, no killed processes
 	@$(BIN)/python -m pytest -q -m "not slow and not browser and not faults" tests

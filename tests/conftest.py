@@ -1,4 +1,4 @@
-"""Databases, a client that talks to the real application, and a publisher that remembers."""
+"""Databases, a queue, a client that talks to the real application, and a publisher that remembers."""
 
 import os
 from collections.abc import Iterator
@@ -9,6 +9,8 @@ from uuid import uuid4
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from redis import Redis
+from redis.exceptions import RedisError
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
@@ -21,8 +23,24 @@ from app.settings import Settings
 from app.storage import Storage
 from tests.factories import make_token, make_user
 
+# One thread per training, before torch is loaded: the tests share few cores, and more threads only wait for
+# each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 POSTGRES = os.environ.get("CLARINET_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
+REDIS = os.environ.get("CLARINET_TEST_REDIS", "redis://127.0.0.1:6379")
 SERVICES_REQUIRED = os.environ.get("CLARINET_REQUIRE_SERVICES") == "1"
+
+
+@pytest.hookimpl(tryfirst=True)  # before the plugin that deals the groups out to processes
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep in one process what shares something slow: a file, or all that the browser does with one
+    installation.
+    """
+    for item in items:
+        call = getattr(item, "callspec", None)
+        group = call.params.get("live") if call else None
+        item.add_marker(pytest.mark.xdist_group(str(item.path.parent / (group or item.path.stem))))
 
 
 @contextmanager
@@ -48,6 +66,22 @@ def postgres_url() -> Iterator[str]:
     """A database of the tests' own, with whatever tables they make."""
     with postgres_database() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A Redis database of this process's own, emptied before and after; skips where no server answers."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    url = f"{REDIS}/{15 - number}"
+    with Redis.from_url(url) as client:
+        try:
+            client.flushdb()
+        except RedisError:
+            if SERVICES_REQUIRED:
+                raise
+            pytest.skip("no Redis answers (CLARINET_TEST_REDIS)")
+        yield url
+        client.flushdb()
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])

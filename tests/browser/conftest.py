@@ -1,22 +1,23 @@
 """A real Chromium, and a real installation behind it."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from sklearn.datasets import load_digits
 
 from tests.browser.screenshots import QUIET
 from tests.conftest import SERVICES_REQUIRED, postgres_database
 from tests.live import EMAIL, PASSWORD, Live, installation
 
-REDIS = os.environ.get("CLARINET_TEST_REDIS", "redis://127.0.0.1:6379/15")
 
-
-@pytest.fixture(scope="session")
+# Fixtures of the package, not of the session: Playwright's event loop must not run on under other tests.
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     """The browser, started once."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -30,7 +31,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session", params=["embedded", "services"])
+@pytest.fixture(scope="package", params=["embedded", "services"])
 def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """An installation: SQLite and the filesystem queue, then PostgreSQL and Redis."""
     folder: Path = tmp_path_factory.mktemp(request.param)
@@ -43,22 +44,15 @@ def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             yield live
 
 
-@pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
-    """A Redis database of the tests' own, emptied before and after."""
-    import redis
-
-    client = redis.Redis.from_url(REDIS)
-    try:
-        client.ping()
-    except redis.ConnectionError:
-        if SERVICES_REQUIRED:
-            raise
-        pytest.skip("no Redis answers (CLARINET_TEST_REDIS)")
-    client.flushdb()
-    yield REDIS
-    client.flushdb()
-    client.close()
+@pytest.fixture(scope="module")
+def dataset(live: Live, request: pytest.FixtureRequest) -> Any:
+    """300 digits."""
+    images, labels = load_digits(return_X_y=True)
+    arrays = {
+        "x_train": (images[:300].reshape(-1, 8, 8) * 15.9).astype(np.uint8),
+        "y_train": labels[:300].astype(np.uint8),
+    }
+    return live.dataset(f"Digits of {request.path.stem}", arrays)
 
 
 DESK = {"width": 1366, "height": 768}

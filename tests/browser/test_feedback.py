@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 from playwright.sync_api import BrowserContext, Page, Response, expect
 from sklearn.datasets import load_digits
@@ -17,17 +16,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"],
 
 CARDS = 8  # half of them are known: one time in 256 none is, and then more follow
 TOLD = "[data-remark]"
-
-
-@pytest.fixture(scope="module")
-def dataset(live: Live) -> Any:
-    """300 digits."""
-    images, labels = load_digits(return_X_y=True)
-    arrays = {
-        "x_train": (images[:300].reshape(-1, 8, 8) * 15.9).astype(np.uint8),
-        "y_train": labels[:300].astype(np.uint8),
-    }
-    return live.dataset("Digits some of which are known", arrays)
 
 
 @pytest.fixture(scope="module")

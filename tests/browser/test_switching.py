@@ -17,17 +17,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"],
 BLOCK = 12  # questions of one class in a row, with so few pictures
 
 
-@pytest.fixture(scope="module")
-def dataset(live: Live) -> Any:
-    """300 digits."""
-    images, labels = load_digits(return_X_y=True)
-    arrays = {
-        "x_train": (images[:300].reshape(-1, 8, 8) * 15.9).astype(np.uint8),
-        "y_train": labels[:300].astype(np.uint8),
-    }
-    return live.dataset("Digits for both views", arrays)
-
-
 @pytest.fixture
 def campaign(live: Live, dataset: Any, request: pytest.FixtureRequest) -> Any:
     """A campaign that nobody else answers."""

@@ -1,6 +1,5 @@
 """Tests of processes need a database that other processes can open, and must leave no process behind."""
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,9 +15,6 @@ from app.runs.models import Trial
 from app.settings import Settings
 from app.storage import Storage
 from worker.context import Context
-
-# One thread per training: the tests share few cores, and more threads only wait for each other.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def wait_until(condition: Callable[[], bool], *, timeout_s: float = 30.0) -> None:

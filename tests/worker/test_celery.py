@@ -1,6 +1,5 @@
 """The queue: settings, names, and one run through each broker with a real worker process."""
 
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -9,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from redis import Redis
-from redis.exceptions import RedisError
 
 from app import jobs
 from app.clock import utc_now
@@ -17,14 +15,11 @@ from app.jobs import publisher
 from app.runs.models import TrialState
 from app.runs.workers import live_workers
 from app.settings import Settings
-from tests.conftest import SERVICES_REQUIRED
 from tests.factories import make_run
 from tests.worker.conftest import PYTHON, trainers_of, trial_of, wait_until
 from worker.celery_app import TASKS, create_celery
 from worker.context import Context
 from worker.processes import environment_of
-
-REDIS = os.environ.get("CLARINET_TEST_REDIS", "redis://127.0.0.1:6379/7")
 
 WORK = """
 from app.settings import Settings
@@ -39,16 +34,11 @@ def broker_url(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "filesystem":
         yield "filesystem://"
         return
-    redis = Redis.from_url(REDIS)
-    try:
+    url: str = request.getfixturevalue("redis_url")
+    with Redis.from_url(url) as redis:
         redis.flushdb()
-    except RedisError:
-        if SERVICES_REQUIRED:
-            raise
-        pytest.skip("no Redis answers (CLARINET_TEST_REDIS)")
-    yield REDIS
-    redis.flushdb()
-    redis.close()
+        yield url
+        redis.flushdb()
 
 
 @pytest.fixture
@@ -84,7 +74,7 @@ def test_every_job_has_a_task_and_a_queue(tmp_path: Path) -> None:
 def test_messages_are_acknowledged_early_and_only_redis_reserves_none(tmp_path: Path) -> None:
     folder = create_celery(Settings(environment="test", data_dir=tmp_path, _env_file=None)).conf
     redis = create_celery(
-        Settings(environment="test", data_dir=tmp_path, broker_url=REDIS, _env_file=None)
+        Settings(environment="test", data_dir=tmp_path, broker_url="redis://127.0.0.1", _env_file=None)
     ).conf
 
     assert not folder.task_acks_late

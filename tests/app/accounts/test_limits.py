@@ -1,14 +1,10 @@
 """How often one may try to sign in."""
 
 import pytest
-import redis
 
 from app.accounts.errors import TooManySignIns
 from app.accounts.limits import PER_ADDRESS, PER_EMAIL, PER_EMAIL_AND_ADDRESS, SignInLimit
-from tests.conftest import SERVICES_REQUIRED
 from tests.factories import number
-
-REDIS = "redis://127.0.0.1:6379/15"
 
 
 def test_an_e_mail_has_few_attempts_from_one_address() -> None:
@@ -49,18 +45,9 @@ def test_an_address_has_many_attempts_but_not_any_number(addresses: list[str]) -
         limit.count(address=addresses[0], email="another@example.org")
 
 
-def test_processes_count_together_over_redis() -> None:
-    client = redis.Redis.from_url(REDIS)
-    try:
-        client.ping()
-    except redis.ConnectionError:
-        if SERVICES_REQUIRED:
-            raise
-        pytest.skip("no Redis answers")
-    finally:
-        client.close()
-    email = f"shared{number()}-{id(client)}@example.org"
-    one, other = SignInLimit(REDIS), SignInLimit(REDIS)
+def test_processes_count_together_over_redis(redis_url: str) -> None:
+    email = f"shared{number()}@example.org"
+    one, other = SignInLimit(redis_url), SignInLimit(redis_url)
     address = "192.0.2.200"
     one.forgive(address=address, email=email)
     for n in range(PER_EMAIL_AND_ADDRESS.amount):
