@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import structlog
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from redis import Redis
@@ -66,6 +67,13 @@ def postgres_url() -> Iterator[str]:
     """A database of the tests' own, with whatever tables they make."""
     with postgres_database() as url:
         yield url
+
+
+@pytest.fixture(autouse=True)
+def _logs_of_its_own() -> Iterator[None]:
+    """Whatever a test made of the logs ends with it: they may write to what captured its output."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

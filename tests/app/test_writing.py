@@ -23,8 +23,9 @@ from tests.factories import make_user
 
 
 @pytest.fixture
-def committed(tmp_path: Path) -> Iterator[Database]:
-    """An SQLite database whose transactions really commit."""
+def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    """An SQLite database whose transactions really commit, and take in more however slow this machine is."""
+    monkeypatch.setattr("app.writing.HOLD_S", 60.0)
     database = connect(f"sqlite:///{tmp_path / 'writes.db'}")
     Base.metadata.create_all(database.engine)
     yield database
