@@ -272,12 +272,9 @@ def _end_of_block(turn: Turn, rank: int) -> int:
     return rank + MAX_BLOCK if rank < turn.question_count else 2**62
 
 
-def held_questions(
-    session: Session, turn: Turn, *, by: User, now: datetime, question_id: int | None = None
-) -> list[LeasedQuestion]:
-    """What this person holds, in the order in which it was leased; or only one question of it."""
-    rows = statements.HELD.rows(session, campaign=turn.id, me=by.id, now=now)
-    return [held for held in _questions(turn, rows) if question_id in (None, held.id)]
+def held_questions(session: Session, turn: Turn, *, by: User, now: datetime) -> list[LeasedQuestion]:
+    """What this person holds, in the order in which it was leased."""
+    return _questions(turn, statements.HELD.rows(session, campaign=turn.id, me=by.id, now=now))
 
 
 def _questions(turn: Turn, rows: Rows) -> list[LeasedQuestion]:

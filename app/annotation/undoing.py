@@ -19,6 +19,7 @@ from app.campaigns.draws import MAX_BLOCK
 from app.campaigns.models import CampaignState
 
 UNDO_LIMIT = MAX_BLOCK  # a whole page of one class
+GivenBefore = Row[int, int, AnswerValue, int | None, datetime | None]
 
 
 def undo_answers(
@@ -29,27 +30,6 @@ def undo_answers(
     Raises:
         CampaignNotOpen, NothingToUndo, UndoTooLate: not even the last one could be taken back.
     """
-    undone: list[tuple[LeasedQuestion, AnswerValue]] = []
-    for _ in range(count):
-        try:
-            undone.append(_undo_last(session, turn, by=by, now=now))
-        except (NothingToUndo, UndoTooLate):
-            if not undone:
-                raise
-            break
-    return undone[::-1]
-
-
-def _undo_last(
-    session: Session, turn: Turn, *, by: User, now: datetime
-) -> tuple[LeasedQuestion, AnswerValue]:
-    """Supersede this person's last answer in the campaign; the question is theirs again.
-
-    Raises:
-        CampaignNotOpen: the campaign is closed or was never opened.
-        NothingToUndo: none of the last UNDO_LIMIT answers stands.
-        UndoTooLate: it was "can't tell", and somebody else has the question by now.
-    """
     if turn.state in (CampaignState.DRAFT, CampaignState.CLOSED):
         raise CampaignNotOpen(state=turn.state)
     recent = session.execute(
@@ -59,10 +39,32 @@ def _undo_last(
         .order_by(Answer.id.desc())
         .limit(UNDO_LIMIT)
     )
-    last = next((answer for answer in recent if answer.superseded_at is None), None)
-    if last is None:
+    last = [answer for answer in recent if answer.superseded_at is None][:count]
+    if not last:
         raise NothingToUndo(limit=UNDO_LIMIT)
-    question = load_asked(session, turn, [last.question_id])[last.question_id]
+    # All at once, so that they are locked in the order in which every other request locks them.
+    asked = load_asked(session, turn, [answer.question_id for answer in last])
+    undone: dict[int, AnswerValue] = {}
+    for answer in last:
+        try:
+            _undo(session, turn, asked[answer.question_id], answer, by=by, now=now)
+        except UndoTooLate:
+            if not undone:
+                raise
+            break
+        undone[answer.question_id] = answer.value
+    held = {question.id: question for question in held_questions(session, turn, by=by, now=now)}
+    return [(held[question_id], value) for question_id, value in reversed(undone.items())]
+
+
+def _undo(
+    session: Session, turn: Turn, question: Asked, last: GivenBefore, *, by: User, now: datetime
+) -> None:
+    """Supersede this person's answer to a question, which is theirs again.
+
+    Raises:
+        UndoTooLate: it was "can't tell", and somebody else has the question by now; nothing was changed.
+    """
     slot = _take_back_slot(session, turn, question, last.value, by=by, now=now)
     session.execute(
         update(Answer).where(Answer.id == last.id).values(superseded_at=now),
@@ -72,8 +74,6 @@ def _undo_last(
         _take_back_gold(session, turn, question, last.value, by=by, now=now)
     else:
         _ask_once_more(session, turn, question, last, slot=slot, by=by, now=now)
-    again = held_questions(session, turn, by=by, now=now, question_id=last.question_id)
-    return again[0], last.value
 
 
 def _take_back_gold(
@@ -96,7 +96,7 @@ def _ask_once_more(
     session: Session,
     turn: Turn,
     question: Asked,
-    last: Row[int, int, AnswerValue, int | None, datetime | None],
+    last: GivenBefore,
     *,
     slot: int,
     by: User,

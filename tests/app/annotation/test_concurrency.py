@@ -214,6 +214,30 @@ def test_a_campaign_read_before_it_closed_takes_nothing_afterwards(committed: Da
     assert outcome.status is service.Status.REFUSED
 
 
+def test_an_undo_of_many_and_answers_to_the_same_questions_pass_each_other(committed: Database) -> None:
+    with committed.write.begin() as session:
+        campaign = make_campaign(session, examples=20, overlap=2)
+        people = [make_user(session) for _ in range(2)]
+        for person in people:
+            assert len(turns.lease(session, campaign, count=20, by=person, now=utc_now())) == 20
+
+    def answer_all_and_undo(person: User) -> None:
+        for _ in range(15):
+            with committed.write.begin() as session:
+                held = turns.lease(session, campaign, count=20, by=person, now=utc_now())
+            given = [service.GivenAnswer(question.id, AnswerValue.NO, 5, uuid4()) for question in held]
+            with committed.write.begin() as session:
+                turns.submit(session, campaign, given, by=person, now=utc_now())
+            with committed.write.begin() as session:
+                assert len(turns.undo(session, campaign, count=20, by=person, now=utc_now())) == 20
+
+    at_once([lambda person=person: answer_all_and_undo(person) for person in people])  # type: ignore[misc]
+
+    with committed.read.begin() as session:
+        assert_no_doubles(session)
+        assert_sums(session, campaigns.any_campaign(session, campaign.id))
+
+
 def test_a_busy_campaign_ends_without_doubles(committed: Database) -> None:
     """Eight people lease, answer, undo, give back and repeat themselves until nothing is left to ask."""
     campaign_id, people = arranged(committed, examples=150, confirm_yes=True)
