@@ -29,7 +29,7 @@ from tests.factories import make_token, make_user
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 POSTGRES = os.environ.get("CLARINET_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
-REDIS = os.environ.get("CLARINET_TEST_REDIS", "redis://127.0.0.1:6379")
+REDIS = os.environ.get("CLARINET_TEST_REDIS", "redis://127.0.0.1:6379")  # without a database
 SERVICES_REQUIRED = os.environ.get("CLARINET_REQUIRE_SERVICES") == "1"
 
 
@@ -80,7 +80,7 @@ def _logs_of_its_own() -> Iterator[None]:
 def redis_url() -> Iterator[str]:
     """A Redis database of this process's own, emptied before and after; skips where no server answers."""
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    url = f"{REDIS}/{15 - number}"
+    url = f"{REDIS}/{15 - number % 16}"  # a server has sixteen
     with Redis.from_url(url) as client:
         try:
             client.flushdb()

@@ -34,9 +34,9 @@ def free_port() -> int:
 class Live:
     """A running installation and an admin's way in."""
 
-    url: str
     environment: dict[str, str]
     data_dir: Path
+    url: str = ""
     token: str = ""
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -97,9 +97,7 @@ class Live:
 @contextmanager
 def installation(data_dir: Path, log: Path, **environment: str) -> Iterator[Live]:
     """Start `clarinet up` with an admin; everything it started is gone at the end."""
-    port = free_port()
     live = Live(
-        url=f"http://127.0.0.1:{port}",
         data_dir=data_dir,
         environment=os.environ
         | {"CLARINET_DATA_DIR": str(data_dir), "CLARINET_TRAINER_THREADS": "1", **environment},
@@ -107,6 +105,8 @@ def installation(data_dir: Path, log: Path, **environment: str) -> Iterator[Live
     live.clarinet("db", "upgrade")
     live.clarinet("user", "add", EMAIL, "--name", "Ada Lead", "--admin", "--password-stdin", given=PASSWORD)
     live.token = json.loads(live.clarinet("token", "add", EMAIL, "tests", "--json"))["token"]
+    port = free_port()  # just before it is taken: other tests look for one at the same time
+    live.url = f"http://127.0.0.1:{port}"
     with log.open("ab") as output:
         command: list[str | Path] = [CLARINET, "up", "--port", str(port), "--data-dir", str(data_dir)]
         live.process = subprocess.Popen(

@@ -56,7 +56,7 @@ class Tally:
     seconds: float = 0.0
     changes: int = 0  # how often somebody got questions or answered some
     idle: set[int] = field(default_factory=set)  # to whom nothing was given since the last change
-    gone: set[int] = field(default_factory=set)  # whom the server lets answer no longer
+    gone: set[int] = field(default_factory=set)  # who found that all is done, or may answer no longer
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -106,7 +106,7 @@ def simulate(
     started = time.monotonic()
     with ThreadPoolExecutor(plan.annotators) as pool:
         work = [
-            pool.submit(_Annotator(client.base_url, made, campaign, plan, truth, tally, stop, number).work)
+            pool.submit(Annotator(client.base_url, made, campaign, plan, truth, tally, stop, number).work)
             for number, made in enumerate(crew)
         ]
         try:
@@ -132,7 +132,7 @@ def _names(count: int) -> list[str]:
 
 
 @dataclass
-class _Annotator:
+class Annotator:
     """One account at work, in a thread and with a connection of its own."""
 
     base_url: str
@@ -150,18 +150,19 @@ class _Annotator:
         self.jitter = random.Random(f"{self.plan.seed}/{self.number}")
         with Client(self.base_url, self.made["token"]) as client:
             try:
-                while not self.stop.is_set() and self._take_turn(client, path):
+                while not self.stop.is_set() and self.take_turn(client, path):
                     pass
             except ApiRefused as refused:
                 if refused.status != CONFLICT:  # the campaign was closed or paused, or this person was paused
                     raise
-                with self.tally.lock:
-                    self.tally.gone.add(self.number)
             with suppress(ApiRefused, ServerAway):  # what is left expires by itself
                 client.post(f"{path}/leases/release", {})
+            with self.tally.lock:  # what they gave back is there for the others
+                self.tally.gone.add(self.number)
+            with suppress(ApiRefused, ServerAway):
                 client.delete(f"/tokens/{self.made['token_id']}")
 
-    def _take_turn(self, client: Client, path: str) -> bool:
+    def take_turn(self, client: Client, path: str) -> bool:
         """Lease some questions and answer them; False when it is time to stop."""
         wanted = self._reserve()
         if not wanted and self.plan.leave and self._has_more(client, path):
@@ -189,6 +190,7 @@ class _Annotator:
             if before == self.tally.changes:
                 self.tally.idle.add(self.number)
             if len(self.tally.idle | self.tally.gone) == self.plan.annotators:
+                self.tally.gone.add(self.number)  # the others end as well, whatever people do meanwhile
                 return False
         self.stop.wait(IDLE_S)
         return True

@@ -165,7 +165,7 @@ def mix_in(
 
     Args:
         session: a writing one.
-        campaign: of the questions.
+        turn: of this person, in the campaign of the questions.
         fresh: class by id of the questions just leased, in order.
         drawn: behind which of them; those that were not to be had are left out at the end.
         by: who got them.

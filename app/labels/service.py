@@ -2,7 +2,6 @@
 
 from app.labels.deriving import (
     ExampleLabel,
-    Labels,
     answered_per_class,
     class_factors,
     drawn_per_class,
@@ -10,7 +9,6 @@ from app.labels.deriving import (
     labels,
 )
 from app.labels.importing.storing import (
-    Prepared,
     delete_import,
     imports_of,
     prepare_import,
@@ -19,8 +17,6 @@ from app.labels.importing.storing import (
 
 __all__ = [
     "ExampleLabel",
-    "Labels",
-    "Prepared",
     "answered_per_class",
     "class_factors",
     "delete_import",

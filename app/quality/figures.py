@@ -59,7 +59,7 @@ def work_out(session: Session, campaign: Campaign, *, now: datetime) -> WorkedOu
     """A campaign's figures as they are; reads all its answers. `campaign` has its classes.
 
     Args:
-        session: a reading one that has seen nothing yet, or `now` tells less than it sees.
+        session: a reading one; what it sees must not be older than `now`.
         campaign: one that was opened.
         now: the moment the figures are told as of.
     """
@@ -81,14 +81,20 @@ def work_out(session: Session, campaign: Campaign, *, now: datetime) -> WorkedOu
 
 
 def keep_figures(session: Session, found: WorkedOut, *, took_s: float) -> None:
-    """Store figures in the place of the campaign's last ones.
+    """Store figures in the place of the campaign's last ones, unless those are newer.
 
     Questions that were settled since they were in doubt stay listed: a decision may be taken back.
     """
     campaign_id = found.figures.campaign_id
+    one = select(Campaign.id).where(Campaign.id == campaign_id)
+    if session.scalar(one.with_for_update(key_share=True)) is None:  # another job of this campaign waits here
+        return  # deleted meanwhile
+    kept_at = session.scalar(select(KeptFigures.computed_at).where(KeptFigures.campaign_id == campaign_id))
+    if kept_at is not None and kept_at > found.figures.computed_at:
+        return
     found.figures.took_s = took_s
     session.merge(found.figures)
-    session.flush()  # another job of this campaign waits here
+    session.flush()
     settled = exists().where(
         Decision.question_id == DoubtfulQuestion.question_id, Decision.superseded_at.is_(None)
     )

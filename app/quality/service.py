@@ -1,15 +1,13 @@
 """What routes, tasks and other features call: the audit, people, the review, history."""
 
-from app.quality.auditing import Audit, audit, started_campaign
-from app.quality.doubts import OpenQuestion, open_questions
+from app.quality.auditing import audit, started_campaign
+from app.quality.doubts import open_questions
 from app.quality.draw_checks import check_draws, keep_check, waiting_checks
 from app.quality.figures import figures_at, is_large, keep_figures, waiting_figures, work_out
-from app.quality.history import Event, History, history
+from app.quality.history import history
 from app.quality.judging import AnsweredQuestion, Judge, judge_of, question_answers
-from app.quality.people import Person, people
+from app.quality.people import people
 from app.quality.review import (
-    Doubts,
-    ShownDecision,
     ask_again,
     decide,
     doubts,
@@ -20,14 +18,7 @@ from app.quality.review import (
 
 __all__ = [
     "AnsweredQuestion",
-    "Audit",
-    "Doubts",
-    "Event",
-    "History",
     "Judge",
-    "OpenQuestion",
-    "Person",
-    "ShownDecision",
     "ask_again",
     "audit",
     "check_draws",

@@ -206,6 +206,28 @@ def test_a_key_pressed_twice_sends_one_page(desk: BrowserContext, live: Live, ca
     assert sum(counts(live, campaign).values()) == first
 
 
+def test_pictures_that_do_not_load_keep_nobody_from_the_others(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    loaded: set[str] = set()
+
+    def answer(route: Route) -> None:
+        if len(loaded) < 5:
+            loaded.add(route.request.url)
+        if route.request.url in loaded:
+            route.continue_()
+        else:
+            route.abort()
+
+    desk.route("**/image*", answer)
+    page = desk.new_page()
+    new_annotator(page, live)
+    page.goto(f"{live.url}/annotate/{campaign['id']}?mode=grid")
+
+    expect(page.locator("[data-tile]").first).to_be_visible(timeout=60_000)
+    assert {f"{live.url}{path}" for path in pictures(page)} <= loaded
+
+
 def test_both_views_show_what_is_held(desk: BrowserContext, live: Live, campaign: Any) -> None:
     page = grid(desk, live, campaign)
     first = pictures(page)

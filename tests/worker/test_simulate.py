@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from tests.live import Live, installation
 from worker.client import Client
 from worker.perception import Unanswerable, perceived, read_confusion, read_truth
-from worker.simulate import Plan, Tally, simulate
+from worker.simulate import Annotator, Plan, Tally, simulate
 
 
 def seen(truth: int, num_classes: int, error: float, count: int = 20_000) -> Counter[int]:
@@ -176,6 +176,35 @@ def test_the_others_finish_when_one_is_paused(live: Live, digits: Any) -> None:
         )
         == 1
     )
+
+
+class Replies:
+    """A server that leases what it is told to, and stores every answer."""
+
+    def __init__(self, *leases: list[dict[str, Any]]) -> None:
+        self.leases = list(leases)
+
+    def post(self, path: str, body: Any, **_: Any) -> Any:
+        if path.endswith("/answers"):
+            return {"results": [{"status": "stored"} for _ in body["answers"]]}
+        return {"questions": self.leases.pop(0), "waiting": 0}
+
+
+def test_who_gets_a_late_question_of_somebody_else_still_ends() -> None:
+    plan = Plan(annotators=2)
+    tally = Tally(plan.annotators)
+    campaign = {"id": "c", "classes": ["cat", "dog"]}
+    late = {"id": "q", "image_url": "/datasets/d/examples/7/image", "candidate_class": 0}
+
+    def ask(number: int, *leases: list[dict[str, Any]]) -> bool:
+        annotator = Annotator("", {}, campaign, plan, {7: 0}, tally, threading.Event(), number)
+        return annotator.take_turn(Replies(*leases), "/campaigns/c")  # type: ignore[arg-type]
+
+    assert ask(1, [])
+    assert not ask(0, []), "both asked in vain: it is over"
+    assert ask(1, [late]), "a person's yes came meanwhile"
+    assert tally.answers == 1
+    assert not ask(1, []), "nobody is left to wait for"
 
 
 def test_the_pace_is_kept(live: Live, digits: Any) -> None:

@@ -5,7 +5,7 @@ const SLOW_MS = 300; // before this, waiting shows nothing
 const LATER_MS = 1_500;
 const REMARK_MS = 6_000;
 
-// The parts carry the same version as this file: a browser that kept old ones must not mix them with new ones.
+// Parts of this file's version: what a browser kept of an older one must not mix with it.
 const { search } = new URL(import.meta.url);
 const load = (...names) => Promise.all(names.map((name) => import(`./${name}.js${search}`)));
 const [answers, words, hands, tabs, { makeQueue }] = await load("answers", "words", "hands", "tabs", "queue");
@@ -100,7 +100,7 @@ async function changeTo(mode) {
   change(screen, queue, mode, view);
 }
 
-/** A break: nothing is shown, no time is counted. The leases are not renewed; after some minutes others may have them. */
+/** A break: nothing is shown, no time counted. Leases are not renewed; others may have them after minutes. */
 function rest() {
   if (screen.isLocked()) return;
   awaySince = performance.now();

@@ -1,7 +1,7 @@
 // Answers that the server has not acknowledged, and the way there.
 //
-// They live in localStorage under one key each, so that a crash, a second tab or a dead network loses none and counts none
-// twice: the server knows an answer by its key.
+// Each under a key of localStorage by which the server knows it: a crash, a second tab or a dead network loses none and
+// counts none twice.
 
 const BATCH = 200; // most answers in one request
 const TIMEOUT_MS = 15_000;
@@ -42,7 +42,7 @@ export function recall() {
   for (const { at: _, ...answer } of found.sort((a, b) => a.at - b.at)) kept.set(answer.key, answer);
 }
 
-/** Version 4; crypto.randomUUID exists only on https and localhost, and phones use plain LAN addresses. */
+/** Version 4; crypto.randomUUID asks for https or localhost, and phones use plain LAN addresses. */
 export const uuid = () => "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (digit) =>
   (digit ^ (crypto.getRandomValues(new Uint8Array(1))[0] & (15 >> (digit / 4)))).toString(16));
 
@@ -103,7 +103,7 @@ async function sendBatch(batch, onNews, next) {
   return given;
 }
 
-/** Hand over what fits one request while the page goes away. Kept until acknowledged, so sent again next time. */
+/** Hand over what fits one request while the page goes away. Kept until acknowledged: sent again next time. */
 export function sendLeaving() {
   post(answersUrl, { answers: [...kept.values()].slice(0, BATCH) }, true).catch(() => {});
 }

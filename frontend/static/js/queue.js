@@ -18,10 +18,11 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export function makeQueue(screen, answers, { say }, taking) {
   const { Refusal, keep, kept, post, uuid } = answers;
   const { dataset } = screen.main;
-  const settled = new Set(); // ids answered here: the server may still lease them to us while their answers travel
+  const settled = new Set(); // ids answered here, which may be leased to us while their answers travel
   let leasedUntil = 0; // local clock
   let leaseMs = 0;
-  let scarce = false; // the server had fewer cards than we asked for, or no picture more for a page
+  const lost = new Set(); // ids whose picture did not load: asked again when nothing else is left
+  let scarce = null; // the view that got fewer cards than it asked for, or no picture more for a page
   let refilling = false;
   let sendTimer = 0;
   let lookTimer = 0;
@@ -35,16 +36,16 @@ export function makeQueue(screen, answers, { say }, taking) {
     failures: 0,
     undoing: false,
     undoable: 0,
-    get isScarce() { return scarce; },
+    get isScarce() { return scarce === screen.view; },
     get canUndo() { return queue.undoable > 0 && !queue.undoing; },
     /** Milliseconds an answer takes; null before the first. */
     get pace() { return [...paces].sort((a, b) => a - b)[Math.floor(paces.length / 2)] ?? null; },
     refill, settle, undo, renew, leave, forget,
-    // Whatever keeps new questions out, a retry sends: otherwise nothing would try again.
+    // Sends where nothing new is wanted: otherwise nothing would try again.
     retry: () => (isFull() ? deliver(send) : refill()),
   };
 
-  /** Keys of the answers of the last pages, one for a card: what one undo takes back, also after a reload of this tab. */
+  /** Keys of the last answers, by page or card: what one undo takes back, also after a reload. */
   const groups = {
     key: `clarinet:${dataset.owner}:groups`,
     read: () => {
@@ -83,8 +84,10 @@ export function makeQueue(screen, answers, { say }, taking) {
         image.style.maxHeight = `${MOST_ZOOM * image.naturalHeight}px`;
         item.ready = true;
       } catch {
-        if (attempt === 3) { // its lease runs out, and somebody else may see it
+        if (attempt === 3) {
           queue.ahead = queue.ahead.filter((other) => other !== item);
+          lost.add(item.id);
+          refill(); // others waited for it
           break;
         }
         await wait(BACKOFF_MS[attempt]);
@@ -95,8 +98,9 @@ export function makeQueue(screen, answers, { say }, taking) {
 
   /** Gives how many are new. */
   function take(questions) {
-    const known = new Set([...queue.ahead, ...screen.view.shown()].map((item) => item.id));
-    const fresh = questions.filter(({ id }) => !known.has(id) && !settled.has(id)).map((question) => ({ ...question, ready: false }));
+    const here = [...queue.ahead, ...screen.view.shown()].map((item) => item.id);
+    const known = new Set([...here, ...settled, ...lost]);
+    const fresh = questions.filter(({ id }) => !known.has(id)).map((question) => ({ ...question, ready: false }));
     queue.ahead.push(...fresh);
     fresh.forEach(decode);
     return fresh.length;
@@ -115,11 +119,11 @@ export function makeQueue(screen, answers, { say }, taking) {
     queue.answered = answer.answered_by_me + kept.size;
     queue.waiting = Math.max(0, answer.waiting - kept.size);
     queue.undoable = Math.max(queue.undoable, Math.min(UNDO_LIMIT, queue.answered));
-    for (const id of sent) settled.delete(id); // leased again after its answer arrived: an undo whose reply got lost
+    for (const id of sent) settled.delete(id); // leased again: an undo whose reply got lost
     const fresh = take(answer.questions);
-    scarce = view === screen.view && (view.one_class ? !fresh : answer.questions.length < count);
-    view.onLeased();
-    if (!view.shown().length && !queue.ahead.length) {
+    scarce = (view.one_class ? !fresh : answer.questions.length < count) ? view : null;
+    if (view === screen.view) view.onLeased();
+    if (!screen.view.shown().length && !queue.ahead.length) {
       lookAgain(answer.waiting > 0 ? "held" : "done");
     }
     screen.show();
@@ -129,6 +133,7 @@ export function makeQueue(screen, answers, { say }, taking) {
 
   function lookAgain(panel) {
     screen.pause(panel);
+    lost.clear();
     clearTimeout(lookTimer);
     lookTimer = setTimeout(refill, LOOK_AGAIN_MS);
   }
@@ -140,7 +145,7 @@ export function makeQueue(screen, answers, { say }, taking) {
     refilling = true;
     deliver(lease).then((went) => {
       refilling = false;
-      if (went && !scarce) refill(); // what came may not make a page yet
+      if (went && !queue.isScarce) refill(); // what came may not make a page yet
     });
   }
 
@@ -245,7 +250,7 @@ export function makeQueue(screen, answers, { say }, taking) {
   function forget() {
     screen.view.drop();
     queue.ahead = [];
-    scarce = false;
+    scarce = null;
     screen.idle();
     refill();
   }
@@ -261,8 +266,7 @@ export function makeQueue(screen, answers, { say }, taking) {
       .catch((error) => { if (error instanceof Refusal) failed(error); });
   }
 
-  /** Following a link gives the questions back; a reload, which looks like a closed tab, must find them again. Unsent answers
-   *  need their leases, so they go first and alone. */
+  /** A followed link gives the questions back; a reload finds them again. Unsent answers need their leases. */
   function leave(isFollowing) {
     if (kept.size) answers.sendLeaving();
     else if (isFollowing && screen.stopped !== "elsewhere") post(dataset.releaseUrl, {}, true).catch(() => {});

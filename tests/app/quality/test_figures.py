@@ -155,6 +155,16 @@ class TestSince:
 
         assert shown(session, worked) == [before[0], *before[2:]]
 
+    def test_older_figures_do_not_come_in_the_place_of_newer_ones(
+        self, session: Session, worked: Campaign
+    ) -> None:
+        older = quality.work_out(session, worked, now=NOW)
+        job(session, worked, now=SOON)
+
+        quality.keep_figures(session, older, took_s=0.0)
+
+        assert quality.figures_at(session, worked, now=SOON) == SOON
+
     def test_what_is_asked_again_is_left_out_until_the_job_has_looked_at_its_answer(
         self, session: Session, worked: Campaign, admin: User
     ) -> None:
