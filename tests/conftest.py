@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
+from starlette.routing import BaseRoute
 
 from app.accounts.models import User
 from app.db import Base, Database, connect
@@ -31,6 +32,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 POSTGRES = os.environ.get("CLARINET_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
 REDIS = os.environ.get("CLARINET_TEST_REDIS", "redis://127.0.0.1:6379")  # without a database
 SERVICES_REQUIRED = os.environ.get("CLARINET_REQUIRE_SERVICES") == "1"
+_ROUTES: list[BaseRoute] = []
 
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin that deals the groups out to processes
@@ -149,7 +151,13 @@ def storage(settings: Settings) -> Storage:
 @pytest.fixture
 def app(settings: Settings, database: Database, published: list[Job]) -> FastAPI:
     """The whole application."""
-    return create_app(settings, database=database, publish=published.append)
+    app = create_app(settings, database=database, publish=published.append)
+    # FastAPI works out what each route takes at an application's first request, which takes longer than most
+    # tests: they hand on what the first of them worked out.
+    if not _ROUTES:
+        _ROUTES.extend(app.router.routes)
+    app.router.routes[:] = _ROUTES
+    return app
 
 
 @pytest.fixture
