@@ -174,8 +174,8 @@ def test_an_admin_launches_a_run_and_watches_the_number_arrive(
     page.wait_for_url("**/runs/*")
     page.evaluate("window.notReloaded = true")
 
-    expect(page.locator("main")).to_contain_text(re.compile(r"\d+(\.\d)?\s?%"), timeout=120_000)
-    expect(page.locator("[data-status=succeeded]").first).to_be_visible(timeout=180_000)
+    expect(page.locator("main")).to_contain_text(re.compile(r"\d+(\.\d)?\s?%"), timeout=240_000)
+    expect(page.locator("[data-status=succeeded]").first).to_be_visible(timeout=240_000)
 
     assert page.evaluate("window.notReloaded"), "the page must not have been reloaded"
     run = live.api("GET", f"/runs/{page.url.rsplit('/', 1)[1]}")
