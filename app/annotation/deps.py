@@ -13,8 +13,9 @@ from app.deps import CurrentUser, SessionDep
 
 def get_campaign_to_see(campaign_id: UUID, user: CurrentUser, session: SessionDep) -> Campaign:
     """The campaign with its classes, for the screen: a paused one is shown, and says that it is paused."""
-    service.campaign_to_answer(session, campaign_id, by=user)
-    return campaigns.any_campaign(session, campaign_id)
+    campaign = campaigns.any_campaign(session, campaign_id)
+    service.campaign_to_answer(session, campaign_id, by=user)  # finds it loaded
+    return campaign
 
 
 ScreenDep = Annotated[Campaign, Depends(get_campaign_to_see)]
