@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -81,6 +82,8 @@ def _logs_of_its_own() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
     """A Redis database of this process's own, emptied before and after; skips where no server answers."""
+    if urlsplit(REDIS).path.strip("/"):
+        pytest.fail("CLARINET_TEST_REDIS names a server without a database: the tests take several of them")
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     url = f"{REDIS}/{15 - number % 16}"  # a server has sixteen
     with Redis.from_url(url) as client:
