@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
-import structlog
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from redis import Redis
@@ -21,6 +20,7 @@ from starlette.routing import BaseRoute
 from app.accounts.models import User
 from app.db import Base, Database, connect
 from app.jobs import Job
+from app.logs import configure_logs
 from app.main import create_app
 from app.settings import Settings
 from app.storage import Storage
@@ -73,10 +73,9 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def _logs_of_its_own() -> Iterator[None]:
+def _logs_of_its_own() -> None:
     """Whatever a test made of the logs ends with it: they may write to what captured its output."""
-    yield
-    structlog.reset_defaults()
+    configure_logs(Settings(environment="test", _env_file=None))
 
 
 @pytest.fixture(scope="session")
