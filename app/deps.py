@@ -98,13 +98,13 @@ def authenticate(request: Request, _: Annotated[HTTPAuthorizationCredentials | N
     Runs for every route. A route without an access mark refuses everybody.
     """
     identify(request)
-    require_access(request)
+    require_access(request, request.scope.get("endpoint"))
 
 
-def require_access(request: Request) -> None:
+def require_access(request: Request, endpoint: object) -> None:
     """Refuse whom the route does not name, once it is known who calls."""
     user: User | None = request.state.user
-    access = access_of(request.scope.get("endpoint"))
+    access = access_of(endpoint)
     if access is Access.PUBLIC:
         return
     if user is None:
@@ -121,8 +121,11 @@ def identify(request: Request) -> None:
         identify_in(looking, request)
 
 
-def identify_in(session: Session, request: Request) -> None:
-    """The same in a transaction that has begun, or may begin now."""
+def identify_in(session: Session, request: Request, *, presumes: bool = False) -> None:
+    """The same in a transaction that has begun, or may begin now.
+
+    `presumes` as in `accounts.user_of_token`.
+    """
     settings: Settings = request.app.state.settings
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     cookie = request.cookies.get(session_cookie(settings))
@@ -130,10 +133,10 @@ def identify_in(session: Session, request: Request) -> None:
     request.state.csrf_token = ""
     request.state.by_cookie = request.state.by_token = False
     if scheme.lower() == "bearer" and bearer:
-        user = accounts.user_of_token(session, bearer.strip())
+        user = accounts.user_of_token(session, bearer.strip(), presumes=presumes)
         request.state.by_token = user is not None
     elif cookie:
-        user = accounts.user_of_session(session, cookie, now=utc_now())
+        user = accounts.user_of_session(session, cookie, now=utc_now(), presumes=presumes)
         request.state.by_cookie = user is not None
         request.state.csrf_token = accounts.csrf_token(settings.signing_secret(), cookie) if user else ""
     request.state.user = user

@@ -1,5 +1,6 @@
 """Headers and limits that hold for every answer, whatever the route does."""
 
+import random
 import re
 
 import anyio
@@ -29,12 +30,8 @@ TOO_LARGE = 413
 BUSY = 503
 PLACES = 32  # anyio has 40 threads; the rest serve files and spool uploads
 PATIENCE_S = 4.0
-# Threads of one interpreter take turns, and each turn costs: five answer more people a second than twelve or
-# thirty-two do, and nobody waits three times as long as others. They are threads of their own, so that slow
-# pages and downloads keep no annotator waiting.
-ANSWERING = re.compile(r"/api/v1/campaigns/[^/]+/(questions|answers|undo|leases/\w+)")
-ANSWERING_PLACES = 5
-ANSWERING_QUEUE = 64  # who would wait behind more than these is told to come again at once
+# Not all of them at the same moment, or the same crowd is there again.
+COME_AGAIN_S = (1, 2, 3)
 UNGATED_PATHS = ("/static/", "/healthz")  # need no database
 
 
@@ -98,31 +95,6 @@ class BodyLimit:
         await self.app(scope, count, send)
 
 
-class _Room:
-    """So many requests at once; the others wait for a place, in order, as long as their patience lasts."""
-
-    def __init__(self, places: int, patience_s: float, *, longest_queue: int | None = None) -> None:
-        self.places = anyio.Semaphore(places, fast_acquire=True)
-        self.patience_s = patience_s
-        self.longest_queue = longest_queue
-
-    async def has_place(self) -> bool:
-        """Take a place, waiting for it if need be."""
-        try:
-            self.places.acquire_nowait()
-        except anyio.WouldBlock:
-            if self.longest_queue is not None and self._waiting() >= self.longest_queue:
-                return False
-            with anyio.move_on_after(self.patience_s):
-                await self.places.acquire()
-                return True
-            return False
-        return True
-
-    def _waiting(self) -> int:
-        return self.places.statistics().tasks_waiting
-
-
 class Gate:
     """Let in fewer requests at once than there are threads to serve them; the others wait, in order.
 
@@ -134,44 +106,46 @@ class Gate:
     neither and keeps its place.)
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        places: int = PLACES,
-        answering_places: int = ANSWERING_PLACES,
-        patience_s: float = PATIENCE_S,
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, places: int = PLACES, patience_s: float = PATIENCE_S) -> None:
         self.app = app
-        self.others = _Room(places, patience_s)
-        self.answering = _Room(min(places, answering_places), patience_s, longest_queue=ANSWERING_QUEUE)
+        self.places = anyio.Semaphore(places, fast_acquire=True)
+        self.patience_s = patience_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer that there is too much to do."""
         if scope["type"] != "http" or scope["path"].startswith(UNGATED_PATHS):
             await self.app(scope, receive, send)
             return
-        is_answer = scope["method"] == "POST" and ANSWERING.fullmatch(scope["path"])
-        room = self.answering if is_answer else self.others
         first = await receive()
-        if not await room.has_place():
+        if not await self._has_place():
             await on_http_error(Request(scope), Busy())(scope, receive, send)
             return
-        visit = _Visit(room.places, first, receive, send)
+        visit = _Visit(self.places, first, receive, send)
         try:
             await self.app(scope, visit.receive, visit.send)
         finally:
             visit.leave()
 
+    async def _has_place(self) -> bool:
+        """Take a place, waiting for it if need be."""
+        try:
+            self.places.acquire_nowait()
+        except anyio.WouldBlock:
+            with anyio.move_on_after(self.patience_s):
+                await self.places.acquire()
+                return True
+            return False
+        return True
+
 
 class Busy(HTTPException):
-    """As many requests as this process serves at once are being served, and none ended for a while."""
+    """There is no place among those that are served at once, and there will be none for a while."""
 
     def __init__(self) -> None:
         detail = gettext(
             "The server has more to do than it can at this moment; nothing was changed. Try again soon."
         )
-        super().__init__(BUSY, detail, headers={"Retry-After": "1"})
+        super().__init__(BUSY, detail, headers={"Retry-After": str(random.choice(COME_AGAIN_S))})
 
 
 class _Visit:

@@ -1,7 +1,8 @@
 """Who is spoken to in which language: for the length of a request, and from then on."""
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
+from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -27,7 +28,7 @@ class ChosenLanguage:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = Request(scope).headers
+        headers = Headers(scope=scope)
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE)
         with speaking(choose(cookie, headers.get("accept-language", ""))):
             await self.app(scope, receive, send)

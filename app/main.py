@@ -26,6 +26,7 @@ from app.labels import api as labels_api
 from app.labels import downloads as labels_downloads
 from app.labels import pages as labels_pages
 from app.logs import RequestLog, configure_logs
+from app.one_thread import OneThread
 from app.pages import FRONTEND, VersionedFiles
 from app.planning import api as planning_api
 from app.planning import pages as planning_pages
@@ -58,6 +59,7 @@ APIS = (
     accounts_api,
     datasets_api,
     campaigns_api,
+    annotation_api,
     quality_api,
     labels_api,
     labels_downloads,
@@ -107,13 +109,12 @@ def create_app(
         upload_paths=UPLOAD_PATHS,
         max_upload_bytes=settings.max_upload_mb * 1024 * 1024,
     )
+    app.add_middleware(Gate)
+    app.add_middleware(OneThread, router=annotation_api.router, prefix=API, writer=app.state.writer)
     problems.install(app)
-    app.add_middleware(Gate, answering_places=app.state.writer.places)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)
     app.add_middleware(language_choice.ChosenLanguage)
     app.add_middleware(RequestLog)
-    # Routes are tried one after the other, so the ones that hundreds of people call all day come first.
-    app.include_router(annotation_api.router, prefix=API)
     app.include_router(health.router)
     app.include_router(problem_pages.router)
     app.include_router(language_choice.router)

@@ -1,35 +1,82 @@
 """Many people's writes: each in a transaction of its own, or several in one where only one can write."""
 
-from asyncio import Future, Task, create_task, get_running_loop, sleep
-from collections.abc import Callable, Sequence
+from asyncio import (
+    CancelledError,
+    Future,
+    Task,
+    create_task,
+    current_task,
+    get_running_loop,
+    sleep,
+    wrap_future,
+)
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
 import structlog
-from anyio import Semaphore
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.db import Database, Publish, unit_of_work
 from app.errors import AppError
-from app.hardening import ANSWERING_PLACES
+from app.hardening import PATIENCE_S, Busy
 from app.jobs import Job
 
 Result = TypeVar("Result")
 Work = Callable[[Session], Any]
 
+# Threads of one interpreter take turns, and each turn costs: five answer more people a second than twelve or
+# thirty-two do, and nobody waits three times as long as others.
+PLACES = 6
 TOGETHER = 16  # works in one transaction at most
+OF_LATE = 32  # works whose pace tells how long others will wait
+FIRST_PACE_S = 0.005  # in a process that has yet to see
+LONGEST_WAIT_S = 0.2  # who would wait longer is told to come again at once
 HOLD_S = 0.05  # after which a transaction takes in no further work
 # Who writes from another process looks for a free database ten times a second, so now and then it is free.
 BUSY_S, FREE_S = 0.2, 0.01
+STANDSTILL_S = 1.0  # or where nobody was served for so long
 
 log = structlog.get_logger()
 
 
 class _Unexpected(Exception):
     """A work raised what is no refusal; the cause says what."""
+
+
+class _Line:
+    """How long the last of those who wait will wait: by how many they are, at the pace of late."""
+
+    def __init__(self, least: int) -> None:
+        self._least = least  # so many may always wait
+        self._length = 0
+        self._pace_s = FIRST_PACE_S  # from the end of one to the end of the next
+        self._since = 0.0  # when the last one ended, or the first came
+
+    def is_full(self) -> bool:
+        if self._length < self._least:
+            return False
+        stands_still_s = monotonic() - self._since
+        return self._length * self._pace_s > LONGEST_WAIT_S or stands_still_s > STANDSTILL_S
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        if not self._length:
+            self._since = monotonic()
+        self._length += 1
+        try:
+            yield
+        finally:
+            now = monotonic()
+            # One that waits for something of its own says little of what the others will take.
+            took_s = min(now - self._since, LONGEST_WAIT_S)
+            self._pace_s += (took_s - self._pace_s) / OF_LATE
+            self._since = now
+            self._length -= 1
 
 
 class Writer:
@@ -44,12 +91,11 @@ class Writer:
         self._database = database
         self._publish = publish
         self._is_shared = database.engine.dialect.name == "sqlite"
-        # How many works to let in at once: one transaction of them under way and the next one full.
-        self.places = 2 * TOGETHER if self._is_shared else ANSWERING_PLACES
-        # Threads of our own: the way to the framework's takes twice as long.
-        self._pool = ThreadPoolExecutor(1 if self._is_shared else ANSWERING_PLACES, "answering")
-        # For those of them that are served the framework's way, in its threads.
-        self.threads = Semaphore(ANSWERING_PLACES)
+        # Threads of our own: the way to the framework's takes twice as long, and slow pages and downloads
+        # keep no annotator waiting.
+        self._pool = ThreadPoolExecutor(1 if self._is_shared else PLACES, "answering")
+        # One transaction of works under way and the next one full.
+        self._line = _Line(2 * TOGETHER if self._is_shared else 2 * PLACES)
         self._waiting: list[tuple[Work, Future[Any]]] = []
         self._task: Task[None] | None = None
 
@@ -57,19 +103,53 @@ class Writer:
         """Wait for what its threads are at; nothing more can be run."""
         self._pool.shutdown()
 
+    def is_full(self) -> bool:
+        """Whether a further work would wait too long."""
+        return self._line.is_full()
+
     async def run(self, work: Callable[[Session], Result]) -> Result:
-        """Run it in a transaction; raises what it raises."""
-        if not self._is_shared:
-            return await self._in_thread(partial(copy_context().run, self._alone, work))
-        future: Future[Result] = get_running_loop().create_future()
+        """Run it in a transaction; raises what it raises.
+
+        Raises:
+            Busy: it did not even begin for a long while, and will not.
+        """
         context = copy_context()  # whose language and request id its own thread would have had
-        self._waiting.append((lambda session: context.run(work, session), future))
+        with self._line.joined():
+            if self._is_shared:
+                return await self._with_others(lambda session: context.run(work, session))
+            return await self._in_thread(partial(context.run, self._alone, work))
+
+    async def _with_others(self, work: Callable[[Session], Result]) -> Result:
+        loop = get_running_loop()
+        future: Future[Result] = loop.create_future()
+        place = (work, future)
+        self._waiting.append(place)
+
+        def give_up() -> None:
+            if place in self._waiting:
+                self._waiting.remove(place)
+                future.set_exception(Busy())
+
         if self._task is None:
             self._task = create_task(self._work_off())
-        return await future
+        patience = loop.call_later(PATIENCE_S, give_up)
+        try:
+            return await future
+        finally:
+            patience.cancel()
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        return await get_running_loop().run_in_executor(self._pool, work)
+        running = self._pool.submit(work)
+        patience = get_running_loop().call_later(PATIENCE_S, running.cancel)  # unless it has begun
+        try:
+            return await wrap_future(running)
+        except CancelledError:
+            task = current_task()
+            if task and task.cancelling():
+                raise
+            raise Busy from None
+        finally:
+            patience.cancel()
 
     async def _work_off(self) -> None:
         busy_since = monotonic()

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import secrets
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Select, bindparam, delete, select, update
@@ -21,7 +22,7 @@ from app.accounts.errors import (
 )
 from app.accounts.models import ApiToken, Invitation, LoginSession, Role, User
 from app.accounts.passwords import hash_password, password_matches
-from app.prepared import Prepared
+from app.prepared import Given, Prepared, Rows, presume, together
 
 SESSION_LIFE = timedelta(days=14)
 INVITATION_LIFE = timedelta(days=7)
@@ -40,6 +41,15 @@ _OF_COOKIE, _OF_TOKEN = (
     Prepared(select(*_columns).where(User.id == found.scalar_subquery(), User.disabled_at.is_(None)))
     for found in (_by_cookie, _by_token)
 )
+
+
+class _Known(NamedTuple):
+    rows: Rows
+    user: User
+
+
+_known: dict[str, _Known] = {}  # by the digest of their cookie or token
+MOST_KNOWN = 10_000
 
 
 def digest(secret: str) -> str:
@@ -202,21 +212,41 @@ def sign_out(session: Session, secret: str) -> None:
     session.execute(delete(LoginSession).where(LoginSession.id_hash == digest(secret)))
 
 
-def user_of_session(session: Session, secret: str, *, now: datetime) -> User | None:
-    """Who is signed in with this cookie; detached, for the session may end before the answer is made."""
-    return _user(_OF_COOKIE.row(session, hash=digest(secret), now=now))
+def user_of_session(session: Session, secret: str, *, now: datetime, presumes: bool = False) -> User | None:
+    """Who is signed in with this cookie; detached, for the session may end before the answer is made.
+
+    `presumes` as in `user_of_token`.
+    """
+    return _holder(session, _OF_COOKIE.given(hash=digest(secret), now=now), presumes=presumes)
 
 
-def user_of_token(session: Session, secret: str) -> User | None:
-    """Whose bearer token this is; detached as well."""
-    return _user(_OF_TOKEN.row(session, hash=digest(secret)))
+def user_of_token(session: Session, secret: str, *, presumes: bool = False) -> User | None:
+    """Whose bearer token this is; detached as well.
+
+    Args:
+        session: any.
+        secret: the token.
+        presumes: take it to be as last time, and ask with the session's next statements (`prepared.presume`).
+            What is given is shared with other requests and is only to be read.
+    """
+    return _holder(session, _OF_TOKEN.given(hash=digest(secret)), presumes=presumes)
 
 
-def _user(row: tuple[object, ...] | None) -> User | None:
-    if row is None:
+def _holder(session: Session, given: Given, *, presumes: bool) -> User | None:
+    key = str(given.values["hash"])
+    known = _known.get(key) if presumes else _known.pop(key, None)
+    if presumes and known:
+        presume(session, given, known.rows)
+        return known.user
+    [rows] = together(session, given)
+    if not rows:
         return None
-    user = User(**dict(zip(_columns.keys(), row, strict=True)))
+    user = User(**dict(zip(_columns.keys(), rows[0], strict=True)))
     make_transient_to_detached(user)
+    if presumes:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = _Known(rows, user)
     return user
 
 

@@ -14,9 +14,8 @@ from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
 from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, SessionDep
-from app.one_thread import OneThreadRoute
 
-router = APIRouter(tags=["annotation"], route_class=OneThreadRoute)
+router = APIRouter(tags=["annotation"])
 
 
 @router.post("/campaigns/{campaign_id}/questions")

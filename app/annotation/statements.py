@@ -9,7 +9,6 @@ from sqlalchemy import (
     Table,
     Uuid,
     bindparam,
-    case,
     exists,
     func,
     literal_column,
@@ -201,14 +200,18 @@ _IS_PAUSED = exists().where(*_MY_PART, _participant.c.paused_at.is_not(None))
 # :me, :campaign; gives whether I am paused, and whether there is gold
 PERSON = Prepared(select(_IS_PAUSED, _HAS_GOLD))
 _GOLD_ANSWERS = select(_participant.c.gold_answers).where(*_MY_PART).scalar_subquery()
-_MY_ANSWERS = case((_tally.c.user_id == _me, _tally.c.yes + _tally.c.no + _tally.c.unsure), else_=0)
-# :campaign, :me; gives finished questions, my answers, and whether there is gold
-STANDING = Prepared(
+# :campaign, :me; gives how many answers of mine count
+MY_ANSWERS = Prepared(
     select(
-        func.coalesce(func.sum(_tally.c.finished), 0),
-        func.coalesce(func.sum(_MY_ANSWERS), 0) + func.coalesce(_GOLD_ANSWERS, 0),
-        _HAS_GOLD,
-    ).where(_tally.c.campaign_id == _in_campaign)
+        func.coalesce(func.sum(_tally.c.yes + _tally.c.no + _tally.c.unsure), 0)
+        + func.coalesce(_GOLD_ANSWERS, 0)
+    ).where(_tally.c.campaign_id == _in_campaign, _tally.c.user_id == _me)
+)
+# :campaign; gives finished questions, and whether there is gold; a sum over people and classes
+FINISHED = Prepared(
+    select(func.coalesce(func.sum(_tally.c.finished), 0), _HAS_GOLD).where(
+        _tally.c.campaign_id == _in_campaign
+    )
 )
 # :turn, :state (locks)
 TAKE_TURN = Prepared(

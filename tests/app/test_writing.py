@@ -16,9 +16,10 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.db import Base, Database, connect
 from app.errors import Conflict
+from app.hardening import Busy
 from app.jobs import Job, enqueue
 from app.languages import current_language, speaking
-from app.writing import TOGETHER, Work, Writer
+from app.writing import PLACES, TOGETHER, Work, Writer
 from tests.factories import make_user
 
 
@@ -199,3 +200,69 @@ def test_each_speaks_its_own_language(committed: Database) -> None:
         return await asyncio.gather(*(ask(language) for language in ("en", "de", "es", "de")))
 
     assert asyncio.run(main()) == ["en", "de", "es", "de"]
+
+
+class TestLine:
+    def test_is_full_where_the_last_would_wait_too_long(
+        self, committed: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.writing.LONGEST_WAIT_S", 0.05)
+        writer = Writer(committed, lambda _: None)
+        seen: list[bool] = []
+
+        async def main() -> None:
+            seen.append(writer.is_full())
+            works = [asyncio.create_task(writer.run(lambda _: sleep(0.01))) for _ in range(4 * TOGETHER)]
+            await works[TOGETHER]
+            seen.append(writer.is_full())  # 47 of them have yet to wait, for ten milliseconds each
+            await asyncio.gather(*works)
+            seen.append(writer.is_full())
+
+        asyncio.run(main())
+        assert seen == [False, True, False]
+
+    def test_is_full_while_nobody_is_served(
+        self, committed: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.writing.STANDSTILL_S", 0.05)
+        monkeypatch.setattr("app.writing.LONGEST_WAIT_S", 60)
+        writer, goes_on = Writer(committed, lambda _: None), Event()
+
+        async def full_after(waiting: int) -> bool:
+            goes_on.clear()
+            works = [asyncio.create_task(writer.run(lambda _: goes_on.wait())) for _ in range(waiting)]
+            await asyncio.sleep(0.2)
+            full = writer.is_full()
+            goes_on.set()
+            await asyncio.gather(*works)
+            return full
+
+        assert not asyncio.run(full_after(3))  # who are few may wait
+        assert asyncio.run(full_after(3 * TOGETHER))
+
+    def test_who_waited_in_vain_is_told_so_and_nothing_is_done_for_them(
+        self, database: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.writing.PATIENCE_S", 0.1)
+        writer, goes_on = Writer(database, lambda _: None), Event()
+        done: list[str] = []
+
+        def slow(_: Session) -> None:
+            goes_on.wait(10)
+            done.append("slow")
+
+        async def main() -> list[Any]:
+            first = [asyncio.create_task(writer.run(slow)) for _ in range(PLACES)]
+            await asyncio.sleep(0.05)  # on SQLite only one of them has begun
+            last = asyncio.create_task(writer.run(lambda _: done.append("last")))
+            await asyncio.sleep(0.3)
+            goes_on.set()
+            return await asyncio.gather(*first, last, return_exceptions=True)
+
+        given = asyncio.run(main())
+        writer.close()
+
+        assert isinstance(given[-1], Busy)
+        served = [result for result in given if not isinstance(result, Busy)]
+        assert served
+        assert done == ["slow"] * len(served)

@@ -288,7 +288,7 @@ class TestUndo:
         turns.undo(session, campaign, by=annotator, now=NOW)
 
         assert statuses(session, campaign, [item], annotator) == [REPEATED]
-        assert service.standing(session, campaign, by=annotator).answered_by_me == 0
+        assert service.standing(session, campaign, by=annotator, now=NOW).answered_by_me == 0
 
     def test_a_confirmed_yes_taken_back_waits_for_me_alone(self, session: Session) -> None:
         campaign = make_campaign(session, examples=1, confirm_yes=True)

@@ -9,10 +9,11 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.accounts.models import User
+from app.accounts import service as accounts
+from app.accounts.models import Role, User
 from app.annotation import service
 from app.annotation.handles import Handles
-from app.annotation.models import Answer, Purpose, Question
+from app.annotation.models import Answer, Lease, Purpose, Question
 from app.annotation.service import KnownPicture
 from app.campaigns.models import Campaign, CampaignState
 from app.quality import service as quality
@@ -280,3 +281,55 @@ def test_strangers_cannot_touch_a_campaign_that_is_not_open(
 
     assert annotator_client.post(url(campaign, rest), json=body).status_code == 404
     assert anonymous.post(url(campaign, rest), json=body).status_code == 401
+
+
+class TestWhoCalls:
+    """The last request's caller is taken for this one's until the database says so."""
+
+    @pytest.fixture
+    def known(self, annotator_client: TestClient, campaign: Campaign) -> TestClient:
+        """Somebody who asked before."""
+        for _ in range(2):
+            assert annotator_client.post(url(campaign, "questions"), json={"count": 1}).status_code == 200
+        return annotator_client
+
+    def test_a_revoked_token_opens_nothing(
+        self, known: TestClient, session: Session, campaign: Campaign, annotator: User
+    ) -> None:
+        held = session.scalar(select(func.count()).select_from(Lease))
+        [token] = session.scalars(accounts.tokens_of(annotator))
+        accounts.revoke_token(session, token.id, by=annotator, now=NOW)
+        session.commit()
+
+        for _ in range(2):
+            assert known.post(url(campaign, "questions"), json={"count": 5}).status_code == 401
+        assert session.scalar(select(func.count()).select_from(Lease)) == held
+
+    def test_who_may_not_ask_is_not_told_what_there_is(
+        self, known: TestClient, session: Session, annotator: User
+    ) -> None:
+        annotator.disabled_at = NOW
+        session.commit()
+
+        nowhere = f"/api/v1/campaigns/{uuid4()}"
+        assert known.post(f"{nowhere}/answers", json={"answers": [given(1)]}).status_code == 401
+        assert known.post(f"{nowhere}/questions", json={"count": 1}).status_code == 401
+
+    def test_a_new_role_holds_at_once(self, known: TestClient, session: Session, annotator: User) -> None:
+        draft = make_campaign(session, state=CampaignState.DRAFT)
+        session.commit()
+        statuses = []
+        for role in (Role.ANNOTATOR, Role.ADMIN, Role.ANNOTATOR):
+            annotator.role = role
+            session.commit()
+            statuses.append(known.post(url(draft, "questions"), json={"count": 1}).status_code)
+
+        assert statuses == [404, 409, 404]  # only an admin knows of it, and nobody can answer it
+
+    def test_who_is_renamed_goes_on(
+        self, known: TestClient, session: Session, campaign: Campaign, annotator: User
+    ) -> None:
+        annotator.name = "Another Name"
+        session.commit()
+
+        assert known.post(url(campaign, "questions"), json={"count": 1}).status_code == 200

@@ -135,7 +135,7 @@ class TestAnswers:
         part = session.get_one(Participant, (campaign.id, annotator.id), populate_existing=True)
         assert all(outcome.status is service.Status.STORED for outcome in outcomes)
         assert part.gold_answers == part.gold_right == len(given) > 0
-        assert service.standing(session, campaign, by=annotator).answered_by_me == len(outcomes)
+        assert service.standing(session, campaign, by=annotator, now=NOW).answered_by_me == len(outcomes)
         progress = service.progress(session, campaign, now=NOW)
         assert progress.counts.total == len(outcomes) - len(given)
         assert sum(progress_class.drawn for progress_class in progress.classes) == 300

@@ -263,7 +263,7 @@ class TestCannotTell:
             answer(session, campaign, question_id, "unsure", by=person)
 
         assert turns.lease(session, campaign, count=1, by=make_user(session), now=NOW) == []
-        assert service.standing(session, campaign, by=make_user(session)).waiting == 0
+        assert service.standing(session, campaign, by=make_user(session), now=NOW).waiting == 0
 
 
 class TestRenewAndRelease:
@@ -322,3 +322,24 @@ class TestWhoMayAnswer:
 
         for person in (answered, holding):
             assert service.campaign_to_answer(session, campaign.id, by=person) is campaign
+
+
+class TestStanding:
+    def test_of_many_questions_is_counted_again_after_a_second(
+        self, session: Session, annotator: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.annotation.leasing.FEW", 8)
+        campaign = make_campaign(session, examples=10)
+        queue = questions_of(session, campaign)
+        soon = NOW + LOOK_AGAIN
+        seen = []
+        for number, now in enumerate((NOW, soon - timedelta(milliseconds=1), soon)):
+            turns.lease(session, campaign, count=1, by=annotator, now=now)
+            answer(session, campaign, queue[number].id, "no", by=annotator)
+            standing = service.standing(session, campaign, by=annotator, now=now)
+            seen.append((standing.answered_by_me, standing.waiting))
+
+        assert seen == [(1, 10), (2, 10), (3, 7)]
+        turns.lease(session, campaign, count=1, by=annotator, now=soon)
+        answer(session, campaign, queue[3].id, "no", by=annotator)
+        assert service.standing(session, campaign, by=annotator, now=soon).waiting == 6  # few are counted
