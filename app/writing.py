@@ -29,10 +29,11 @@ from app.jobs import Job
 Result = TypeVar("Result")
 Work = Callable[[Session], Any]
 
-# Threads of one interpreter take turns, and each turn costs: five answer more people a second than twelve or
+# Threads of one interpreter take turns, and each turn costs: six answer more people a second than twelve or
 # thirty-two do, and nobody waits three times as long as others.
 PLACES = 6
 TOGETHER = 16  # works in one transaction at most
+SHORT = 2 * TOGETHER  # so many may always wait: one transaction of them under way and the next one full
 OF_LATE = 32  # works whose pace tells how long others will wait
 FIRST_PACE_S = 0.005  # in a process that has yet to see
 LONGEST_WAIT_S = 0.2  # who would wait longer is told to come again at once
@@ -51,14 +52,13 @@ class _Unexpected(Exception):
 class _Line:
     """How long the last of those who wait will wait: by how many they are, at the pace of late."""
 
-    def __init__(self, least: int) -> None:
-        self._least = least  # so many may always wait
+    def __init__(self) -> None:
         self._length = 0
         self._pace_s = FIRST_PACE_S  # from the end of one to the end of the next
         self._since = 0.0  # when the last one ended, or the first came
 
     def is_full(self) -> bool:
-        if self._length < self._least:
+        if self._length < SHORT:
             return False
         stands_still_s = monotonic() - self._since
         return self._length * self._pace_s > LONGEST_WAIT_S or stands_still_s > STANDSTILL_S
@@ -94,8 +94,7 @@ class Writer:
         # Threads of our own: the way to the framework's takes twice as long, and slow pages and downloads
         # keep no annotator waiting.
         self._pool = ThreadPoolExecutor(1 if self._is_shared else PLACES, "answering")
-        # One transaction of works under way and the next one full.
-        self._line = _Line(2 * TOGETHER if self._is_shared else 2 * PLACES)
+        self._line = _Line()
         self._waiting: list[tuple[Work, Future[Any]]] = []
         self._task: Task[None] | None = None
 
