@@ -36,7 +36,7 @@ TOGETHER = 16  # works in one transaction at most
 SHORT = 2 * TOGETHER  # so many may always wait: one transaction of them under way and the next one full
 OF_LATE = 32  # works whose pace tells how long others will wait
 FIRST_PACE_S = 0.005  # in a process that has yet to see
-LONGEST_WAIT_S = 0.2  # who would wait longer is told to come again at once
+LONGEST_WAIT_S = 0.15  # who would wait longer is told to come again at once
 HOLD_S = 0.05  # after which a transaction takes in no further work
 # Who writes from another process looks for a free database ten times a second, so now and then it is free.
 BUSY_S, FREE_S = 0.2, 0.01

@@ -77,6 +77,18 @@ class _Client:
     failed: int = 0
 
 
+class _Clock:
+    """Starts when all clients have a connection."""
+
+    def __init__(self, clients: int, seconds: float) -> None:
+        self.seconds = seconds
+        self.started = 0.0
+        self.all_here = threading.Barrier(clients, action=self._start, timeout=TIMEOUT_S)
+
+    def _start(self) -> None:
+        self.started = time.perf_counter()
+
+
 def measure_serving(
     database_url: str, cases: Sequence[tuple[int, int, int]], *, seconds: float, say: Callable[[str], None]
 ) -> Iterator[Row]:
@@ -104,16 +116,16 @@ def _measured(context: Context, port: int, case: tuple[int, int, int], *, second
         campaign_id = add_campaign(session, admin, add_dataset(session, admin, examples))
     open_campaign(context, campaign_id)
     workers = [_Client(token) for token in tokens]
-    start = time.perf_counter()
+    clock = _Clock(clients, seconds)
     threads = [
-        threading.Thread(target=_work, args=(worker, port, campaign_id, case, start + seconds), daemon=True)
+        threading.Thread(target=_work, args=(worker, port, campaign_id, case, clock), daemon=True)
         for worker in workers
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return _row(context, campaign_id, workers, case, since=start + seconds / 5)
+    return _row(context, campaign_id, workers, case, since=clock.started + seconds / 5)
 
 
 def _row(
@@ -167,9 +179,12 @@ def checked(context: Context, campaign_id: UUID, acknowledged: set[str]) -> tupl
     return len(acknowledged - stored), len(doubled)
 
 
-def _work(client: _Client, port: int, campaign_id: UUID, case: tuple[int, int, int], deadline: float) -> None:
+def _work(client: _Client, port: int, campaign_id: UUID, case: tuple[int, int, int], clock: _Clock) -> None:
     with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)) as connection:
-        _answer_until(client, connection, campaign_id, case, deadline)
+        connection.request("GET", "/healthz")
+        connection.getresponse().read()
+        clock.all_here.wait()
+        _answer_until(client, connection, campaign_id, case, clock.started + clock.seconds)
 
 
 def _answer_until(
