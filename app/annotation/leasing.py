@@ -1,8 +1,11 @@
 """Handing out questions: who may answer what, until when."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from threading import Lock
 from typing import NamedTuple
 from uuid import UUID
 
@@ -122,7 +125,10 @@ _TOP_UPS = {
 # was last looked at. What many people hold lies at the head of the queue, and to walk past it took most of
 # the time of a lease.
 _free_from: dict[UUID, tuple[int, datetime]] = {}
-LOOK_AGAIN = timedelta(seconds=1)  # so long may what was given back wait
+LOOK_AGAIN = timedelta(seconds=1)  # so long may what was given back, or passed by, wait
+# How many questions each campaign's people are taking at this moment, from there on.
+_under_way: Counter[UUID] = Counter()
+_counting = Lock()
 _HEADS = Prepared(
     {dialect: text(_HEAD + parts["lock"]).bindparams(*_TYPES[:3]) for dialect, parts in _PARTS.items()}
 )
@@ -245,8 +251,8 @@ def _take(
     if one_class:  # of which more is to be known first
         together(session, *first)
         first = ()
-    elif known := _free_from.get(turn.id):
-        start, looked_at = known if timedelta(0) <= now - known[1] < LOOK_AGAIN else (0, now)
+    elif (known := _free_from.get(turn.id)) and timedelta(0) <= now - known[1] < LOOK_AGAIN:
+        start, looked_at = known
     for _ in range(MAX_TRIES):
         if one_class and not block:
             head = _HEADS.row(session, **mine)
@@ -262,8 +268,10 @@ def _take(
                 room = places - len(held_questions(session, turn, by=by, now=now))
                 drawn = lots_of_page(session, turn, room, block_class, by=by, now=now)
         wanted = places - sum(drawn or ())
-        top_up = _TOP_UPS[one_class].given(**mine, **block, until=until, count=wanted, start=start)
-        tried, *found = together(session, *first, top_up, *about_me)[len(first) :]
+        with taking(turn.id, wanted) as taken_by_others:
+            begin = start + taken_by_others if start else 0
+            top_up = _TOP_UPS[one_class].given(**mine, **block, until=until, count=wanted, start=begin)
+            tried, *found = together(session, *first, top_up, *about_me)[len(first) :]
         first = ()
         if not tried:  # SQLite, where nothing can come between
             break
@@ -279,6 +287,19 @@ def _take(
     held, *counted = found or together(session, *about_me)
     standing_ = _standing(turn.id, counted, question_count=turn.question_count, now=now)
     return _questions(turn, held), standing_, drawn
+
+
+@contextmanager
+def taking(campaign_id: UUID, count: int) -> Iterator[int]:
+    """Gives how many others are taking meanwhile: who begins behind those need not look at each of them."""
+    with _counting:
+        others = _under_way[campaign_id]
+        _under_way[campaign_id] += count
+    try:
+        yield others
+    finally:
+        with _counting:
+            _under_way[campaign_id] -= count
 
 
 def _end_of_block(turn: Turn, rank: int) -> int:

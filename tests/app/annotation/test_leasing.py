@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import service
 from app.annotation.errors import CampaignNotOpen
-from app.annotation.leasing import LOOK_AGAIN
+from app.annotation.leasing import LOOK_AGAIN, taking
 from app.annotation.models import AnswerValue, Lease
 from app.annotation.service import LEASE, GivenAnswer
 from app.campaigns.draws import MIN_BLOCK
@@ -113,6 +113,23 @@ class TestLease:
         found = turns.lease(session, campaign, count=1, by=annotator, now=NOW - timedelta(hours=1))
 
         assert [q.id for q in found] == queue[:1]
+
+    def test_who_comes_while_others_take_begins_behind_them(self, session: Session, annotator: User) -> None:
+        campaign = make_campaign(session, examples=10)
+        queue = [q.id for q in questions_of(session, campaign)]
+        for _ in range(2):
+            turns.lease(session, campaign, count=1, by=make_user(session), now=NOW)
+
+        with taking(campaign.id, 3):
+            mine = turns.lease(session, campaign, count=2, by=annotator, now=NOW)
+        passed_by = turns.lease(session, campaign, count=2, by=make_user(session), now=NOW + LOOK_AGAIN)
+        with taking(campaign.id, 100):  # and where nothing is behind them, finds what is before
+            rest = turns.lease(session, campaign, count=9, by=make_user(session), now=NOW + LOOK_AGAIN)
+
+        is_remembered = session.get_bind().dialect.name == "postgresql"
+        assert [q.id for q in mine] == (queue[4:6] if is_remembered else queue[2:4])
+        assert [q.id for q in passed_by] == (queue[2:4] if is_remembered else queue[4:6])
+        assert [q.id for q in rest] == queue[6:]
 
     def test_a_page_is_the_rest_of_one_block(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=200)
