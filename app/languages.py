@@ -7,7 +7,7 @@ They are compiled when they are first used, so there is no compiled file that co
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, lru_cache
+from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
 from pathlib import Path
@@ -64,7 +64,6 @@ def later(message: str) -> str:
     return message
 
 
-@lru_cache(maxsize=1_000)
 def choose(cookie: str | None, accepted: str) -> str:
     """The language that our cookie names, else the first known one of the browser's Accept-Language."""
     if cookie in LANGUAGES:

@@ -27,6 +27,7 @@ from app.problems import on_app_error, on_http_error
 from app.writing import Writer
 
 JSON = "application/json"
+DIGITS = 10  # of a length; Python reads no number of thousands of them
 OF_CAMPAIGN = "/campaigns/{campaign_id}/"
 
 
@@ -68,6 +69,7 @@ class OneThread:
         while messages[-1].get("more_body"):
             messages.append(await receive())
         if messages[-1]["type"] == "http.disconnect":
+            await Response(status_code=400)(scope, receive, send)  # nobody reads it; for the log
             return
         try:
             body = route.body.model_validate_json(b"".join(message.get("body", b"") for message in messages))
@@ -98,7 +100,8 @@ class OneThread:
         headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"")
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if route is None or kind != JSON.encode() or not length.isdigit() or int(length) > MAX_BODY_BYTES:
+        is_short = length.isdigit() and len(length) < DIGITS and int(length) <= MAX_BODY_BYTES
+        if route is None or kind != JSON.encode() or not is_short or b"transfer-encoding" in headers:
             return None
         try:
             return route, UUID(campaign)

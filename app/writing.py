@@ -70,13 +70,22 @@ class _Line:
         self._length += 1
         try:
             yield
+        except (Busy, CancelledError):  # was not served, which says nothing of the pace
+            raise
+        except Exception:
+            self._note_served()
+            raise
+        else:
+            self._note_served()
         finally:
-            now = monotonic()
-            # One that waits for something of its own says little of what the others will take.
-            took_s = min(now - self._since, LONGEST_WAIT_S)
-            self._pace_s += (took_s - self._pace_s) / OF_LATE
-            self._since = now
             self._length -= 1
+
+    def _note_served(self) -> None:
+        now = monotonic()
+        # One that waits for something of its own says little of what the others will take.
+        took_s = min(now - self._since, LONGEST_WAIT_S)
+        self._pace_s += (took_s - self._pace_s) / OF_LATE
+        self._since = now
 
 
 class Writer:
@@ -110,7 +119,8 @@ class Writer:
         """Run it in a transaction; raises what it raises.
 
         Raises:
-            Busy: it did not even begin for a long while, and will not.
+            Busy: it was not even begun for a long while, and will not be. (On SQLite: not taken into a
+                transaction, which may then still wait for the database.)
         """
         context = copy_context()  # whose language and request id its own thread would have had
         with self._line.joined():
@@ -127,7 +137,8 @@ class Writer:
         def give_up() -> None:
             if place in self._waiting:
                 self._waiting.remove(place)
-                future.set_exception(Busy())
+                if not future.done():
+                    future.set_exception(Busy())
 
         if self._task is None:
             self._task = create_task(self._work_off())

@@ -234,11 +234,13 @@ def user_of_token(session: Session, secret: str, *, presumes: bool = False) -> U
 
 def _holder(session: Session, given: Given, *, presumes: bool) -> User | None:
     key = str(given.values["hash"])
-    known = _known.get(key) if presumes else _known.pop(key, None)
+    known = _known.get(key)
     if presumes and known:
         presume(session, given, known.rows)
         return known.user
     [rows] = together(session, given)
+    if known and known.rows != rows:
+        _known.pop(key, None)
     if not rows:
         return None
     user = User(**dict(zip(_columns.keys(), rows[0], strict=True)))

@@ -173,7 +173,14 @@ def answer_and_lease(
     outcomes, writes = _answer(session, turn, given, about, by=by, now=now)
     try:
         leased = lease_questions(
-            session, turn, count=count, by=by, now=now, one_class=one_class, first=writes
+            session,
+            turn,
+            count=count,
+            by=by,
+            now=now,
+            one_class=one_class,
+            first=writes,
+            freed=len(given),
         )
     except (CampaignNotOpen, PersonPaused):  # before anything was written: the answers stand
         together(session, *writes)

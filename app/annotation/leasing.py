@@ -182,6 +182,7 @@ def lease_questions(
     now: datetime,
     one_class: bool = False,
     first: Sequence[Given] = (),
+    freed: int = MAX_LEASED,
 ) -> Leased:
     """Up to `count` questions for this person: those already held first and in the same order, then new ones.
 
@@ -193,6 +194,7 @@ def lease_questions(
         now: from when they are held.
         one_class: the new ones are all of the class that comes first in the queue, and of the same block.
         first: statements to run before anything is leased; not run if it raises.
+        freed: how many questions they end the holding of, if that is known: about so many will be taken.
 
     Raises:
         CampaignNotOpen: it is not open.
@@ -212,6 +214,7 @@ def lease_questions(
         one_class=one_class,
         with_gold=with_gold,
         first=first,
+        freed=freed,
     )
     fresh = {question.id: question.candidate_class for question in held if question.expires_at == until}
     if with_gold and fresh:
@@ -232,6 +235,7 @@ def _take(
     one_class: bool,
     with_gold: bool,
     first: Sequence[Given],
+    freed: int,
 ) -> tuple[list[LeasedQuestion], Standing, list[bool] | None]:
     """Lease questions until this person holds `places`; on a page fewer, by the gold that is to stand there.
 
@@ -268,7 +272,7 @@ def _take(
                 room = places - len(held_questions(session, turn, by=by, now=now))
                 drawn = lots_of_page(session, turn, room, block_class, by=by, now=now)
         wanted = places - sum(drawn or ())
-        with taking(turn.id, wanted) as taken_by_others:
+        with taking(turn.id, 0 if one_class else min(wanted, freed)) as taken_by_others:
             begin = start + taken_by_others if start else 0
             top_up = _TOP_UPS[one_class].given(**mine, **block, until=until, count=wanted, start=begin)
             tried, *found = together(session, *first, top_up, *about_me)[len(first) :]

@@ -240,6 +240,28 @@ class TestLine:
         assert not asyncio.run(full_after(3))  # who are few may wait
         assert asyncio.run(full_after(3 * TOGETHER))
 
+    def test_who_gave_up_says_nothing_of_the_pace(
+        self, committed: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.writing.PATIENCE_S", 0.1)
+        monkeypatch.setattr("app.writing.STANDSTILL_S", 0.2)
+        writer, goes_on = Writer(committed, lambda _: None), Event()
+        seen: list[bool] = []
+
+        async def main() -> list[Any]:
+            works = [asyncio.create_task(writer.run(lambda _: goes_on.wait(10))) for _ in range(4 * TOGETHER)]
+            await asyncio.sleep(0.15)  # all but the first sixteen gave up by now
+            late = [asyncio.create_task(writer.run(lambda _: None)) for _ in range(2 * TOGETHER)]
+            await asyncio.sleep(0.07)
+            seen.append(writer.is_full())
+            goes_on.set()
+            return await asyncio.gather(*works, *late, return_exceptions=True)
+
+        given = asyncio.run(main())
+
+        assert sum(isinstance(result, Busy) for result in given) >= 3 * TOGETHER
+        assert seen == [True]
+
     def test_who_waited_in_vain_is_told_so_and_nothing_is_done_for_them(
         self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:

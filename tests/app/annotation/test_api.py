@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -16,6 +17,7 @@ from app.annotation.handles import Handles
 from app.annotation.models import Answer, Lease, Purpose, Question
 from app.annotation.service import KnownPicture
 from app.campaigns.models import Campaign, CampaignState
+from app.clock import utc_now
 from app.quality import service as quality
 from tests.factories import NOW, answer, make_campaign, questions_of
 
@@ -325,6 +327,28 @@ class TestWhoCalls:
             statuses.append(known.post(url(draft, "questions"), json={"count": 1}).status_code)
 
         assert statuses == [404, 409, 404]  # only an admin knows of it, and nobody can answer it
+
+    def test_who_signed_out_is_out_at_once(
+        self, anonymous: TestClient, app: FastAPI, session: Session, campaign: Campaign, annotator: User
+    ) -> None:
+        secret = accounts.start_session(session, annotator, now=utc_now())
+        session.commit()
+        anonymous.cookies.set("clarinet", secret)
+        token = accounts.csrf_token(app.state.settings.signing_secret(), secret)
+        statuses = []
+        for _ in range(2):
+            with_token = {"X-CSRF-Token": token}
+            statuses.append(
+                anonymous.post(url(campaign, "questions"), json={"count": 1}, headers=with_token).status_code
+            )
+        statuses.append(anonymous.post(url(campaign, "questions"), json={"count": 1}).status_code)
+        accounts.sign_out(session, secret)
+        session.commit()
+        statuses.append(
+            anonymous.post(url(campaign, "questions"), json={"count": 1}, headers=with_token).status_code
+        )
+
+        assert statuses == [200, 200, 403, 401]
 
     def test_who_is_renamed_goes_on(
         self, known: TestClient, session: Session, campaign: Campaign, annotator: User

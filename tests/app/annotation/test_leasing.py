@@ -120,7 +120,7 @@ class TestLease:
         for _ in range(2):
             turns.lease(session, campaign, count=1, by=make_user(session), now=NOW)
 
-        with taking(campaign.id, 3):
+        with taking(campaign.id, 1), taking(campaign.id, 2):
             mine = turns.lease(session, campaign, count=2, by=annotator, now=NOW)
         passed_by = turns.lease(session, campaign, count=2, by=make_user(session), now=NOW + LOOK_AGAIN)
         with taking(campaign.id, 100):  # and where nothing is behind them, finds what is before
