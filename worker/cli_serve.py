@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from app.errors import AppError
 from app.migrate import upgrade
 from app.settings import Settings
 
+SWITCH_S = 0.001  # so long a thread may keep the interpreter from others (Python: 0.005)
 GRACEFUL_S = 5  # uvicorn would wait for open event streams for ever
 
 
@@ -70,6 +72,9 @@ def run_serve(*, host: str, port: int, migrate: bool, parent: int | None) -> Non
     # What is here now stays until the end: looking for garbage among it stops all requests for a while.
     gc.collect()
     gc.freeze()
+    # A batch takes one thread some milliseconds of Python; so long the answers of the database to the others
+    # lie there, and the database has nothing to do.
+    sys.setswitchinterval(SWITCH_S)
     uvicorn.run(
         application,
         host=host,
