@@ -214,7 +214,7 @@ _PRESUMED = "presumed"
 def presume(session: Session, given: Given, rows: Rows) -> None:
     """Take it that a statement gives these rows, as it did before; it runs with the next ones of the session.
 
-    It saves a round trip. Until then nothing may leave the transaction, neither results nor errors.
+    It saves a round trip. Until then nothing may leave the transaction, neither results nor refusals.
     """
     session.info[_PRESUMED] = _Presumed(given, rows)
 

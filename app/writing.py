@@ -29,18 +29,18 @@ from app.jobs import Job
 Result = TypeVar("Result")
 Work = Callable[[Session], Any]
 
-# Threads of one interpreter take turns, and each turn costs: six answer more people a second than twelve or
-# thirty-two do, and nobody waits three times as long as others.
+# Threads of one interpreter take turns, and each turn costs: eight or ten answer no more people a second than
+# six do.
 PLACES = 6
 TOGETHER = 16  # works in one transaction at most
 SHORT = 2 * TOGETHER  # so many may always wait: one transaction of them under way and the next one full
 OF_LATE = 32  # works whose pace tells how long others will wait
 FIRST_PACE_S = 0.005  # in a process that has yet to see
 LONGEST_WAIT_S = 0.15  # who would wait longer is told to come again at once
+STANDSTILL_S = 1.0  # or where nobody was served for so long
 HOLD_S = 0.05  # after which a transaction takes in no further work
 # Who writes from another process looks for a free database ten times a second, so now and then it is free.
 BUSY_S, FREE_S = 0.2, 0.01
-STANDSTILL_S = 1.0  # or where nobody was served for so long
 
 log = structlog.get_logger()
 

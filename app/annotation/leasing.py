@@ -29,7 +29,6 @@ LEASE = timedelta(minutes=10)
 MAX_LEASED = 100  # questions one person can hold in one campaign
 MAX_TRIES = 5
 
-
 # What somebody may take: its slots are not all answered or held. The conditions are sums and counts rather
 # than NOT EXISTS: PostgreSQL would turn those into a join with everything I have ever answered.
 _IN_QUEUE = "question.campaign_id = :campaign AND question.is_waiting"
