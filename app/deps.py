@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from starlette.datastructures import FormData
 
 from app.access import Access, access_of
-from app.accounts import service as accounts
+from app.accounts import callers
 from app.accounts.errors import BadCsrfToken, NotAllowed, NotSignedIn
 from app.accounts.models import User
 from app.clock import utc_now
@@ -124,7 +124,7 @@ def identify(request: Request) -> None:
 def identify_in(session: Session, request: Request, *, presumes: bool = False) -> None:
     """The same in a transaction that has begun, or may begin now.
 
-    `presumes` as in `accounts.user_of_token`.
+    `presumes` as in `callers.user_of_token`.
     """
     settings: Settings = request.app.state.settings
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
@@ -133,12 +133,12 @@ def identify_in(session: Session, request: Request, *, presumes: bool = False) -
     request.state.csrf_token = ""
     request.state.by_cookie = request.state.by_token = False
     if scheme.lower() == "bearer" and bearer:
-        user = accounts.user_of_token(session, bearer.strip(), presumes=presumes)
+        user = callers.user_of_token(session, bearer.strip(), presumes=presumes)
         request.state.by_token = user is not None
     elif cookie:
-        user = accounts.user_of_session(session, cookie, now=utc_now(), presumes=presumes)
+        user = callers.user_of_session(session, cookie, now=utc_now(), presumes=presumes)
         request.state.by_cookie = user is not None
-        request.state.csrf_token = accounts.csrf_token(settings.signing_secret(), cookie) if user else ""
+        request.state.csrf_token = callers.csrf_token(settings.signing_secret(), cookie) if user else ""
     request.state.user = user
 
 

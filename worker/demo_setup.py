@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from app.accounts import callers
 from app.accounts import service as accounts
 from app.accounts.errors import UserNotFound
 from app.accounts.models import Role, User
@@ -87,7 +88,7 @@ def _admin(context: Context) -> tuple[User, str, str]:
             user = accounts.create_user(
                 session, email=EMAIL, name="Demo admin", role=Role.ADMIN, password=password, now=utc_now()
             )
-        if accounts.user_of_token(session, known["admin_token"]) is None:
+        if callers.user_of_token(session, known["admin_token"]) is None:
             _, known["admin_token"] = accounts.create_token(session, user, "demo", now=utc_now())
     _write_private(path, known)
     return user, password, known["admin_token"]

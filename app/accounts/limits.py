@@ -10,7 +10,7 @@ from limits.storage import MemoryStorage, storage_from_string
 from limits.strategies import MovingWindowRateLimiter
 
 from app.accounts.errors import TooManySignIns
-from app.accounts.service import digest
+from app.accounts.passwords import digest
 
 # An office shares one address. Whoever knows an e-mail can use up its few attempts from where they are, but
 # does not lock out its owner elsewhere; the last limit stops those who come from many addresses.

@@ -1,10 +1,12 @@
-"""Argon2id behind a gate: each hash takes 19 MiB, so only two run at a time."""
+"""What is stored of secrets, so that a stolen database lets nobody in."""
 
+import hashlib
 import threading
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
+# Argon2id, behind a gate: each hash takes 19 MiB, so only two run at a time.
 _hasher = PasswordHasher(memory_cost=19 * 1024, time_cost=2, parallelism=1)
 _gate = threading.BoundedSemaphore(2)
 # Checked when the account does not exist, so that its absence takes as long to find out.
@@ -25,3 +27,8 @@ def password_matches(stored: str | None, password: str) -> bool:
         except (VerifyMismatchError, InvalidHashError):
             return False
     return stored is not None
+
+
+def digest(secret: str) -> str:
+    """What is stored of a random secret. It has 128 bits or more, so a plain hash is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from starlette.routing import Mount
 
 from app.access import Access, access_of
+from app.accounts import callers
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.clock import utc_now
@@ -155,7 +156,7 @@ def signed_in(app: FastAPI, session: Session, admin: User, anonymous: TestClient
     secret = accounts.start_session(session, admin, now=utc_now())
     session.commit()
     anonymous.cookies.set("clarinet", secret)
-    anonymous.headers["X-CSRF-Token"] = accounts.csrf_token(app.state.settings.signing_secret(), secret)
+    anonymous.headers["X-CSRF-Token"] = callers.csrf_token(app.state.settings.signing_secret(), secret)
     return anonymous
 
 
@@ -200,7 +201,7 @@ def test_json_disguised_as_text_writes_nothing(signed_in: TestClient) -> None:
 def test_another_sessions_token_does_not_fit(app: FastAPI, session: Session, signed_in: TestClient) -> None:
     other = accounts.start_session(session, make_user(session), now=utc_now())
     session.commit()
-    token = accounts.csrf_token(app.state.settings.signing_secret(), other)
+    token = callers.csrf_token(app.state.settings.signing_secret(), other)
 
     assert signed_in.post("/sign-out", headers={"X-CSRF-Token": token}).status_code == 403
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from app.accounts import callers
 from app.accounts import service as accounts
 from app.campaigns import service as campaigns
 from app.campaigns.models import CampaignState
@@ -110,7 +111,7 @@ def test_a_second_start_goes_on_with_what_the_first_made(settings: Settings) -> 
     with context.reading() as session:
         user = accounts.check_credentials(session, EMAIL, first.admin_password)
         assert user.is_admin
-        asked = accounts.user_of_token(session, first.admin_token)
+        asked = callers.user_of_token(session, first.admin_token)
         assert asked is not None
         assert asked.id == user.id
         found = campaigns.list_campaigns(session, by=user)

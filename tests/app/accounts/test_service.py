@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy.orm import Session
 
-from app.accounts import service
+from app.accounts import callers, service
 from app.accounts.errors import (
     EmailTaken,
     InvitationNotFound,
@@ -18,6 +18,7 @@ from app.accounts.errors import (
     WrongCredentials,
 )
 from app.accounts.models import ApiToken, LoginSession, Role, User
+from app.accounts.passwords import digest
 from app.prepared import Mistaken, is_presuming, together
 from tests.factories import NOW, PASSWORD, make_user
 
@@ -65,8 +66,8 @@ def test_an_address_has_one_account(session: Session) -> None:
 def test_sessions_end(session: Session) -> None:
     secret = service.start_session(session, make_user(session), now=NOW)
 
-    assert service.user_of_session(session, secret, now=NOW + service.SESSION_LIFE - timedelta(seconds=1))
-    assert service.user_of_session(session, secret, now=NOW + service.SESSION_LIFE) is None
+    assert callers.user_of_session(session, secret, now=NOW + service.SESSION_LIFE - timedelta(seconds=1))
+    assert callers.user_of_session(session, secret, now=NOW + service.SESSION_LIFE) is None
 
 
 def test_secrets_are_kept_as_digests_only(session: Session) -> None:
@@ -75,7 +76,7 @@ def test_secrets_are_kept_as_digests_only(session: Session) -> None:
     token, secret = service.create_token(session, user, "script", now=NOW)
 
     assert session.get(LoginSession, cookie) is None
-    assert session.get(LoginSession, service.digest(cookie)) is not None
+    assert session.get(LoginSession, digest(cookie)) is not None
     assert secret not in {getattr(token, column.name) for column in ApiToken.__table__.columns}
 
 
@@ -85,8 +86,8 @@ def test_signing_out_ends_one_session(session: Session) -> None:
 
     service.sign_out(session, here)
 
-    assert service.user_of_session(session, here, now=NOW) is None
-    assert is_same(service.user_of_session(session, there, now=NOW), user)
+    assert callers.user_of_session(session, here, now=NOW) is None
+    assert is_same(callers.user_of_session(session, there, now=NOW), user)
 
 
 def test_a_new_password_signs_other_browsers_out(session: Session) -> None:
@@ -96,19 +97,19 @@ def test_a_new_password_signs_other_browsers_out(session: Session) -> None:
     new = service.hash_if_strong("another long one")
     service.change_password(session, user, proved=user, password_hash=new, keep=here)
 
-    assert is_same(service.user_of_session(session, here, now=NOW), user)
-    assert service.user_of_session(session, there, now=NOW) is None
+    assert is_same(callers.user_of_session(session, here, now=NOW), user)
+    assert callers.user_of_session(session, there, now=NOW) is None
     assert service.check_credentials(session, user.email, "another long one") == user
 
 
 def test_revoked_tokens_are_useless(session: Session) -> None:
     user = make_user(session)
     token, secret = service.create_token(session, user, "script", now=NOW)
-    assert is_same(service.user_of_token(session, secret), user)
+    assert is_same(callers.user_of_token(session, secret), user)
 
     service.revoke_token(session, token.id, by=user, now=NOW)
 
-    assert service.user_of_token(session, secret) is None
+    assert callers.user_of_token(session, secret) is None
 
 
 def test_who_called_before_is_presumed_until_something_changed(session: Session) -> None:
@@ -116,18 +117,18 @@ def test_who_called_before_is_presumed_until_something_changed(session: Session)
     _, secret = service.create_token(session, user, "script", now=NOW)
 
     def is_presumed() -> bool:
-        service.user_of_token(session, secret, presumes=True)
+        callers.user_of_token(session, secret, presumes=True)
         presumed = is_presuming(session)
         with suppress(Mistaken):
             together(session)
         return presumed
 
     assert [is_presumed(), is_presumed()] == [False, True]
-    service.user_of_token(session, secret)  # as for a picture between two answers
+    callers.user_of_token(session, secret)  # as for a picture between two answers
     assert is_presumed()
     user.name = "Another Name"
     assert is_presumed()  # mistaken, and asked again without presuming
-    service.user_of_token(session, secret)
+    callers.user_of_token(session, secret)
     assert [is_presumed(), is_presumed()] == [False, True]
 
 
@@ -136,7 +137,7 @@ def test_nobody_revokes_another_persons_token(session: Session) -> None:
 
     with pytest.raises(TokenNotFound):
         service.revoke_token(session, token.id, by=make_user(session, role="admin"), now=NOW)
-    assert service.user_of_token(session, secret)
+    assert callers.user_of_token(session, secret)
 
 
 def test_disabling_locks_out_at_once_and_enabling_lets_in(session: Session) -> None:
@@ -146,15 +147,15 @@ def test_disabling_locks_out_at_once_and_enabling_lets_in(session: Session) -> N
 
     service.set_disabled(session, user.id, disabled=True, by=admin, now=NOW)
 
-    assert service.user_of_session(session, cookie, now=NOW) is None
-    assert service.user_of_token(session, token) is None
+    assert callers.user_of_session(session, cookie, now=NOW) is None
+    assert callers.user_of_token(session, token) is None
     with pytest.raises(WrongCredentials):
         service.check_credentials(session, user.email, PASSWORD)
 
     service.set_disabled(session, user.id, disabled=False, by=admin, now=NOW)
 
     assert service.check_credentials(session, user.email, PASSWORD) == user
-    assert service.user_of_session(session, cookie, now=NOW) is None  # it was ended, not paused
+    assert callers.user_of_session(session, cookie, now=NOW) is None  # it was ended, not paused
 
 
 def test_admins_cannot_lock_themselves_out(session: Session) -> None:
@@ -229,5 +230,5 @@ def test_a_simulated_annotator_comes_back_under_its_name(session: Session) -> No
     assert first.id == again.id
     assert first.is_simulated
     assert not first.is_admin
-    assert is_same(service.user_of_token(session, token), first)
-    assert is_same(service.user_of_token(session, other_token), first)
+    assert is_same(callers.user_of_token(session, token), first)
+    assert is_same(callers.user_of_token(session, other_token), first)

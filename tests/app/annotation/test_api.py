@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from app.accounts import callers
 from app.accounts import service as accounts
 from app.accounts.models import Role, User
 from app.annotation import service
@@ -334,7 +335,7 @@ class TestWhoCalls:
         secret = accounts.start_session(session, annotator, now=utc_now())
         session.commit()
         anonymous.cookies.set("clarinet", secret)
-        token = accounts.csrf_token(app.state.settings.signing_secret(), secret)
+        token = callers.csrf_token(app.state.settings.signing_secret(), secret)
         statuses = []
         for _ in range(2):
             with_token = {"X-CSRF-Token": token}
