@@ -87,7 +87,7 @@ def parts(images: Pixels, size: int) -> Iterator[Tensor]:
 def taken(images: Pixels, rows: Tensor) -> Tensor:
     """Some rows, (R,) int64 on the images' device or the CPU, at once: uint8 (R, C, S, S) on the device."""
     if isinstance(images, Tensor):
-        return images[on_device(rows, images.device)]
+        return images.index_select(0, on_device(rows, images.device))
     return images.finish(images.start(rows.cpu()))
 
 
@@ -123,7 +123,8 @@ class Feed:
         """Rows of the labels (B,) and their images, uint8 (B, C, S, S), both on the device."""
         rows = self._rows[self._shuffle.batch(step)]
         if isinstance(self._images, Tensor):
-            return rows, self._images[self._example[rows]]
+            # Indexing with brackets takes twelve times as long on the CPU.
+            return rows, self._images.index_select(0, self._example[rows])
         wanted = range(step, step + AHEAD + 1)
         kept = {at: self._reading[at] for at in wanted if at in self._reading}
         self._reading = {at: kept[at] if at in kept else self._start(self._images, at) for at in wanted}
