@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from clarinet.data import TrainData, load_npz
     from clarinet.evaluation import label_noise_from_predictions, predict
     from clarinet.export import export_model, export_onnx
+    from clarinet.folders import load_folder
     from clarinet.label_files import load_labels
     from clarinet.labels import SimulatedLabels, simulate_labels
     from clarinet.relabelling import pseudo_labels, with_pseudo_labels
@@ -60,6 +61,7 @@ __all__ = [
     "json_schema",
     "label_noise_from_predictions",
     "load_card",
+    "load_folder",
     "load_labels",
     "load_model",
     "load_npz",
@@ -88,6 +90,7 @@ _LAZY = {
     "with_pseudo_labels": "relabelling",
     "export_model": "export",
     "export_onnx": "export",
+    "load_folder": "folders",
     "load_labels": "label_files",
     "SimulatedLabels": "labels",
     "simulate_labels": "labels",

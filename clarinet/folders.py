@@ -1,5 +1,6 @@
 """Images from image files: folders of classes, and folders with a list of labels."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,15 +19,16 @@ def load_folder(folder: Path, *, side: int) -> tuple[dict[str, Tensor], list[str
     """Read a folder of images: train/CLASS/*, test/CLASS/*, or CLASS/* as train alone.
 
     The images of train may also lie in it without class folders: a target needs no classes. All become
-    squares of one size, smoothed; they are grey if all files are.
+    squares of one size, smoothed; they are grey if all files are. Images and classes are in the order that
+    the application gives them when the same folder is imported as a zip, so that its label files fit.
 
     Args:
         folder: where the images or the class folders are.
         side: pixels of the squares.
 
     Returns:
-        x_train, y_train, x_test, y_test, those that are there, as `load_npz` gives them, and the class names
-        in alphabetical order, which the labels count.
+        x_train, y_train, x_test, y_test, those that are there, as `load_npz` gives them, by their paths; and
+        the class names that the labels count, by the alphabet, numbers by their value.
 
     Raises:
         DataError: no image, or one that cannot be read.
@@ -34,7 +36,8 @@ def load_folder(folder: Path, *, side: int) -> tuple[dict[str, Tensor], list[str
     parts = {part: folder / part for part in ("train", "test") if (folder / part).is_dir()}
     parts = parts or {"train": folder}
     listed = {part: _classes_of(path) for part, path in parts.items()}
-    classes = sorted({name for found in listed.values() for name, _ in found if name is not None})
+    named = {name for found in listed.values() for name, _ in found if name is not None}
+    classes = sorted(named, key=_natural)
     files = [file for found in listed.values() for _, file in found]
     if not files:
         raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
@@ -53,19 +56,23 @@ def load_folder(folder: Path, *, side: int) -> tuple[dict[str, Tensor], list[str
 
 def _classes_of(folder: Path) -> list[tuple[str | None, Path]]:
     """Class and path of every image in a folder, or no class for those that lie in it directly."""
-    inside = sorted(folder.iterdir())
-    direct: list[tuple[str | None, Path]] = [(None, path) for path in inside if _is_image(path)]
-    return direct or [
-        (group.name, path)
-        for group in inside
-        if group.is_dir()
-        for path in sorted(group.rglob("*"))
-        if _is_image(path)
-    ]
+    inside = list(folder.iterdir())
+    direct = [path for path in inside if _is_image(path)]
+    below = [path for group in inside if group.is_dir() for path in group.rglob("*") if _is_image(path)]
+    # As text: paths themselves sort by their parts, "dog/" before "dog house/".
+    images = sorted(direct or below, key=lambda path: path.relative_to(folder).as_posix())
+    return [(None if direct else path.relative_to(folder).parts[0], path) for path in images]
+
+
+def _natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    """Sort key in which 2 comes before 10."""
+    pieces = re.split(r"(\d+)", name)
+    return [(0, int(piece), "") if piece.isdecimal() else (1, 0, piece) for piece in pieces], name
 
 
 def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in IMAGE_FILES and path.is_file()
+    # What a Mac writes beside an image, "._a.png", is none.
+    return path.suffix.lower() in IMAGE_FILES and not path.name.startswith("._") and path.is_file()
 
 
 def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:

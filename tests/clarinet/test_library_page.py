@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import clarinet
 from clarinet import TrainConfig, methods
@@ -19,26 +20,49 @@ PAGE = (DOCS / "library.md").read_text()
 PAPER = (DOCS / "paper.md").read_text()
 
 
+@pytest.fixture
+def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The page's programs as they stand; the presets that they name are shorter, and the folder is empty."""
+    monkeypatch.chdir(tmp_path)
+    short = {"epochs": 2, "steps_per_epoch": 2, "batch_size": 4}
+    presets = {name: {**values, **short} for name, values in methods.METHODS["clarinet-plus"].items()}
+    monkeypatch.setattr(methods, "METHODS", {"clarinet-plus": presets})
+    return re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
 def test_the_example_runs_and_leaves_a_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    examples: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As it stands, but for the length of the preset."""
-    found = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert found
     for name in ("source", "target"):
         classes = torch.arange(60) % NUM_CLASSES
         images = make_images(classes).numpy()
         np.savez(tmp_path / f"{name}.npz", x_train=images, y_train=classes, x_test=images, y_test=classes)
-    monkeypatch.chdir(tmp_path)
-    short = {**methods.METHODS["clarinet-plus"]["quick"], "epochs": 2, "steps_per_epoch": 2, "batch_size": 8}
-    monkeypatch.setattr(methods, "METHODS", {"clarinet-plus": {"quick": short}})
 
-    exec(compile(found.group(1), "library.md", "exec"), {})  # the page is ours
+    exec(compile(examples[0], "library.md", "exec"), {})  # the page is ours
 
     printed = capsys.readouterr().out.split()
     assert printed[:2] == ["1", "2"]
     assert 0 <= float(printed[2]) <= 1
     assert load_card(tmp_path / "model" / "model.safetensors")["classes"] == ["low", "middle", "high"]
+    assert (tmp_path / "model" / "model.onnx").exists()
+
+
+def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str], tmp_path: Path) -> None:
+    """Folders of colour images, and a label file as a campaign hands it out."""
+    for folder, names in (("office", ["chair", "desk"]), ("street", [""])):
+        for name in names:
+            (tmp_path / folder / name).mkdir(parents=True, exist_ok=True)
+            for number in range(6):
+                pixels = np.random.default_rng(number).integers(0, 256, (80, 120, 3), np.uint8)
+                Image.fromarray(pixels).save(tmp_path / folder / name / f"{number}.jpg")
+    kinds = ("complementary", "true")
+    rows = [f"{place},{kinds[place % 2]},{place // 6},1.0" for place in range(12)]
+    (tmp_path / "labels.csv").write_text("\n".join(["position,kind,class,weight", *rows]))
+
+    exec(compile(examples[1], "library.md", "exec"), {})
+
+    card = load_card(tmp_path / "model" / "model.safetensors")
+    assert card["classes"] == ["chair", "desk"]
     assert (tmp_path / "model" / "model.onnx").exists()
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy.orm import Session
 from app.datasets import service
 from app.datasets.models import Dataset, DatasetState, Split
 from app.storage import Storage
+from clarinet import load_folder
 from tests.app.datasets.files import images, npz_of, picture, zip_of
 from tests.app.datasets.hostile import NAME
 from tests.worker.intake.conftest import examples_of, files_in
@@ -100,6 +102,36 @@ class TestImport:
         np.testing.assert_array_equal(loaded.arrays, np.concatenate([train, test]))
         assert set(loaded.true_classes[30:]) == {-1}
         assert loaded.ids == [example.id for example in examples_of(session, dataset)]
+
+    def test_a_folder_read_by_the_library_is_in_the_same_order(
+        self,
+        context: Context,
+        session: Session,
+        storage: Storage,
+        upload: Callable[..., Dataset],
+        tmp_path: Path,
+    ) -> None:
+        """So that a campaign's label file fits the folder of photographs on somebody's own disk."""
+        names = ["10", "9", "dog", "dog house", "Zebra", "dog-sled", "äpfel"]
+        files = {
+            f"train/{name}/{n}.png": picture("PNG", size=(8, 8), shade=7 * place + n)
+            for place, name in enumerate(names)
+            for n in (10, 9)
+        }
+        for path, content in {**files, "train/dog/._10.png": b"what a Mac adds"}.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_bytes(content)
+        dataset = upload(zip_of(files))
+
+        import_dataset(context, dataset.id)
+        arrays, classes = load_folder(tmp_path, side=8)
+
+        session.refresh(dataset)
+        assert dataset.class_names == classes == ["9", "10", "Zebra", "dog", "dog house", "dog-sled", "äpfel"]
+        found = examples_of(session, dataset)
+        assert [example.true_class for example in found] == arrays["y_train"].tolist()
+        stored = service.load_arrays(session, storage, dataset.id)
+        np.testing.assert_array_equal(stored.arrays, arrays["x_train"].numpy())
 
     def test_many_images_are_rows_in_order(
         self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
