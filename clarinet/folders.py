@@ -1,29 +1,33 @@
 """Images from image files: folders of classes, and folders with a list of labels."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps
 from torch import Tensor
 
 from clarinet.errors import DataError
+from clarinet.pictures import decoded
 
+SPLITS = ("train", "test")
 IMAGE_FILES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".ppm", ".gif", ".tif", ".tiff")
-GREY_MODES = frozenset({"1", "L", "LA"})
+IMAGE_HEADS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 
 
 def load_folder(folder: Path, *, side: int) -> tuple[dict[str, Tensor], list[str]]:
     """Read a folder of images: train/CLASS/*, test/CLASS/*, or CLASS/* as train alone.
 
-    The images of train may also lie in it without class folders: a target needs no classes. All become
-    squares of one size, smoothed; they are grey if all files are. Images and classes are in the order that
-    the application gives them when the same folder is imported as a zip, so that its label files fit.
+    The images of a split may also lie in it without class folders: a target needs no classes. All become
+    squares of one size, smoothed; they are grey if all files are. What counts as an image, a split or a class
+    follows the rules of the application's import of a zip, and so does the order: a label file of the
+    application fits the folder that was imported.
 
     Args:
-        folder: where the images or the class folders are.
+        folder: where the images or the class folders are, or one folder that holds them all.
         side: pixels of the squares.
 
     Returns:
@@ -31,37 +35,63 @@ def load_folder(folder: Path, *, side: int) -> tuple[dict[str, Tensor], list[str
         the class names that the labels count, by the alphabet, numbers by their value.
 
     Raises:
-        DataError: no image, or one that cannot be read.
+        DataError: no image, one that cannot be read, one that lies too deep, or one beside class folders.
     """
-    parts = {part: folder / part for part in ("train", "test") if (folder / part).is_dir()}
-    parts = parts or {"train": folder}
-    listed = {part: _classes_of(path) for part, path in parts.items()}
-    named = {name for found in listed.values() for name, _ in found if name is not None}
-    classes = sorted(named, key=_natural)
-    files = [file for found in listed.values() for _, file in found]
-    if not files:
+    placed = _placed(folder)
+    if not placed:
         raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
-    images = read_images(files, side=side)
+    classes = sorted({one.class_name for one in placed if one.class_name is not None}, key=_natural)
+    images = read_images([one.path for one in placed], side=side)
     arrays: dict[str, Tensor] = {}
-    start = 0
-    for part, found in listed.items():
-        if not found:
+    for split in SPLITS:
+        rows = [row for row, one in enumerate(placed) if one.split == split]
+        if not rows:
             continue
-        arrays[f"x_{part}"] = images[start : start + len(found)]
-        start += len(found)
-        if classes and all(name is not None for name, _ in found):
-            arrays[f"y_{part}"] = torch.tensor([classes.index(name) for name, _ in found if name is not None])
+        arrays[f"x_{split}"] = images[rows[0] : rows[-1] + 1]
+        names = [placed[row].class_name for row in rows]
+        if names[0] is not None:
+            arrays[f"y_{split}"] = torch.tensor([classes.index(name) for name in names if name is not None])
     return arrays, classes
 
 
-def _classes_of(folder: Path) -> list[tuple[str | None, Path]]:
-    """Class and path of every image in a folder, or no class for those that lie in it directly."""
-    inside = list(folder.iterdir())
-    direct = [path for path in inside if _is_image(path)]
-    below = [path for group in inside if group.is_dir() for path in group.rglob("*") if _is_image(path)]
+class _Placed(NamedTuple):
+    """An image file and what its place says of it."""
+
+    path: Path
+    split: str
+    class_name: str | None
+
+
+def _placed(folder: Path) -> list[_Placed]:
+    """All image files, in the order of splits and paths."""
+    parts = {path: path.relative_to(folder).parts for path in _files(folder) if _is_image(path)}
+    while parts and all(len(one) > 1 for one in parts.values()):
+        # A folder that holds all the others, as unpacking an archive makes it, is no class.
+        first = {one[0] for one in parts.values()}
+        if len(first) > 1 or first.pop().lower() in SPLITS:
+            break
+        parts = {path: one[1:] for path, one in parts.items()}
+    placed = [_place(folder, path, one) for path, one in parts.items()]
+    for split in SPLITS:
+        inside = [one for one in placed if one.split == split]
+        stray = [one for one in inside if one.class_name is None]
+        if 0 < len(stray) < len(inside):
+            raise DataError(
+                f"{stray[0].path} lies outside the class folders; put every image into one, or none"
+            )
     # As text: paths themselves sort by their parts, "dog/" before "dog house/".
-    images = sorted(direct or below, key=lambda path: path.relative_to(folder).as_posix())
-    return [(None if direct else path.relative_to(folder).parts[0], path) for path in images]
+    return sorted(placed, key=lambda one: (SPLITS.index(one.split), one.path.relative_to(folder).as_posix()))
+
+
+def _place(folder: Path, path: Path, parts: tuple[str, ...]) -> _Placed:
+    split = "train"
+    if len(parts) > 1 and parts[0].lower() in SPLITS:
+        split, parts = parts[0].lower(), parts[1:]
+    if len(parts) > 2:  # noqa: PLR2004 - class and name
+        raise DataError(
+            f"{path} lies too deep in {folder}; expected CLASS/image, train/CLASS/image or test/CLASS/image"
+        )
+    return _Placed(path, split, parts[0] if len(parts) > 1 else None)
 
 
 def _natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
@@ -70,9 +100,24 @@ def _natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
     return [(0, int(piece), "") if piece.isdecimal() else (1, 0, piece) for piece in pieces], name
 
 
+def _files(folder: Path) -> Iterator[Path]:
+    """All files below a folder, also below links to folders."""
+    for inside, _, names in os.walk(folder, followlinks=True):
+        yield from (Path(inside, name) for name in names)
+
+
 def _is_image(path: Path) -> bool:
-    # What a Mac writes beside an image, "._a.png", is none.
-    return path.suffix.lower() in IMAGE_FILES and not path.name.startswith("._") and path.is_file()
+    """By its ending, or by its first bytes where the ending says nothing."""
+    if path.name.startswith("._"):  # what a Mac writes beside an image
+        return False
+    if path.suffix.lower() in IMAGE_FILES:
+        return True
+    try:
+        with path.open("rb") as file:
+            head = file.read(12)
+    except OSError:
+        return False
+    return head.startswith(IMAGE_HEADS) or (head[:4] == b"RIFF" and head[8:] == b"WEBP")
 
 
 def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:
@@ -110,24 +155,12 @@ def read_images(files: Sequence[Path], *, side: int | None) -> Tensor:
     Raises:
         DataError: a file that is no image, is cut short or is of another size.
     """
-    decoded = [_decoded(file, side) for file in files]
-    shapes = {array.shape[:2] for array in decoded}
+    pictures = [decoded(file, side=side) for file in files]
+    shapes = {array.shape[:2] for array in pictures}
     if len(shapes) > 1:
-        odd = next(i for i, array in enumerate(decoded) if array.shape[:2] != decoded[0].shape[:2])
+        odd = next(i for i, array in enumerate(pictures) if array.shape[:2] != pictures[0].shape[:2])
         raise DataError(f"{files[odd]} has another size than {files[0]}")
-    if all(array.ndim == 2 for array in decoded):  # noqa: PLR2004 - grey
-        return torch.from_numpy(np.stack(decoded))
-    coloured = [array if array.ndim > 2 else np.stack([array] * 3, axis=2) for array in decoded]  # noqa: PLR2004
+    if all(array.ndim == 2 for array in pictures):  # noqa: PLR2004 - grey
+        return torch.from_numpy(np.stack(pictures))
+    coloured = [array if array.ndim > 2 else np.stack([array] * 3, axis=2) for array in pictures]  # noqa: PLR2004
     return torch.from_numpy(np.stack(coloured))
-
-
-def _decoded(file: Path, side: int | None) -> np.ndarray:
-    try:
-        with Image.open(file) as opened:
-            turned = ImageOps.exif_transpose(opened)  # as the camera was held
-            image = turned.convert("L" if opened.mode in GREY_MODES else "RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{file} cannot be read as an image: {error}") from error
-    if side is not None and image.size != (side, side):
-        image = image.resize((side, side), Image.Resampling.BILINEAR)
-    return np.asarray(image)

@@ -1,7 +1,6 @@
 """Images that stay on disk: read when a step needs them, for data larger than memory."""
 
 import os
-import struct
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,10 +8,10 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps
 from torch import Tensor
 
 from clarinet.errors import DataError
+from clarinet.pictures import decoded
 
 
 class ImageStream(Protocol):
@@ -74,7 +73,7 @@ class NpyImages:
 class ImageFiles:
     """Image files in an order of their own, decoded when they are read and brought to one square size.
 
-    Photographs are turned as their camera said. What is not square becomes so by another scale, as
+    Each is read as people see it (`pictures.decoded`). What is not square becomes so by another scale, as
     everywhere in this library.
 
     Args:
@@ -86,7 +85,7 @@ class ImageFiles:
     def __init__(self, paths: Sequence[Path], *, image_size: int, colour: bool = True) -> None:
         self.paths = tuple(paths)
         self._side = image_size
-        self._mode = "RGB" if colour else "L"
+        self._colour = colour
         self.shape = (len(self.paths), image_size, image_size, *([3] if colour else []))
 
     def __len__(self) -> int:
@@ -96,28 +95,5 @@ class ImageFiles:
         """See ImageStream; a DataError names a file that cannot be decoded."""
         images = np.empty((len(rows), *self.shape[1:]), np.uint8)
         for image, row in zip(images, rows.tolist(), strict=True):
-            image[:] = self._decoded(self.paths[row])
+            image[:] = decoded(self.paths[row], side=self._side, colour=self._colour)
         return torch.from_numpy(images)
-
-    def _decoded(self, path: Path) -> "np.typing.NDArray[np.uint8]":
-        try:
-            with Image.open(path) as opened:
-                opened.draft(self._mode, (2 * self._side, 2 * self._side))  # JPEG: decode fewer pixels
-                turned = ImageOps.exif_transpose(opened).convert(self._mode)
-        except _UNDECODABLE as error:
-            raise DataError(f"{path} cannot be read as an image: {error}") from error
-        size = (self._side, self._side)
-        return np.asarray(turned.resize(size, Image.Resampling.BILINEAR) if turned.size != size else turned)
-
-
-# What Pillow raises on other bytes, on broken ones and on ones that would fill the memory.
-_UNDECODABLE = (
-    OSError,
-    EOFError,
-    ValueError,
-    SyntaxError,
-    LookupError,
-    TypeError,
-    struct.error,
-    Image.DecompressionBombError,
-)

@@ -205,6 +205,34 @@ class TestFolders:
         assert arrays["x_train"][:, 0, 0, 0].tolist() == [20, 10]
         assert arrays["y_test"].tolist() == [1]
 
+    @pytest.mark.parametrize("wrapped", ["", "unpacked/"])
+    def test_splits_may_be_capital_and_lie_in_one_folder(self, wrapped: str, tmp_path: Path) -> None:
+        for place, level in (("Train/cat", 10), ("Train/ant", 20), ("TEST/cat", 30)):
+            (tmp_path / f"{wrapped}{place}").mkdir(parents=True)
+            Image.new("L", (16, 16), level).save(tmp_path / f"{wrapped}{place}/a.png")
+
+        arrays, classes = load_folder(tmp_path, side=16)
+
+        assert classes == ["ant", "cat"]
+        assert arrays["x_train"][:, 0, 0].tolist() == [20, 10]
+        assert (arrays["x_test"][:, 0, 0].tolist(), arrays["y_test"].tolist()) == ([30], [1])
+
+    @pytest.mark.parametrize(
+        ("stray", "words"),
+        [
+            ("contact_sheet.jpg", r"contact_sheet\.jpg lies outside the class folders"),
+            ("train/b.png", r"b\.png lies outside the class folders"),
+            ("train/cat/old/b.png", r"b\.png lies too deep"),
+        ],
+    )
+    def test_an_image_in_the_wrong_place_is_named(self, stray: str, words: str, tmp_path: Path) -> None:
+        for place in ("train/cat/a.png", "train/ant/a.png", stray):
+            (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+            Image.new("L", (16, 16)).save(tmp_path / place)
+
+        with pytest.raises(DataError, match=words):
+            load_folder(tmp_path, side=16)
+
     def test_a_target_needs_no_classes_and_stays_grey(self, tmp_path: Path) -> None:
         Image.new("L", (28, 28), 7).save(tmp_path / "a.png")
 

@@ -112,19 +112,20 @@ class TestImport:
         tmp_path: Path,
     ) -> None:
         """So that a campaign's label file fits the folder of photographs on somebody's own disk."""
+        folder = tmp_path / "photographs"
         names = ["10", "9", "dog", "dog house", "Zebra", "dog-sled", "äpfel"]
         files = {
-            f"train/{name}/{n}.png": picture("PNG", size=(8, 8), shade=7 * place + n)
+            f"pets/Train/{name}/{n}{suffix}": picture("PNG", size=(8, 8), shade=7 * place + n)
             for place, name in enumerate(names)
-            for n in (10, 9)
+            for n, suffix in ((10, ".png"), (9, ""), (8, ".jfif"))
         }
-        for path, content in {**files, "train/dog/._10.png": b"what a Mac adds"}.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_bytes(content)
+        for path, content in {**files, "pets/Train/dog/._10.png": b"what a Mac adds"}.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
         dataset = upload(zip_of(files))
 
         import_dataset(context, dataset.id)
-        arrays, classes = load_folder(tmp_path, side=8)
+        arrays, classes = load_folder(folder, side=8)
 
         session.refresh(dataset)
         assert dataset.class_names == classes == ["9", "10", "Zebra", "dog", "dog house", "dog-sled", "äpfel"]

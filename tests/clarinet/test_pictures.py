@@ -1,0 +1,69 @@
+"""Image files of every kind: the network sees what the application shows to people."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from app.datasets.intake.pictures import picture_of_file
+from clarinet import ImageFiles
+from clarinet.errors import DataError
+from clarinet.folders import read_images
+from clarinet.pictures import decoded
+
+INK = np.zeros((8, 8), np.uint8)
+COVER = np.where(np.arange(64).reshape(8, 8) % 3 == 0, 255, 0).astype(np.uint8)  # opaque where it is 255
+DEEP = np.linspace(0, 65535, 64).astype(np.uint16).reshape(8, 8)
+
+
+def drawn_on_nothing(mode: str) -> Image.Image:
+    """Black strokes, and nothing around them."""
+    picture = Image.merge("LA", (Image.fromarray(INK), Image.fromarray(COVER)))
+    return picture.convert(mode) if mode != "P" else picture.convert("RGBA").quantize()
+
+
+@pytest.mark.parametrize("mode", ["LA", "RGBA", "P"])
+def test_transparent_parts_are_white_as_for_people(mode: str, tmp_path: Path) -> None:
+    drawn_on_nothing(mode).save(tmp_path / "x.png")
+
+    pixels = decoded(tmp_path / "x.png", side=None)
+
+    assert np.array_equal(pixels if pixels.ndim == 2 else pixels[..., 0], 255 - COVER)
+    assert (pixels.ndim == 2) == (mode == "LA")
+    [streamed] = ImageFiles([tmp_path / "x.png"], image_size=8, colour=False).read(torch.tensor([0]))
+    assert np.array_equal(streamed.numpy(), 255 - COVER)
+
+
+def test_sixteen_bits_become_eight_and_stay_grey(tmp_path: Path) -> None:
+    Image.fromarray(DEEP).save(tmp_path / "x.png")
+
+    [pixels] = read_images([tmp_path / "x.png"], side=8)
+
+    assert pixels.ndim == 2
+    assert np.abs(pixels.numpy() - DEEP / 257).max() <= 0.5
+
+
+def test_floating_point_pixels_have_no_range_and_are_refused(tmp_path: Path) -> None:
+    Image.fromarray(np.linspace(0, 1, 64, dtype=np.float32).reshape(8, 8)).save(tmp_path / "x.tif")
+
+    with pytest.raises(DataError, match=r"x\.tif .* floating-point .* 8 or 16 bits"):
+        decoded(tmp_path / "x.tif", side=8)
+
+
+@pytest.mark.parametrize("kind", ["LA", "RGBA", "P", "16", "1", "CMYK", "L", "RGB"])
+def test_they_are_the_pixels_that_people_are_asked_about(kind: str, tmp_path: Path) -> None:
+    if kind == "16":
+        picture = Image.fromarray(DEEP)
+    elif kind in {"LA", "RGBA", "P"}:
+        picture = drawn_on_nothing(kind)
+    else:
+        picture = Image.fromarray(COVER).convert(kind)
+    path = tmp_path / ("x.jpg" if kind == "CMYK" else "x.png")
+    picture.save(path)
+
+    shown = Image.open(io.BytesIO(picture_of_file(path.read_bytes(), path.name).data))
+
+    assert np.array_equal(decoded(path, side=None), np.asarray(shown))
