@@ -15,6 +15,7 @@ from torch import Tensor
 from clarinet.config import TrainConfig
 from clarinet.data import NO_LABEL, TrainData
 from clarinet.domains import digest_of, fingerprint
+from clarinet.errors import DataError
 from clarinet.streams import ImageStream
 from clarinet.training_result import TrainResult
 
@@ -43,12 +44,12 @@ def model_card(
         simulated: how the labels were drawn, where no person gave them: seed, noise and so on.
 
     Raises:
-        ValueError: another number of names than classes.
+        DataError: another number of names than classes.
     """
     num_classes = result.model.spec.num_classes
     names = [str(k) for k in range(num_classes)] if class_names is None else list(class_names)
     if len(names) != num_classes:
-        raise ValueError(f"{len(names)} class names for {num_classes} classes")
+        raise DataError(f"there are {len(names)} class names, but the model has {num_classes} classes")
     config = result.config
     return {
         "card_version": CARD_VERSION,

@@ -240,9 +240,14 @@ def _read_member(archive: zipfile.ZipFile, name: str) -> Tensor:
         size = math.prod(shape) * dtype.itemsize
         if dtype.kind not in "ui" or fortran_order:
             raise ValueError(f"{name} has type {dtype}; images are uint8 and labels integers, in C order")
-        if size > min(LARGEST_ARRAY_BYTES, info.file_size):
+        if size > info.file_size:
             raise ValueError(
                 f"the header of {name} promises {size} bytes (shape {shape}), but there is not that much"
+            )
+        if size > LARGEST_ARRAY_BYTES:
+            raise ValueError(
+                f"{name} has {size} bytes, but at most {LARGEST_ARRAY_BYTES} are read into memory; save it "
+                "as one npy file for NpyImages, which reads images while they train"
             )
         content = member.read(size)
     if len(content) != size:

@@ -15,6 +15,10 @@ class DataError(ClarinetError, ValueError):
     """Images or labels that cannot be trained on: wrong shape, length, range, or too few of them."""
 
 
+class ClassesNotNamed(DataError):
+    """A label file from which the number of classes does not follow, and nobody gave it."""
+
+
 class NonUniformLabels(UserWarning):
     """Complementary labels that cannot be uniform are about to train a loss that takes them for uniform."""
 

@@ -15,7 +15,7 @@ from clarinet.card_text import card_markdown
 from clarinet.cards import card_digest, model_card
 from clarinet.checkpoints import replacing, save_model
 from clarinet.data import RGB, TrainData
-from clarinet.errors import ExportError
+from clarinet.errors import DataError, ExportError
 from clarinet.images import luminance, normalised, whole_levels
 from clarinet.networks import TARGET, Classifier
 from clarinet.training_result import TrainResult
@@ -50,7 +50,7 @@ def export_model(
     Raises:
         ExportError: there is no ONNX file; the others are there.
         CheckpointNotWritten: the disk refuses a file.
-        ValueError: another number of names than classes.
+        DataError: another number of names than classes; nothing is written.
     """
     card = model_card(result, data, class_names=class_names, simulated=simulated)
     save_model(folder / WEIGHTS, result, card=card)
@@ -82,12 +82,13 @@ def export_onnx(
     Raises:
         ExportError: a package is missing, the graph cannot be written, or it has over 2 GB.
         CheckpointNotWritten: the disk refuses the file.
-        ValueError: an impossible shape, or the card of a model with other classes.
+        DataError: the card of a model with other classes.
+        ValueError: an impossible shape.
     """
     spec = model.spec
     names = [str(k) for k in range(spec.num_classes)] if card is None else card["classes"]
     if len(names) != spec.num_classes:
-        raise ValueError(f"the card names {len(names)} classes, the model has {spec.num_classes}")
+        raise DataError(f"the card names {len(names)} classes, but the model has {spec.num_classes}")
     shape = _image_shape(image_shape, spec.image_size, spec.channels)
     proto = _graph(FromImages(copy.deepcopy(model).cpu(), shape), shape)
     facts = {"classes": json.dumps(names)} | ({} if card is None else {"card": card_digest(card)})

@@ -4,19 +4,31 @@ import csv
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from clarinet.data import NO_LABEL, UNREADABLE
-from clarinet.errors import DataError
+from clarinet.errors import ClassesNotNamed, DataError
 
 KINDS = ("complementary", "true")  # in a snapshot their number says the kind
 
-Row = tuple[int, str, int, float, float | None]  # position, kind, class, weight, probability
+ESCAPED = ("=", "+", "-", "@", "\t", "\r", "\n")  # which the application's CSV has an apostrophe before
+
+
+class Row(NamedTuple):
+    """One label as a file has it; `chance` is the probability of the draw behind it."""
+
+    position: int
+    kind: str
+    class_: int
+    weight: float
+    chance: float | None
+    class_name: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +40,8 @@ class Labels:
         complementary, true: (L,) int64, one of them -1.
         weights: (L,) float32.
         probabilities: (L,) float32 of the draw behind each label, or None where the file has none.
+        class_names: K names, which the classes count: those of the campaign; None where the file does not
+            name them all.
     """
 
     example: Tensor
@@ -35,58 +49,80 @@ class Labels:
     true: Tensor
     weights: Tensor
     probabilities: Tensor | None
+    class_names: tuple[str, ...] | None
+
+    @property
+    def num_classes(self) -> int | None:
+        """K, where the file names the classes."""
+        return None if self.class_names is None else len(self.class_names)
 
 
-def load_labels(path: Path, *, images: int, num_classes: int) -> Labels:
+def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> Labels:
     """Read a label file of the application: CSV (.csv), JSON lines (.jsonl), or a frozen snapshot (.npz).
 
     A label's `position` is its image's place in the data set, which is its row in the npz of the images. Its
-    `kind` is "true" or "complementary", its `class` counts from 0. A column `probability` is optional.
+    `kind` is "true" or "complementary", its `class` counts the campaign's classes from 0, which need not be
+    those of a folder, nor in their order. The columns `class_name` and `probability` are optional.
 
     Args:
         path: the file; its ending says its format.
         images: how many source images there are.
-        num_classes: K.
+        num_classes: K; None takes it from the names of the classes in the file.
 
     Raises:
-        DataError: another ending, a file that cannot be read or lacks something, no labels at all, or an
+        DataError: another ending, a file that cannot be read or lacks something, no labels at all, an
             image or class that is not there.
+        ClassesNotNamed: no `num_classes`, and the file does not name every class.
     """
     readers = {".csv": _csv_rows, ".jsonl": _json_rows, ".npz": _snapshot_rows}
     if path.suffix not in readers:
         raise DataError(f"{path} is no label file: its name must end in {', '.join(readers)}")
     try:
         rows = list(readers[path.suffix](path))
+        names = _listed_names(path) if path.suffix == ".npz" else _names_of(rows)
     except DataError:
         raise
     except (*UNREADABLE, KeyError, csv.Error) as error:
         raise DataError(f"{path} cannot be read as labels: {str(error) or type(error).__name__}") from error
     if not rows:
         raise DataError(f"{path} has no labels")
-    for number, (position, kind, class_, _, _) in enumerate(rows, 1):
-        if kind not in KINDS:
+    if num_classes is None and names is None:
+        raise ClassesNotNamed(f"{path} does not name every class; say how many there are: num_classes")
+    count = len(names or ()) if num_classes is None else num_classes
+    for number, row in enumerate(rows, 1):
+        if row.kind not in KINDS:
             raise DataError(
-                f"label {number} of {path} is of the kind {kind!r}; expected {' or '.join(KINDS)}"
+                f"label {number} of {path} is of the kind {row.kind!r}; expected {' or '.join(KINDS)}"
             )
-        if not 0 <= position < images:
-            raise DataError(f"label {number} of {path} is about image {position}, but there are {images}")
-        if not 0 <= class_ < num_classes:
-            raise DataError(f"label {number} of {path} names class {class_}; there are {num_classes} classes")
-    return _tensors(rows)
+        if not 0 <= row.position < images:
+            raise DataError(f"label {number} of {path} is about image {row.position}, but there are {images}")
+        if not 0 <= row.class_ < count:
+            raise DataError(f"label {number} of {path} names class {row.class_}; there are {count} classes")
+    return _tensors(rows, names if names is not None and len(names) == count else None)
 
 
-def _tensors(rows: list[Row]) -> Labels:
-    positions, kinds, classes, weights, chances = zip(*rows, strict=True)
-    is_true = torch.tensor([kind == "true" for kind in kinds])
-    named = torch.tensor(classes)  # (L,)
-    known = [chance for chance in chances if chance is not None]
+def _tensors(rows: list[Row], names: tuple[str, ...] | None) -> Labels:
+    is_true = torch.tensor([row.kind == "true" for row in rows])
+    named = torch.tensor([row.class_ for row in rows])  # (L,)
+    known = [row.chance for row in rows if row.chance is not None]
     return Labels(
-        example=torch.tensor(positions),
+        example=torch.tensor([row.position for row in rows]),
         complementary=named.masked_fill(is_true, NO_LABEL),
         true=named.masked_fill(~is_true, NO_LABEL),
-        weights=torch.tensor(weights, dtype=torch.float32),
+        weights=torch.tensor([row.weight for row in rows], dtype=torch.float32),
         probabilities=torch.tensor(known, dtype=torch.float32) if len(known) == len(rows) else None,
+        class_names=names,
     )
+
+
+def _names_of(rows: list[Row]) -> tuple[str, ...] | None:
+    """The names by class, if each number up to the largest has one of its own, and always the same."""
+    found = {(row.class_, row.class_name) for row in rows}
+    names = dict(found)
+    if not len(found) == len(names) == len(set(names.values())) or sorted(names) != list(range(len(names))):
+        return None
+    listed = tuple(name for number in range(len(names)) if (name := names[number]) is not None)
+    return listed if len(listed) == len(names) else None
 
 
 def _csv_rows(path: Path) -> Iterator[Row]:
@@ -95,13 +131,19 @@ def _csv_rows(path: Path) -> Iterator[Row]:
         _require(path, reader.fieldnames or (), ("position", "kind", "class", "weight"))
         for row in reader:
             chance = row.get("probability")
-            yield (
+            yield Row(
                 _whole(row["position"]),
                 row["kind"],
                 _whole(row["class"]),
                 float(row["weight"]),
                 float(chance) if chance else None,
+                _unescaped(row.get("class_name")) or None,
             )
+
+
+def _unescaped(name: str | None) -> str | None:
+    """A name without the apostrophe that keeps spreadsheets from taking it for a formula."""
+    return name[1:] if name and name.startswith("'") and name[1:].startswith(ESCAPED) else name
 
 
 def _json_rows(path: Path) -> Iterator[Row]:
@@ -113,14 +155,15 @@ def _json_rows(path: Path) -> Iterator[Row]:
             if not isinstance(entry, dict):
                 raise DataError(f"{path} has a line that is no JSON object: {line.strip()[:80]}")
             _require(path, entry, ("position", "kind", "classes", "weight"))
-            for class_ in entry["classes"]:
-                chance = entry.get("probability")
-                yield (
+            chance = entry.get("probability")
+            for class_, name in zip_longest(entry["classes"], entry.get("class_names") or ()):
+                yield Row(
                     _whole(entry["position"]),
                     str(entry["kind"]),
                     _whole(class_),
                     float(entry["weight"]),
                     float(chance) if chance is not None else None,
+                    None if name is None else str(name),
                 )
 
 
@@ -137,7 +180,15 @@ def _snapshot_rows(path: Path) -> Iterator[Row]:
     listed.append([None] * len(columns[0]) if chances is None else chances.tolist())
     for position, kind, class_, weight, chance in zip(*listed, strict=True):
         known = KINDS[kind] if kind in range(len(KINDS)) else str(kind)
-        yield _whole(position), known, _whole(class_), float(weight), chance
+        yield Row(_whole(position), known, _whole(class_), float(weight), chance, None)
+
+
+def _listed_names(path: Path) -> tuple[str, ...] | None:
+    """The class names of an npz, which has them once; a run's snapshot has none."""
+    with np.load(path, allow_pickle=False) as arrays:
+        if "class_names" not in arrays.files:
+            return None
+        return tuple(str(name) for name in arrays["class_names"].tolist())
 
 
 def _require(path: Path, found: Iterable[str], wanted: tuple[str, ...]) -> None:

@@ -84,7 +84,7 @@ def simulate_labels(
     elif setting == "pc" and not questions:
         if not 0 < true_count < count:
             raise DataError(
-                f"true_count is {true_count}; it must leave labels of both kinds among {count} images"
+                f"{true_count} true labels are asked for, but {count} images must have labels of both kinds"
             )
         known[torch.randperm(count, generator=draws)[:true_count]] = True
     return SimulatedLabels(

@@ -4,15 +4,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clarinet.commands.inputs import Inputs
 from clarinet.config import LARGEST_SEED, TrainConfig
-from clarinet.errors import ConfigError, DataError
+from clarinet.errors import ConfigError
 
 if TYPE_CHECKING:
-    import torch
-
     from clarinet.data import TrainData
-
-MOST_CLASSES = 1000  # more are a file of other numbers; the discriminator's memory grows with the classes
 
 
 def add_label_options(parser: argparse.ArgumentParser) -> None:
@@ -67,30 +64,24 @@ def simulated(arguments: argparse.Namespace, config: TrainConfig) -> dict[str, A
     return facts | {"drawn_as": "one label per image"}
 
 
-def train_data(
-    arguments: argparse.Namespace,
-    config: TrainConfig,
-    source: "dict[str, torch.Tensor]",
-    target: "dict[str, torch.Tensor]",
-) -> "TrainData":
-    """Both domains of one trial, from the arrays of their files."""
+def train_data(arguments: argparse.Namespace, config: TrainConfig, inputs: Inputs) -> "TrainData":
+    """Both domains of one trial, with the labels of a file or drawn ones."""
     import torch
 
     from clarinet.data import TrainData
-    from clarinet.label_files import load_labels
     from clarinet.labels import simulate_labels
 
     _check_options(arguments)
-    num_classes, images = _num_classes(arguments, source, target), source["x_train"]
+    images, given = inputs.source["x_train"], inputs.labels
     seed, example = label_seed(arguments, config), None
-    if seed is None:
-        given = load_labels(arguments.labels, images=len(images), num_classes=num_classes)
+    if given is not None:
         complementary, true, weights = given.complementary, given.true, given.weights
         example, probabilities = given.example, given.probabilities
     else:
+        assert seed is not None
         drawn = simulate_labels(
-            source["y_train"],
-            num_classes,
+            inputs.source["y_train"],
+            inputs.num_classes,
             seed=seed,
             setting=config.setting,
             true_count=arguments.true_labels,
@@ -107,10 +98,10 @@ def train_data(
         weights=weights,
         example=example,
         probabilities=probabilities,
-        target_images=target["x_train"],
-        target_test_images=target.get("x_test") if "y_test" in target else None,
-        target_test_labels=target.get("y_test") if "x_test" in target else None,
-        num_classes=num_classes,
+        target_images=inputs.target["x_train"],
+        target_test_images=inputs.target.get("x_test") if "y_test" in inputs.target else None,
+        target_test_labels=inputs.target.get("y_test") if "x_test" in inputs.target else None,
+        num_classes=inputs.num_classes,
     )
 
 
@@ -129,46 +120,3 @@ def _check_options(arguments: argparse.Namespace) -> None:
         raise ConfigError("--asked says how often questions ask about each class; add --questions")
     if not 0 <= (arguments.label_seed or 0) <= LARGEST_SEED:
         raise ConfigError(f"--label-seed is {arguments.label_seed}; it must lie between 0 and {LARGEST_SEED}")
-
-
-def _told_classes(arguments: argparse.Namespace) -> int:
-    if arguments.classes is None:
-        raise ConfigError("--labels comes without a class list; say how many classes there are: --classes K")
-    if not 1 < arguments.classes <= MOST_CLASSES:
-        raise ConfigError(f"--classes is {arguments.classes}; it must lie between 2 and {MOST_CLASSES}")
-    return int(arguments.classes)
-
-
-def _num_classes(
-    arguments: argparse.Namespace,
-    source: "dict[str, torch.Tensor]",
-    target: "dict[str, torch.Tensor]",
-) -> int:
-    """K as asked for, or else from the source's labels: no class list comes with an npz."""
-    if "y_train" not in source:
-        return _told_classes(arguments)
-    labels = source["y_train"]
-    if labels.ndim != 1 or not len(labels):
-        raise DataError(
-            f"y_train of {arguments.source} has shape {tuple(labels.shape)}; expected labels (N,)"
-        )
-    smallest, largest = int(labels.min()), int(labels.max())
-    if smallest < 0:
-        raise DataError(f"y_train of {arguments.source} has the label {smallest}; labels count from 0")
-    num_classes: int = largest + 1 if arguments.classes is None else arguments.classes
-    if num_classes > MOST_CLASSES:
-        raise DataError(
-            f"{arguments.source} would make {num_classes} classes (its largest label is {largest}); "
-            f"at most {MOST_CLASSES} are possible"
-        )
-    if largest >= num_classes:
-        raise DataError(
-            f"y_train of {arguments.source} has labels up to {largest}, which needs --classes {largest + 1}"
-        )
-    tested = target["y_test"] if "x_test" in target and "y_test" in target else labels[:0]
-    if tested.numel() and int(tested.max()) >= num_classes:
-        raise DataError(
-            f"y_test of {arguments.target} has labels up to {int(tested.max())}, but there are {num_classes} "
-            f"classes; say --classes {int(tested.max()) + 1} if the source merely lacks images of some"
-        )
-    return num_classes

@@ -26,7 +26,7 @@ def shown(config: TrainConfig, *, quiet: bool, log_dir: Path | None) -> Iterator
         log_dir: folder for TensorBoard's events, or None.
 
     Raises:
-        ConfigError: a log is wanted, and the package is missing.
+        ConfigError: a log is wanted, and the package is missing or there is a file in the folder's place.
     """
     with ExitStack() as stack:
         shows: list[Show] = []
@@ -83,6 +83,8 @@ def _tensorboard(folder: Path) -> Iterator[Show]:
         raise ConfigError(
             "--tensorboard needs the package tensorboard: pip install 'clarinet[tensorboard]'"
         ) from error
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"--tensorboard {folder} is a file; name a folder")
     with SummaryWriter(folder) as writer:
 
         def show(report: "EpochReport") -> None:

@@ -8,12 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clarinet.commands.inputs import Inputs, read_inputs
 from clarinet.commands.labels import add_label_options, label_seed, simulated, train_data
 from clarinet.commands.options import Commands, named_device, override, percent
 from clarinet.commands.progress import shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
 from clarinet.config import TrainConfig
-from clarinet.errors import DataError, ExportError, Interrupted
+from clarinet.errors import ConfigError, ExportError, Interrupted
 from clarinet.methods import METHODS, config_for
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def add_train(commands: Commands) -> None:
         "--classes",
         type=int,
         metavar="K",
-        help="number of classes; by default the source's largest label + 1",
+        help="number of classes, where no file names them; by default the source's largest label + 1",
     )
     train.add_argument(
         "--setting", choices=("cc", "pc"), default="cc", help="complementary labels only, or true ones too"
@@ -104,16 +105,19 @@ def run_train(arguments: argparse.Namespace) -> int:
 def _train_all(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
+    if len(set(arguments.seeds)) < len(arguments.seeds):
+        raise ConfigError("--seeds names a seed twice; each is one trial, and the same one is no second")
     device = named_device(arguments.device)
     configs = [_config(arguments, seed) for seed in arguments.seeds]
-    source, target, class_names = _load(arguments, configs[0].image_size)
+    inputs = read_inputs(arguments, configs[0].image_size)
+    _say_what_is_unused(arguments, inputs)
     trials = []
     for config in configs:
-        data = train_data(arguments, config, source, target)
+        data = train_data(arguments, config, inputs)
         result = _train_one(arguments, config, data, device)
         trials.append(_trial(result) | {"label_seed": label_seed(arguments, config)})
         if arguments.out is not None:
-            _export(arguments, config, data, result, class_names)
+            _export(arguments, config, data, result, inputs.class_names)
         if not arguments.json:
             print(
                 f"seed {config.seed}: target {percent(result.target_accuracy)} after {result.seconds:.0f} s"
@@ -122,6 +126,13 @@ def _train_all(arguments: argparse.Namespace) -> dict[str, Any]:
     if not arguments.json:
         _show_summary(summary)
     return summary | {"device": device.type, "torch": str(torch.__version__)}
+
+
+def _say_what_is_unused(arguments: argparse.Namespace, inputs: Inputs) -> None:
+    count = 0 if inputs.labels is None else int((inputs.labels.true >= 0).sum())
+    if count and arguments.setting == "cc":
+        told = f"the {count} true labels of {arguments.labels} are not used; --setting pc uses them"
+        print(f"clarinet: {told}", file=sys.stderr)
 
 
 def _train_one(
@@ -161,14 +172,14 @@ def _export(
     config: TrainConfig,
     data: "TrainData",
     result: "TrainResult",
-    class_names: list[str],
+    class_names: list[str] | None,
 ) -> None:
     from clarinet.export import export_model
 
     folder = _folder(arguments.out, arguments, config)
     drawn = simulated(arguments, config)
     try:
-        export_model(folder, result, data, class_names=class_names or None, simulated=drawn)
+        export_model(folder, result, data, class_names=class_names, simulated=drawn)
     except ExportError as error:  # weights and card are written, and the other seeds wait
         print(f"clarinet: {error}", file=sys.stderr)
 
@@ -180,34 +191,6 @@ def _config(arguments: argparse.Namespace, seed: int) -> TrainConfig:
     return config_for(
         arguments.method, arguments.preset, **overrides | {"setting": arguments.setting, "seed": seed}
     )
-
-
-def _load(
-    arguments: argparse.Namespace, side: int
-) -> "tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], list[str]]":
-    """The arrays of source and target, and the names of the classes where folders give them."""
-    (source, known), (target, tested) = (_read(path, side) for path in (arguments.source, arguments.target))
-    if known and tested and known != tested:
-        raise DataError(
-            f"{arguments.source} has the classes {', '.join(known)}, but {arguments.target} has "
-            f"{', '.join(tested)}; both need a folder of each class under one name"
-        )
-    for path, arrays, needed in (
-        (arguments.source, source, ("x_train",) if arguments.labels else ("x_train", "y_train")),
-        (arguments.target, target, ("x_train",)),
-    ):
-        missing = [name for name in needed if name not in arrays]
-        if missing:
-            raise DataError(f"{path} lacks {missing[0]}")
-    return source, target, known or tested
-
-
-def _read(path: Path, side: int) -> "tuple[dict[str, torch.Tensor], list[str]]":
-    """The arrays of an npz or a folder of images, and the names of the folder's classes."""
-    from clarinet.data import load_npz
-    from clarinet.folders import load_folder
-
-    return load_folder(path, side=side) if path.is_dir() else (load_npz(path), [])
 
 
 def _trial(result: "TrainResult") -> dict[str, Any]:

@@ -8,6 +8,7 @@ from clarinet import TrainConfig, config_for, train
 from clarinet.card_text import card_markdown
 from clarinet.cards import card_digest, departures, model_card, paper_parts
 from clarinet.domains import digest_of
+from clarinet.errors import DataError
 from tests.clarinet.factories import in_memory, make_data
 
 
@@ -47,8 +48,8 @@ def test_another_image_is_another_digest_and_the_order_of_entries_is_not() -> No
 
 def test_what_departs_from_the_paper_is_listed_and_nothing_else() -> None:
     assert departures(TrainConfig()) == {}
-    assert set(departures(TrainConfig(epochs=3, seed=9))) == {"epochs"}
-    assert departures(TrainConfig(epochs=3))["epochs"]["paper"] == 500
+    assert set(departures(TrainConfig(epochs=60, seed=9))) == {"epochs"}
+    assert departures(TrainConfig(epochs=60))["epochs"]["paper"] == 500
     assert all(paper_parts(TrainConfig(setting="pc")).values())
     assert not any(paper_parts(config_for("clarinet-plus")).values())
 
@@ -80,7 +81,7 @@ def test_names_that_would_be_markup_are_shown_as_they_are() -> None:
 def test_a_wrong_number_of_names_is_refused() -> None:
     data = make_data()
 
-    with pytest.raises(ValueError, match="2 class names for 3 classes"):
+    with pytest.raises(DataError, match="2 class names, but the model has 3"):
         model_card(train(tiny(), data), data, class_names=["a", "b"])
 
 

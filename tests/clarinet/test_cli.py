@@ -108,7 +108,7 @@ def test_people_get_a_line_per_epoch_and_a_summary(
         (["--set", "epochs"], "NAME=VALUE"),
         (["--set", "learning_rate=fast"], "'fast'"),
         (["--preset", "paper"], "no preset 'paper'"),
-        (["--setting", "pc", "--true-labels", "64"], "true_count is 64"),
+        (["--setting", "pc", "--true-labels", "64"], "64 true labels are asked for"),
         (["--source", "nowhere.npz"], "nowhere.npz"),
     ],
 )
@@ -206,9 +206,21 @@ class TestLabels:
         assert summary["trials"][0]["label_seed"] is None
 
         assert main([*files, *SHORT, *more]) == 1
-        assert "say how many classes there are: --classes K" in capsys.readouterr().err
+        assert "say how many there are: --classes K" in capsys.readouterr().err
         assert main([*files, *SHORT, *more, "--classes", "3", "--questions"]) == 1
         assert "--questions is for labels that are drawn" in capsys.readouterr().err
+
+    def test_true_labels_that_are_not_used_are_counted(
+        self, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        rows = [f"{i},{'true' if i < 9 else 'complementary'},{i % 3},1.0" for i in range(64)]
+        (tmp_path / "l.csv").write_text("\n".join(["position,kind,class,weight", *rows]))
+        more = ["--labels", str(tmp_path / "l.csv"), "--classes", "3"]
+
+        assert main([*files, *SHORT, *more]) == 0
+        assert "the 9 true labels of" in capsys.readouterr().err
+        assert main([*files, *SHORT, *more, "--setting", "pc"]) == 0
+        assert "true labels of" not in capsys.readouterr().err
 
     def test_questions_can_prefer_classes(self, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         inverse = ["--set", "complementary_loss=inverse", "--asked", "3", "1", "1"]
@@ -237,13 +249,19 @@ class TestFolders:
         trial = json.loads(capsys.readouterr().out.splitlines()[-1])["trials"][0]
         assert len(trial["per_class_accuracy"]) == 3
 
+    def test_a_number_of_classes_beside_names_is_refused_before_training(
+        self, photographs: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([*photographs, "--classes", "4"]) == 1
+        assert "--classes is 4, but the classes are a, b, c" in capsys.readouterr().err
+
     def test_other_classes_are_a_sentence(
         self, photographs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (tmp_path / "target" / "test" / "c").rename(tmp_path / "target" / "test" / "d")
 
         assert main(photographs) == 1
-        assert "has the classes a, b, c, but" in capsys.readouterr().err
+        assert "has images of d, but" in capsys.readouterr().err
 
 
 def test_a_source_without_labels_is_named(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:

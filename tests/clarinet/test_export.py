@@ -13,7 +13,7 @@ from torch import Tensor
 
 from clarinet.cards import card_digest
 from clarinet.data import load_npz
-from clarinet.errors import ExportError
+from clarinet.errors import DataError, ExportError
 from clarinet.evaluation import predict
 from clarinet.export import export_onnx, resize_matrix
 from clarinet.networks import Classifier, ModelSpec
@@ -201,7 +201,7 @@ class TestRefusals:
             export_onnx(tmp_path / "model.onnx", make_model(GREY), image_shape=shape)
 
     def test_a_card_of_another_model(self, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match="names 4 classes, the model has 10"):
+        with pytest.raises(DataError, match="names 4 classes, but the model has 10"):
             export_onnx(tmp_path / "model.onnx", make_model(GREY), card={"classes": CLASSES})
 
     def test_a_missing_package_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

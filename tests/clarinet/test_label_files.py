@@ -13,7 +13,7 @@ from app.labels.exports.formats import ExportFormat
 from app.labels.exports.labels import label_rows, pieces
 from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels, freeze
 from app.storage import Storage
-from clarinet.errors import DataError
+from clarinet.errors import ClassesNotNamed, DataError
 from clarinet.label_files import load_labels
 
 # Image 4 is not class 2 and not class 0; image 1 is class 2.
@@ -62,6 +62,32 @@ class TestFiles:
             load_labels(path, images=4, num_classes=3)
         with pytest.raises(DataError, match=r"label 1 of .* names class 2; there are 2 classes"):
             load_labels(path, images=5, num_classes=2)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+def test_the_classes_have_the_campaigns_names_and_order(kind: str, tmp_path: Path) -> None:
+    """Also those that a spreadsheet would take for a formula."""
+    given = [ExampleLabel(91 + k, k, LabelKind.TRUE, (k,), 1, 1.0) for k in (2, 0, 1)]
+    path = tmp_path / f"labels.{kind}"
+    rows = label_rows(given, np.ones(len(NAMES)))
+    path.write_bytes(b"".join(pieces(rows, ExportFormat(kind), class_names=NAMES, image_url="")))
+
+    labels = load_labels(path, images=5)
+
+    assert labels.class_names == NAMES
+    assert labels.num_classes == 3
+    with pytest.raises(DataError, match="there are 2 classes"):
+        load_labels(path, images=5, num_classes=2)
+
+
+@pytest.mark.parametrize("names", ["cat,dog,", "cat,cat,cat", ",,"])
+def test_without_a_name_for_each_class_their_number_is_asked_for(names: str, tmp_path: Path) -> None:
+    rows = [f"{k},true,{k},1,{name}" for k, name in enumerate(names.split(","))]
+    (tmp_path / "l.csv").write_text("\n".join(["position,kind,class,weight,class_name", *rows]))
+
+    with pytest.raises(ClassesNotNamed, match="num_classes"):
+        load_labels(tmp_path / "l.csv", images=3)
+    assert load_labels(tmp_path / "l.csv", images=3, num_classes=3).class_names is None
 
 
 HEADER = "position,kind,class,weight,probability"

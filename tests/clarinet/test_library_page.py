@@ -48,7 +48,7 @@ def test_the_example_runs_and_leaves_a_model(
 
 
 def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str], tmp_path: Path) -> None:
-    """Folders of colour images, and a label file as a campaign hands it out."""
+    """Folders of colour images, and a label file as a campaign with its own order of classes hands it out."""
     for folder, names in (("office", ["chair", "desk"]), ("street", [""])):
         for name in names:
             (tmp_path / folder / name).mkdir(parents=True, exist_ok=True)
@@ -56,13 +56,14 @@ def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str
                 pixels = np.random.default_rng(number).integers(0, 256, (80, 120, 3), np.uint8)
                 Image.fromarray(pixels).save(tmp_path / folder / name / f"{number}.jpg")
     kinds = ("complementary", "true")
-    rows = [f"{place},{kinds[place % 2]},{place // 6},1.0" for place in range(12)]
-    (tmp_path / "labels.csv").write_text("\n".join(["position,kind,class,weight", *rows]))
+    names = ("desk", "chair")
+    rows = [f"{i},{kinds[i % 2]},{i // 6},{names[i // 6]},1.0" for i in range(12)]
+    (tmp_path / "labels.csv").write_text("\n".join(["position,kind,class,class_name,weight", *rows]))
 
     exec(compile(examples[1], "library.md", "exec"), {})
 
     card = load_card(tmp_path / "model" / "model.safetensors")
-    assert card["classes"] == ["chair", "desk"]
+    assert card["classes"] == ["desk", "chair"]
     assert (tmp_path / "model" / "model.onnx").exists()
 
 

@@ -1,0 +1,190 @@
+"""What the files of `clarinet train` hold, with the classes of all of them counted alike."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clarinet.errors import ClassesNotNamed, ConfigError, DataError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from clarinet.label_files import Labels
+
+MOST_CLASSES = 1000  # more are a file of other numbers; the discriminator's memory grows with the classes
+
+Arrays = dict[str, "Tensor"]  # as `load_npz` gives them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Inputs:
+    """Both domains, the labels of a file where one gives them, and the classes.
+
+    Args:
+        source, target: arrays; test images of classes that are not told apart are left out.
+        labels: of `--labels`.
+        num_classes: K.
+        class_names: K names, or None where the classes are only numbers.
+    """
+
+    source: Arrays
+    target: Arrays
+    labels: "Labels | None"
+    num_classes: int
+    class_names: list[str] | None
+
+
+def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
+    """Read the files that the arguments name; folders become squares of `side` pixels.
+
+    The classes are those of the label file where it names them, else those of the source's folders, else
+    numbers up to the source's largest label or `--classes`.
+
+    Raises:
+        DataError: a file that cannot be read, lacks something, or has other classes.
+        ConfigError: `--classes` is missing or contradicts the files.
+    """
+    (source, known), (target, tested) = (_read(path, side) for path in (arguments.source, arguments.target))
+    for path, arrays, needed in (
+        (arguments.source, source, ("x_train",) if arguments.labels else ("x_train", "y_train")),
+        (arguments.target, target, ("x_train",)),
+    ):
+        missing = [name for name in needed if name not in arrays]
+        if missing:
+            raise DataError(f"{path} lacks {missing[0]}")
+    labels = _labels(arguments, len(source["x_train"]), known)
+    names = list(labels.class_names) if labels and labels.class_names else known or None
+    if names is None:
+        num_classes = _counted(arguments, source)
+    else:
+        num_classes = len(names)
+        if arguments.classes not in {None, num_classes}:
+            raise ConfigError(f"--classes is {arguments.classes}, but the classes are {', '.join(names)}")
+    return Inputs(
+        source=source,
+        target=_scored(arguments, target, tested, num_classes, names, is_part=labels is not None),
+        labels=labels,
+        num_classes=num_classes,
+        class_names=names,
+    )
+
+
+def _read(path: Path, side: int) -> tuple[Arrays, list[str]]:
+    """The arrays of an npz or a folder of images, and the names of the folder's classes."""
+    from clarinet.data import load_npz
+    from clarinet.folders import load_folder
+
+    return load_folder(path, side=side) if path.is_dir() else (load_npz(path), [])
+
+
+def _labels(arguments: argparse.Namespace, images: int, known: list[str]) -> "Labels | None":
+    from clarinet.label_files import load_labels
+
+    if not arguments.labels:
+        return None
+    if arguments.classes is not None:
+        _check_count(arguments.classes)
+    try:
+        return load_labels(arguments.labels, images=images, num_classes=arguments.classes)
+    except ClassesNotNamed:
+        if known:
+            return load_labels(arguments.labels, images=images, num_classes=len(known))
+        raise ConfigError(
+            f"{arguments.labels} does not name every class; say how many there are: --classes K"
+        ) from None
+
+
+def _check_count(classes: int) -> None:
+    if not 1 < classes <= MOST_CLASSES:
+        raise ConfigError(f"--classes is {classes}; it must lie between 2 and {MOST_CLASSES}")
+
+
+def _counted(arguments: argparse.Namespace, source: Arrays) -> int:
+    """K as asked for, or else from the source's labels: no class list comes with an npz."""
+    if arguments.labels:
+        return int(arguments.classes)
+    labels = source["y_train"]
+    if labels.ndim != 1 or not len(labels):
+        raise DataError(
+            f"y_train of {arguments.source} has shape {tuple(labels.shape)}; expected labels (N,)"
+        )
+    smallest, largest = int(labels.min()), int(labels.max())
+    if smallest < 0:
+        raise DataError(f"y_train of {arguments.source} has the label {smallest}; labels count from 0")
+    num_classes: int = largest + 1 if arguments.classes is None else arguments.classes
+    if num_classes > MOST_CLASSES:
+        raise DataError(
+            f"{arguments.source} would make {num_classes} classes (its largest label is {largest}); "
+            f"at most {MOST_CLASSES} are possible"
+        )
+    if largest >= num_classes:
+        raise DataError(
+            f"y_train of {arguments.source} has labels up to {largest}, which needs --classes {largest + 1}"
+        )
+    return num_classes
+
+
+def _scored(
+    arguments: argparse.Namespace,
+    target: Arrays,
+    tested: list[str],
+    num_classes: int,
+    names: Sequence[str] | None,
+    *,
+    is_part: bool,
+) -> Arrays:
+    """The target with its test set in the classes that are told apart, as far as it has those.
+
+    Others are a mistake, unless `is_part`: people may have been asked about a part of the classes.
+    """
+    import torch
+
+    given = target.get("y_test")
+    if given is None or "x_test" not in target:
+        return {"x_train": target["x_train"]}
+    if given.ndim != 1 or len(given) != len(target["x_test"]):
+        return target  # which is refused, in words, with the rest of the data
+    largest = int(given.max()) if len(given) else -1
+    if not tested and largest >= (num_classes if names is None else MOST_CLASSES):
+        raise DataError(
+            f"y_test of {arguments.target} has labels up to {largest}, but there are {num_classes} "
+            f"classes; say --classes {largest + 1} if the source merely lacks images of some"
+        )
+    own = tested or [str(number) for number in range(largest + 1)]
+    listed = list(names or [str(number) for number in range(num_classes)])
+    if bool(tested) != bool(names):
+        own, listed = _numbered(arguments, own, listed, by_name=arguments.target if tested else None)
+    places = [listed.index(name) if name in listed else -1 for name in own]
+    others = [own[number] for number in sorted(set(given.tolist())) if number >= 0 and places[number] < 0]
+    if others and not is_part:
+        raise DataError(
+            f"{arguments.target} has images of {', '.join(others)}, but {arguments.source} has the classes "
+            f"{', '.join(listed)}; both need a folder of each class under one name"
+        )
+    labels = torch.tensor([*places, -1])[given.clamp(min=-1)]  # what is unknown, -1, finds the last entry
+    kept = labels >= 0
+    if not bool(kept.all()):
+        left = f"{int((~kept).sum())} of {len(kept)} test images of {arguments.target}"
+        print(f"clarinet: {left} are of other classes and left out", file=sys.stderr)
+    if not bool(kept.any()):
+        return {"x_train": target["x_train"]}
+    return target | {"x_test": target["x_test"][kept], "y_test": labels[kept]}
+
+
+def _numbered(
+    arguments: argparse.Namespace, own: list[str], listed: list[str], *, by_name: Path | None
+) -> tuple[list[str], list[str]]:
+    """The target's classes and those told apart, where one of them has names and the other numbers."""
+    named = own if by_name else listed
+    if not by_name and arguments.classes is not None:
+        return own, [str(number) for number in range(len(listed))]  # asked to count, whatever the names
+    if not all(name.isdecimal() for name in named):
+        other = arguments.source if by_name else arguments.target
+        raise DataError(
+            f"the classes {', '.join(named)} have names, but those of {other} are numbers; give both domains "
+            "as folders of classes, or both as npz"
+        )
+    return [str(int(name)) for name in own], [str(int(name)) for name in listed]

@@ -1,0 +1,120 @@
+"""The files of `clarinet train`: classes that one of them counts in another order keep their meaning."""
+
+import shutil
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from clarinet.commands.inputs import read_inputs
+from clarinet.errors import DataError
+from tests.clarinet.factories import make_images
+
+NAMES = ["a", "b", "c"]
+CAMPAIGN = ["c", "a", "b"]  # the same classes in another order
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> Namespace:
+    """Class folders of a source, and a target that has them in its test set alone."""
+    labels = torch.arange(32) % 3
+    for index, (image, label) in enumerate(zip(make_images(labels), labels.tolist(), strict=True)):
+        for folder in (f"source/{NAMES[label]}", "target/train", f"target/test/{NAMES[label]}"):
+            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(image.numpy()).save(tmp_path / folder / f"{index:02}.png")
+    return Namespace(source=tmp_path / "source", target=tmp_path / "target", labels=None, classes=None)
+
+
+@pytest.fixture
+def campaign(arguments: Namespace, tmp_path: Path) -> Namespace:
+    """The same with what people said of the source's images."""
+    truth = read_inputs(arguments, side=28).source["y_train"].tolist()
+    rows = [f"{place},true,{CAMPAIGN.index(NAMES[k])},{NAMES[k]},1" for place, k in enumerate(truth)]
+    path = tmp_path / "l.csv"
+    path.write_text("\n".join(["position,kind,class,class_name,weight", *rows]))
+    return Namespace(**vars(arguments) | {"labels": path})
+
+
+def test_a_label_file_has_the_classes_and_the_target_follows_by_name(
+    arguments: Namespace, campaign: Namespace
+) -> None:
+    folders, asked = read_inputs(arguments, side=28), read_inputs(campaign, side=28)
+
+    assert (folders.class_names, asked.class_names) == (NAMES, CAMPAIGN)
+    assert (folders.num_classes, asked.num_classes) == (3, 3)
+    told = [NAMES[k] for k in folders.target["y_test"].tolist()]
+    assert [CAMPAIGN[k] for k in asked.target["y_test"].tolist()] == told
+    assert asked.labels is not None
+    assert [CAMPAIGN[k] for k in asked.labels.true.tolist()] == [
+        NAMES[k] for k in folders.source["y_train"].tolist()
+    ]
+
+
+def test_images_of_classes_that_nobody_was_asked_about_are_not_scored(
+    campaign: Namespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [line for line in campaign.labels.read_text().splitlines() if ",c," not in line]
+    campaign.labels.write_text("\n".join(line.replace("1,a", "0,a").replace("2,b", "1,b") for line in lines))
+
+    inputs = read_inputs(campaign, side=28)
+
+    assert inputs.class_names == ["a", "b"]
+    assert torch.bincount(inputs.target["y_test"]).tolist() == [11, 11]
+    assert len(inputs.target["x_test"]) == 22
+    assert "10 of 32 test images" in capsys.readouterr().err
+
+
+def test_a_label_file_without_names_counts_the_folders(campaign: Namespace) -> None:
+    lines = campaign.labels.read_text().splitlines()
+    campaign.labels.write_text("\n".join(lines).replace("class_name", "remark"))
+
+    assert read_inputs(campaign, side=28).class_names == NAMES
+
+
+class TestNumbers:
+    @pytest.fixture
+    def counted(self, arguments: Namespace, tmp_path: Path) -> Namespace:
+        """A source whose classes are numbers."""
+        inputs = read_inputs(arguments, side=28)
+        images, classes = (inputs.source[name].numpy() for name in ("x_train", "y_train"))
+        np.savez(tmp_path / "a.npz", x_train=images, y_train=classes)
+        return Namespace(**vars(arguments) | {"source": tmp_path / "a.npz"})
+
+    def test_folders_named_by_numbers_mean_those_numbers(self, counted: Namespace) -> None:
+        test = counted.target / "test"
+        (test / "a").rename(test / "00")
+        (test / "c").rename(test / "2")
+        shutil.rmtree(test / "b")  # no image of 1
+
+        assert torch.bincount(read_inputs(counted, side=28).target["y_test"]).tolist() == [11, 0, 10]
+
+    def test_other_folders_are_refused(self, counted: Namespace) -> None:
+        with pytest.raises(DataError, match=r"classes a, b, c have names, but those of .*a\.npz are numbers"):
+            read_inputs(counted, side=28)
+
+    def test_numbers_are_names_where_the_folders_are_called_so(
+        self, arguments: Namespace, tmp_path: Path
+    ) -> None:
+        for name, number in zip(NAMES, ("3", "5", "10"), strict=True):
+            (arguments.source / name).rename(arguments.source / number)
+        images = np.zeros((4, 28, 28), np.uint8)
+        np.savez(tmp_path / "b.npz", x_train=images, x_test=images, y_test=np.array([5, 10, 3, 5]))
+
+        inputs = read_inputs(Namespace(**vars(arguments) | {"target": tmp_path / "b.npz"}), side=28)
+
+        assert inputs.class_names == ["3", "5", "10"]
+        assert inputs.target["y_test"].tolist() == [1, 2, 0, 1]
+
+    def test_test_images_without_a_class_are_not_scored(
+        self, counted: Namespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        images = np.zeros((4, 28, 28), np.uint8)
+        np.savez(tmp_path / "b.npz", x_train=images, x_test=images, y_test=np.array([2, -1, 0, -1]))
+
+        inputs = read_inputs(Namespace(**vars(counted) | {"target": tmp_path / "b.npz"}), side=28)
+
+        assert inputs.target["y_test"].tolist() == [2, 0]
+        assert "2 of 4 test images" in capsys.readouterr().err
