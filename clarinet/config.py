@@ -1,8 +1,8 @@
 """Hyper-parameters of a run: one frozen dataclass and its checks. Never imports torch."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self, TypeVar, get_args, get_type_hints
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self, get_type_hints
 
 from clarinet.choices import (
     BACKBONES,
@@ -25,17 +25,9 @@ from clarinet.choices import (
     Setting,
 )
 from clarinet.errors import ConfigError
-
-T = TypeVar("T")
+from clarinet.fields import checked, option
 
 LARGEST_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
-
-
-def option(default: T, sentence: str, *, minimum: float | None = None, maximum: float | None = None) -> T:
-    """A field with its sentence for forms and documentation, and its inclusive bounds."""
-    bounds = {"minimum": minimum, "maximum": maximum}
-    told = {name: bound for name, bound in bounds.items() if bound is not None}
-    return field(default=default, metadata={"help": sentence} | told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,9 +319,9 @@ class TrainConfig:
     )
 
     def __post_init__(self) -> None:
-        hints = _types()
+        kinds = get_type_hints(TrainConfig)
         for item in fields(self):
-            value = _checked(item.name, getattr(self, item.name), hints[item.name], item.metadata)
+            value = checked(item.name, getattr(self, item.name), kinds[item.name], item.metadata)
             object.__setattr__(self, item.name, value)
         if self.augmentation_full < self.augmentation_start:
             start, full = self.augmentation_start, self.augmentation_full
@@ -348,7 +340,18 @@ class TrainConfig:
             raise ConfigError(
                 f"image_size is {self.image_size}, but {self.architecture} needs {least} or more"
             )
+        self._check_adaptation()
         self._check_labels()
+
+    def _check_adaptation(self) -> None:
+        if self.trade_off == 0 and self.discrepancy_weight == 0:
+            return
+        epochs = self.epochs - self.first_epochs
+        if self.adversarial_start_epoch >= epochs:
+            raise ConfigError(
+                f"adversarial_start_epoch is {self.adversarial_start_epoch}, but only {epochs} epochs can "
+                "adapt to the target; lower it, train longer, or take the method gac, which does not adapt"
+            )
 
     def _check_labels(self) -> None:
         if self.complementary_loss == "none" and self.setting == "cc":
@@ -363,6 +366,13 @@ class TrainConfig:
             )
         if self.pseudo_label_share > 0 and self.epochs == 1:
             raise ConfigError("epochs is 1, but training in two steps (pseudo_label_share) needs at least 2")
+
+    @property
+    def first_epochs(self) -> int:
+        """How many of the epochs train the first of two steps; 0 where there is one."""
+        if self.pseudo_label_share == 0:
+            return 0
+        return min(max(round(self.epochs * self.pseudo_label_share), 1), self.epochs - 1)
 
     @property
     def pretraining_epochs(self) -> int:
@@ -387,24 +397,3 @@ class TrainConfig:
                 f"unknown hyper-parameter {unknown[0]!r}; known ones are {', '.join(sorted(known))}"
             )
         return cls(**values)
-
-
-def _types() -> dict[str, Any]:
-    return get_type_hints(TrainConfig)
-
-
-def _checked(name: str, value: Any, kind: Any, metadata: Mapping[str, Any]) -> Any:
-    """The value in its field's type (an int is a fine float), or a ConfigError with field and value."""
-    choices = get_args(kind)
-    if choices:
-        if isinstance(value, bool) or value not in choices:
-            raise ConfigError(f"{name} is {value!r}, but must be one of {', '.join(map(str, choices))}")
-        return value
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-        raise ConfigError(f"{name} is {value!r}, but must be of type {kind.__name__}")
-    low, high = metadata.get("minimum"), metadata.get("maximum")
-    if (low is not None and not value >= low) or (high is not None and not value <= high):
-        raise ConfigError(f"{name} is {value!r}, but must lie between {low} and {high}")
-    return value

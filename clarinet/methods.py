@@ -271,7 +271,7 @@ def two_steps(config: TrainConfig) -> tuple[TrainConfig, TrainConfig]:
     true labels alone. Together they have the run's epochs, and both its seed: the second starts from the
     same weights as the first did.
     """
-    first_epochs = min(max(round(config.epochs * config.pseudo_label_share), 1), config.epochs - 1)
+    first_epochs = config.first_epochs
     gac = config_for("gac", config.preset if config.preset in METHODS["gac"] else None)
     own: dict[str, Any] = {name: getattr(gac, name) for name in _FIRST_STEP}
     first = replace(config, method="gac", epochs=first_epochs, pseudo_label_share=0.0, **own)

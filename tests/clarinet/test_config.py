@@ -33,6 +33,16 @@ def test_every_public_name_of_the_package_resolves() -> None:
 
 
 class TestTrainConfig:
+    @pytest.mark.parametrize(("method", "epochs"), [("clarinet", 50), ("cdan_e", 1), ("gac+dann", 2)])
+    def test_an_adaptation_that_would_never_begin_is_refused(self, method: str, epochs: int) -> None:
+        """Else a run would be called by its method's name and be GAC, or the source alone."""
+        setting = "cc" if "gac" in method else "pc"
+
+        with pytest.raises(ConfigError, match="adversarial_start_epoch is"):
+            config_for(method, setting=setting, epochs=epochs)
+        assert config_for(method, setting=setting, epochs=epochs, adversarial_start_epoch=0)
+        assert config_for("gac", epochs=epochs)
+
     def test_defaults_are_the_papers_protocol(self) -> None:
         config = TrainConfig()
 

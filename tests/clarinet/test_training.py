@@ -167,7 +167,7 @@ class TestReports:
     def test_an_epoch_of_unset_length_is_one_pass_over_the_larger_domain(self) -> None:
         data = make_data(40, target_images=torch.zeros(90, 28, 28, dtype=torch.uint8))
 
-        result = train(make_config("clarinet", epochs=1, steps_per_epoch=0), data)
+        result = train(make_config("gac", epochs=1, steps_per_epoch=0), data)
 
         assert result.steps == 6  # 90 images in batches of 16
 

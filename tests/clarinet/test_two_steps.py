@@ -63,7 +63,7 @@ class TestConfigs:
 
     @pytest.mark.parametrize(("epochs", "share"), [(2, 0.01), (2, 0.95), (3, 0.9)])
     def test_each_step_has_an_epoch(self, epochs: int, share: float) -> None:
-        first, second = two_steps(config_for("gac+dann", epochs=epochs, pseudo_label_share=share))
+        first, second = two_steps(config_for("gac+dan", epochs=epochs, pseudo_label_share=share))
 
         assert first.epochs + second.epochs == epochs
         assert min(first.epochs, second.epochs) >= 1
