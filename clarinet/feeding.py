@@ -118,6 +118,7 @@ class Feed:
             device=where,
         )
         self._reading: dict[int, Future[Tensor]] = {}
+        self._next = -1  # the step after the one asked for last
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:
         """Rows of the labels (B,) and their images, uint8 (B, C, S, S), both on the device."""
@@ -125,7 +126,10 @@ class Feed:
         if isinstance(self._images, Tensor):
             # Indexing with brackets takes twelve times as long on the CPU.
             return rows, self._images.index_select(0, self._example[rows])
-        wanted = range(step, step + AHEAD + 1)
+        # Where batches are taken now and then, and not step by step, those between would be read in vain.
+        ahead = AHEAD if step in {self._next - 1, self._next} else 0
+        self._next = step + 1
+        wanted = range(step, step + ahead + 1)
         kept = {at: self._reading[at] for at in wanted if at in self._reading}
         self._reading = {at: kept[at] if at in kept else self._start(self._images, at) for at in wanted}
         return on_device(rows, self._images.device), self._images.finish(self._reading[step])

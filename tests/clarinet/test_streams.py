@@ -186,6 +186,16 @@ class TestFeed:
         assert len(stream.reads) == 3 + 1 + feeding.AHEAD
         assert all(name.startswith("clarinet-images") for name in stream.threads)
 
+    def test_batches_that_are_taken_now_and_then_are_all_that_is_read(self) -> None:
+        stream, rows = Recorded(noise(64, 28, 28)), torch.arange(64)
+        feed = Feed(streamed_images(stream), rows, rows, config=make_config(), stream="x")
+
+        for step in range(0, 100, 10):
+            feed.batch(step)
+
+        wait_for_readers(feed)
+        assert len(stream.reads) == 10
+
     def test_a_run_resumed_at_a_step_reads_that_steps_images(self) -> None:
         stream, rows = Recorded(noise(64, 28, 28)), torch.arange(64)
         fresh = Feed(streamed_images(stream), rows, rows, config=make_config(), stream="x")
