@@ -3,6 +3,7 @@
 import argparse
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,18 +66,19 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
     if arguments.seeds < 1:
         raise ConfigError(f"--seeds {arguments.seeds}: at least 1 is needed")
     trials = _planned(arguments)
+    status = 0
     try:
         with stopping() as stop:
             busy = _train_all(arguments, trials, stop)
-        status = 0
+        if busy:
+            print(f"{busy} trials are with other processes; start again when they are done")
     except Interrupted as error:
         print(f"clarinet: {error}; the same command goes on from there")
-        busy, status = 0, INTERRUPTED
-    if busy:
-        print(f"{busy} trials are with other processes; start again when they are done")
-    records = read_records(arguments.out)
-    if records:
-        _report(arguments.out, records)
+        status = INTERRUPTED
+    finally:  # of what is done, whatever happened then
+        records = read_records(arguments.out)
+        if records:
+            _report(arguments.out, records)
     return status
 
 
@@ -102,18 +104,21 @@ def _planned(arguments: argparse.Namespace) -> "dict[str, list[Trial]]":
 
 def _train_all(arguments: argparse.Namespace, trials: "dict[str, list[Trial]]", stop: list[int]) -> int:
     """Go through the tasks whose data is there; returns how many trials other processes hold."""
+    from clarinet.reproduction.readers import require_data
     from clarinet.reproduction.tasks import TASKS, load_task
 
     folder = arguments.data or Path(os.environ.get(DATA_VARIABLE, "data"))
     device = named_device(arguments.device)
     missing: list[DataNotFound] = []
     busy = 0
+    if arguments.tasks:  # before hours are spent on the first of them
+        for name in trials:
+            for domain in (TASKS[name].source, TASKS[name].target):
+                require_data(domain, folder, download=arguments.download)
     for name, members in trials.items():
         try:
             data = load_task(TASKS[name], folder, download=arguments.download)
         except DataNotFound as error:
-            if arguments.tasks:
-                raise
             print(f"{name}: {error}")
             missing.append(error)
             continue
@@ -131,8 +136,10 @@ def _train_task(
     device: "torch.device",
     stop: list[int],
 ) -> int:
-    from clarinet.reproduction.running import run_trial
+    from clarinet.reproduction.running import drawn, run_trial
 
+    for labels in {replace(trial, seed=0, method="", preset="", changes=()) for trial in trials}:
+        drawn(labels, data)  # too many of some kind should not show after days
     command = shlex.join(["clarinet", *arguments.words])
     busy = 0
     for trial in trials:

@@ -65,9 +65,10 @@ def read_domain(name: str, folder: Path, *, download: bool = False) -> Domain:
         DataNotFound: it is not there; the message says what to put where.
         DataError: it is there and cannot be read.
     """
+    require_data(name, folder, download=download)
     data_set = DATA_SETS[name]
     form = _present(data_set, folder)
-    if form is None and download and data_set.download:
+    if form is None and data_set.download:
         _guarded(data_set.title, data_set.download, folder)
         form = _present(data_set, folder)
     if form is None:
@@ -84,6 +85,17 @@ def read_domain(name: str, folder: Path, *, download: bool = False) -> Domain:
         x_test=arrays.get("x_test"),
         y_test=arrays.get("y_test"),
     )
+
+
+def require_data(name: str, folder: Path, *, download: bool = False) -> None:
+    """Look whether a data set is there, or can be fetched, without reading it.
+
+    Raises:
+        DataNotFound: as `read_domain`.
+    """
+    data_set = DATA_SETS[name]
+    if _present(data_set, folder) is None and not (download and data_set.download):
+        raise DataNotFound(_missing(data_set, folder))
 
 
 def _present(data_set: _DataSet, folder: Path) -> _Form | None:

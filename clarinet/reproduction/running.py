@@ -112,7 +112,7 @@ def run_trial(
             "command": command,
         }
         try:
-            record["result"] = _trained(run, config, _drawn(trial, data), place.checkpoint)
+            record["result"] = _trained(run, config, drawn(trial, data), place.checkpoint)
         except _Busy:
             return None
         except Diverged as error:
@@ -123,7 +123,12 @@ def run_trial(
         return record
 
 
-def _drawn(trial: Trial, data: TaskData) -> TrainData:
+def drawn(trial: Trial, data: TaskData) -> TrainData:
+    """The task's images with the labels of a trial.
+
+    Raises:
+        DataError: more labels than images are asked for.
+    """
     return labelled(
         data,
         seed=trial.seed,

@@ -155,6 +155,39 @@ class TestCommand:
         assert main(words) == 1
         assert re.search(r"no SVHN in .*: put there svhn\.npz; or train_32x32\.mat", capsys.readouterr().err)
 
+    def test_what_cannot_be_trained_is_found_before_hours_are_spent(
+        self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Data of the second task, and more true labels than there are images; nothing has been trained."""
+        words = ["reproduce", "U-M", "S-M", "--data", str(folder), "--out", str(tmp_path), *SHORT_WORDS]
+        assert main([*words, "--methods", "clarinet-plus"]) == 1
+        assert "no SVHN in" in capsys.readouterr().err
+        words[2:3] = []
+        assert main([*words, "--methods", "clarinet-plus", "--setting", "cc", "pc", "--seeds", "1"]) == 1
+        assert "1000 true labels are asked for" in capsys.readouterr().err
+        assert not list((tmp_path / "trials").glob("*"))
+
+    def test_what_is_done_is_reported_also_when_the_next_task_fails(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write_digits(tmp_path / "usps_28x28.npz", 90, seed=0)
+        write_digits(tmp_path / "mnist.npz", 80, seed=1)
+        words = ["reproduce", "U-M", "M-U", "--seeds", "1", "--data", str(tmp_path), "--device", "cpu"]
+        words += [
+            "--methods",
+            "clarinet-plus",
+            "--answers",
+            "85",
+            "--out",
+            str(tmp_path / "out"),
+            *SHORT_WORDS,
+        ]
+
+        assert main(words) == 1
+
+        assert "85 answers were asked for" in capsys.readouterr().err
+        assert "U->M" in (tmp_path / "out" / "README.md").read_text()
+
     @pytest.mark.parametrize(
         ("words", "why"),
         [
@@ -229,7 +262,7 @@ class TestRunTrial:
 
     def test_a_diverged_trial_is_a_result(self, data: TaskData, tmp_path: Path) -> None:
         wild = make_trial(
-            method="clarinet", preset="paper", changes=(*make_trial().changes, ("learning_rate", 10.0))
+            method="gac", preset="paper", changes=(*make_trial().changes, ("learning_rate", 10.0))
         )
 
         record = run_trial(wild, data, tmp_path, device=CPU)
