@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from clarinet.commands.bench import add_bench
 from clarinet.commands.digits import add_make_syn_digits
+from clarinet.commands.options import FAILED
 from clarinet.commands.reproduce import add_reproduce
 from clarinet.commands.train import add_train
 from clarinet.errors import ClarinetError
-
-FAILED = 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -23,8 +23,8 @@ def load_folder(folder: Path, *, side: int) -> tuple[dict[str, Tensor], list[str
 
     The images of a split may also lie in it without class folders: a target needs no classes. All become
     squares of one size, smoothed; they are grey if all files are. What counts as an image, a split or a class
-    follows the rules of the application's import of a zip, and so does the order: a label file of the
-    application fits the folder that was imported.
+    follows the rules of the application's import of a zip without a CSV, and so does the order: a label file
+    of the application fits the folder that was imported.
 
     Args:
         folder: where the images or the class folders are, or one folder that holds them all.
@@ -117,7 +117,9 @@ def _is_image(path: Path) -> bool:
             head = file.read(12)
     except OSError:
         return False
-    return head.startswith(IMAGE_HEADS) or (head[:4] == b"RIFF" and head[8:] == b"WEBP")
+    is_webp = head[:4] == b"RIFF" and head[8:] == b"WEBP"
+    is_bmp = head[:2] == b"BM" and head[6:10] == bytes(4)
+    return head.startswith(IMAGE_HEADS) or is_webp or is_bmp
 
 
 def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:

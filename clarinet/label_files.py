@@ -86,6 +86,8 @@ def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> L
         raise DataError(f"{path} cannot be read as labels: {str(error) or type(error).__name__}") from error
     if not rows:
         raise DataError(f"{path} has no labels")
+    if path.suffix == ".npz" and names is not None and num_classes not in {None, len(names)}:
+        raise DataError(f"{path} lists {len(names)} classes, but there should be {num_classes}")
     if num_classes is None and names is None:
         raise ClassesNotNamed(f"{path} does not name every class; say how many there are: num_classes")
     count = len(names or ()) if num_classes is None else num_classes

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,8 +39,8 @@ class Inputs:
 def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
     """Read the files that the arguments name; folders become squares of `side` pixels.
 
-    The classes are those of the label file where it names them, else those of the source's folders, else
-    numbers up to the source's largest label or `--classes`.
+    The classes are those of the label file where there is one: by name if it names them all, else numbers up
+    to `--classes`. Without one they are those of the source's folders, or numbers up to its largest label.
 
     Raises:
         DataError: a file that cannot be read, lacks something, or has other classes.
@@ -55,20 +54,18 @@ def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
         missing = [name for name in needed if name not in arrays]
         if missing:
             raise DataError(f"{path} lacks {missing[0]}")
-    labels = _labels(arguments, len(source["x_train"]), known)
-    names = list(labels.class_names) if labels and labels.class_names else known or None
-    if names is None:
-        num_classes = _counted(arguments, source)
-    else:
-        num_classes = len(names)
-        if arguments.classes not in {None, num_classes}:
-            raise ConfigError(f"--classes is {arguments.classes}, but the classes are {', '.join(names)}")
+    labels = _labels(arguments, source["x_train"])
+    # A label file counts the campaign's classes, which need not be the folders, nor in their order.
+    names = known if labels is None else list(labels.class_names or ())
+    num_classes = len(names) if names else _counted(arguments, source)
+    if names and arguments.classes not in {None, num_classes}:
+        raise ConfigError(f"--classes is {arguments.classes}, but the classes are {', '.join(names)}")
     return Inputs(
         source=source,
         target=_scored(arguments, target, tested, num_classes, names, is_part=labels is not None),
         labels=labels,
         num_classes=num_classes,
-        class_names=names,
+        class_names=names or None,
     )
 
 
@@ -80,18 +77,24 @@ def _read(path: Path, side: int) -> tuple[Arrays, list[str]]:
     return load_folder(path, side=side) if path.is_dir() else (load_npz(path), [])
 
 
-def _labels(arguments: argparse.Namespace, images: int, known: list[str]) -> "Labels | None":
+def _labels(arguments: argparse.Namespace, images: "Tensor") -> "Labels | None":
     from clarinet.label_files import load_labels
 
     if not arguments.labels:
         return None
     if arguments.classes is not None:
         _check_count(arguments.classes)
+    if arguments.source.is_dir():
+        tables = [path for path in arguments.source.glob("*.csv") if not path.samefile(arguments.labels)]
+        if tables:
+            raise DataError(
+                f"{arguments.source} holds {tables[0].name}; images that were imported with a CSV have its "
+                "order, and label files count by it. Move it elsewhere if it was no part of the import"
+            )
+    count = len(images) if images.ndim else 0
     try:
-        return load_labels(arguments.labels, images=images, num_classes=arguments.classes)
+        return load_labels(arguments.labels, images=count, num_classes=arguments.classes)
     except ClassesNotNamed:
-        if known:
-            return load_labels(arguments.labels, images=images, num_classes=len(known))
         raise ConfigError(
             f"{arguments.labels} does not name every class; say how many there are: --classes K"
         ) from None
@@ -132,7 +135,7 @@ def _scored(
     target: Arrays,
     tested: list[str],
     num_classes: int,
-    names: Sequence[str] | None,
+    names: list[str],
     *,
     is_part: bool,
 ) -> Arrays:
@@ -145,18 +148,18 @@ def _scored(
     given = target.get("y_test")
     if given is None or "x_test" not in target:
         return {"x_train": target["x_train"]}
-    if given.ndim != 1 or len(given) != len(target["x_test"]):
+    if given.ndim != 1 or given.shape != target["x_test"].shape[:1]:
         return target  # which is refused, in words, with the rest of the data
     largest = int(given.max()) if len(given) else -1
-    if not tested and largest >= (num_classes if names is None else MOST_CLASSES):
+    if not tested and largest >= (MOST_CLASSES if names else num_classes):
         raise DataError(
             f"y_test of {arguments.target} has labels up to {largest}, but there are {num_classes} "
             f"classes; say --classes {largest + 1} if the source merely lacks images of some"
         )
     own = tested or [str(number) for number in range(largest + 1)]
-    listed = list(names or [str(number) for number in range(num_classes)])
+    listed = names or [str(number) for number in range(num_classes)]
     if bool(tested) != bool(names):
-        own, listed = _numbered(arguments, own, listed, by_name=arguments.target if tested else None)
+        own, listed = _numbered(arguments, own, listed, by_name=bool(tested))
     places = [listed.index(name) if name in listed else -1 for name in own]
     others = [own[number] for number in sorted(set(given.tolist())) if number >= 0 and places[number] < 0]
     if others and not is_part:
@@ -175,16 +178,20 @@ def _scored(
 
 
 def _numbered(
-    arguments: argparse.Namespace, own: list[str], listed: list[str], *, by_name: Path | None
+    arguments: argparse.Namespace, own: list[str], listed: list[str], *, by_name: bool
 ) -> tuple[list[str], list[str]]:
-    """The target's classes and those told apart, where one of them has names and the other numbers."""
-    named = own if by_name else listed
-    if not by_name and arguments.classes is not None:
-        return own, [str(number) for number in range(len(listed))]  # asked to count, whatever the names
-    if not all(name.isdecimal() for name in named):
-        other = arguments.source if by_name else arguments.target
+    """The target's classes and those told apart, of which the former (`by_name`) or the latter have names."""
+    if all(name.isdecimal() for name in (own if by_name else listed)):
+        return [str(int(name)) for name in own], [str(int(name)) for name in listed]
+    if by_name:
+        counted = arguments.labels or arguments.source
         raise DataError(
-            f"the classes {', '.join(named)} have names, but those of {other} are numbers; give both domains "
-            "as folders of classes, or both as npz"
+            f"{arguments.target} has the classes {', '.join(own)}, but those of {counted} are numbers; name "
+            "them there as well (in a label file by a column class_name), or the folders by their numbers"
         )
-    return [str(int(name)) for name in own], [str(int(name)) for name in listed]
+    if arguments.classes is None:
+        raise DataError(
+            f"the classes are {', '.join(listed)}, but those of {arguments.target} are numbers; "
+            f"say --classes {len(listed)} if they count the classes in this order"
+        )
+    return own, [str(number) for number in range(len(listed))]

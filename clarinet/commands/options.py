@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 else:
     Commands = Any  # the class is generic for the type checker alone
 
+FAILED = 1  # exit status
+
 
 def override(text: str) -> tuple[str, Any]:
     """Name and value of `name=value`; the value is JSON (numbers, true, false) or else the text itself."""

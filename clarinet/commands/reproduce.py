@@ -3,13 +3,14 @@
 import argparse
 import os
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clarinet.commands.options import Commands, named_device, override, percent
+from clarinet.commands.options import FAILED, Commands, named_device, override, percent
 from clarinet.commands.stopping import INTERRUPTED, stopping
-from clarinet.errors import ConfigError, DataNotFound, Interrupted
+from clarinet.errors import ClarinetError, ConfigError, DataNotFound, Interrupted
 
 if TYPE_CHECKING:
     import torch
@@ -66,19 +67,22 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
     if arguments.seeds < 1:
         raise ConfigError(f"--seeds {arguments.seeds}: at least 1 is needed")
     trials = _planned(arguments)
-    status = 0
     try:
         with stopping() as stop:
             busy = _train_all(arguments, trials, stop)
-        if busy:
-            print(f"{busy} trials are with other processes; start again when they are done")
+        status = 0
     except Interrupted as error:
         print(f"clarinet: {error}; the same command goes on from there")
-        status = INTERRUPTED
-    finally:  # of what is done, whatever happened then
-        records = read_records(arguments.out)
-        if records:
-            _report(arguments.out, records)
+        busy, status = 0, INTERRUPTED
+    except ClarinetError as error:
+        # The report is of what is done; were it to fail as well, this would be the error to know.
+        print(f"clarinet: {error}", file=sys.stderr)
+        busy, status = 0, FAILED
+    if busy:
+        print(f"{busy} trials are with other processes; start again when they are done")
+    records = read_records(arguments.out)
+    if records:
+        _report(arguments.out, records)
     return status
 
 

@@ -48,7 +48,8 @@ def add_train(commands: Commands) -> None:
         "--classes",
         type=int,
         metavar="K",
-        help="number of classes, where no file names them; by default the source's largest label + 1",
+        help="number of classes, where no file names them (by default the source's largest label + 1); where "
+        "one does, y_test of an npz counts them in its order",
     )
     train.add_argument(
         "--setting", choices=("cc", "pc"), default="cc", help="complementary labels only, or true ones too"

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from clarinet.commands.inputs import read_inputs
-from clarinet.errors import DataError
+from clarinet.errors import ConfigError, DataError
 from tests.clarinet.factories import make_images
 
 NAMES = ["a", "b", "c"]
@@ -67,11 +67,39 @@ def test_images_of_classes_that_nobody_was_asked_about_are_not_scored(
     assert "10 of 32 test images" in capsys.readouterr().err
 
 
-def test_a_label_file_without_names_counts_the_folders(campaign: Namespace) -> None:
+@pytest.mark.parametrize("how", ["no names", "not all"])
+def test_labels_that_do_not_name_every_class_are_never_taken_for_the_folders(
+    how: str, campaign: Namespace
+) -> None:
+    """The campaign counts in its own order, of which such a file tells nothing or only a part."""
     lines = campaign.labels.read_text().splitlines()
-    campaign.labels.write_text("\n".join(lines).replace("class_name", "remark"))
+    kept = [line for line in lines if how == "no names" or ",a," not in line]
+    header = "remark" if how == "no names" else "class_name"
+    campaign.labels.write_text("\n".join(kept).replace("class_name", header))
 
-    assert read_inputs(campaign, side=28).class_names == NAMES
+    with pytest.raises(ConfigError, match="does not name every class"):
+        read_inputs(campaign, side=28)
+    campaign.classes = 3
+    with pytest.raises(DataError, match=r"classes a, b, c, but those of .*l\.csv are numbers"):
+        read_inputs(campaign, side=28)
+    shutil.rmtree(campaign.target / "test")
+    assert read_inputs(campaign, side=28).class_names is None
+
+
+def test_a_list_of_classes_of_another_length_is_refused(campaign: Namespace, tmp_path: Path) -> None:
+    ones = np.ones(2, np.int64)
+    np.savez(tmp_path / "l.npz", positions=ones, kinds=ones, classes=ones, weights=ones, class_names=CAMPAIGN)
+    campaign.labels, campaign.classes = tmp_path / "l.npz", 4
+
+    with pytest.raises(DataError, match="lists 3 classes, but there should be 4"):
+        read_inputs(campaign, side=28)
+
+
+def test_a_folder_with_a_table_has_the_order_of_the_table_and_is_refused(campaign: Namespace) -> None:
+    (campaign.source / "table.csv").write_text("filename,class")
+
+    with pytest.raises(DataError, match=r"holds table\.csv; .* have its order"):
+        read_inputs(campaign, side=28)
 
 
 class TestNumbers:
@@ -92,7 +120,7 @@ class TestNumbers:
         assert torch.bincount(read_inputs(counted, side=28).target["y_test"]).tolist() == [11, 0, 10]
 
     def test_other_folders_are_refused(self, counted: Namespace) -> None:
-        with pytest.raises(DataError, match=r"classes a, b, c have names, but those of .*a\.npz are numbers"):
+        with pytest.raises(DataError, match=r"classes a, b, c, but those of .*a\.npz are numbers"):
             read_inputs(counted, side=28)
 
     def test_numbers_are_names_where_the_folders_are_called_so(
@@ -107,6 +135,32 @@ class TestNumbers:
 
         assert inputs.class_names == ["3", "5", "10"]
         assert inputs.target["y_test"].tolist() == [1, 2, 0, 1]
+
+    @pytest.mark.parametrize("classes", [None, 3])
+    def test_numbers_stay_names_where_the_classes_are_counted_too(
+        self, arguments: Namespace, tmp_path: Path, classes: int | None
+    ) -> None:
+        for name, number in zip(NAMES, ("2", "0", "1"), strict=True):
+            (arguments.source / name).rename(arguments.source / f"x{number}")
+        for number in "012":
+            (arguments.source / f"x{number}").rename(arguments.source / str(int(number) + 3))
+        images = np.zeros((3, 28, 28), np.uint8)
+        np.savez(tmp_path / "b.npz", x_train=images, x_test=images, y_test=np.array([5, 3, 4]))
+        changes = {"target": tmp_path / "b.npz", "classes": classes}
+
+        inputs = read_inputs(Namespace(**vars(arguments) | changes), side=28)
+
+        assert inputs.target["y_test"].tolist() == [2, 0, 1]
+
+    def test_other_names_are_counted_when_asked_to(self, arguments: Namespace, tmp_path: Path) -> None:
+        images = np.zeros((3, 28, 28), np.uint8)
+        np.savez(tmp_path / "b.npz", x_train=images, x_test=images, y_test=np.array([2, 0, 1]))
+        beside = Namespace(**vars(arguments) | {"target": tmp_path / "b.npz"})
+
+        with pytest.raises(DataError, match="say --classes 3 if they count the classes in this order"):
+            read_inputs(beside, side=28)
+        beside.classes = 3
+        assert read_inputs(beside, side=28).target["y_test"].tolist() == [2, 0, 1]
 
     def test_test_images_without_a_class_are_not_scored(
         self, counted: Namespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -56,8 +56,8 @@ def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str
                 pixels = np.random.default_rng(number).integers(0, 256, (80, 120, 3), np.uint8)
                 Image.fromarray(pixels).save(tmp_path / folder / name / f"{number}.jpg")
     kinds = ("complementary", "true")
-    names = ("desk", "chair")
-    rows = [f"{i},{kinds[i % 2]},{i // 6},{names[i // 6]},1.0" for i in range(12)]
+    asked = ("desk", "chair")
+    rows = [f"{i},{kinds[i % 2]},{i // 6},{asked[i // 6]},1.0" for i in range(12)]
     (tmp_path / "labels.csv").write_text("\n".join(["position,kind,class,class_name,weight", *rows]))
 
     exec(compile(examples[1], "library.md", "exec"), {})

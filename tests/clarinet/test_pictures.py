@@ -66,4 +66,5 @@ def test_they_are_the_pixels_that_people_are_asked_about(kind: str, tmp_path: Pa
 
     shown = Image.open(io.BytesIO(picture_of_file(path.read_bytes(), path.name).data))
 
-    assert np.array_equal(decoded(path, side=None), np.asarray(shown))
+    difference = decoded(path, side=None).astype(int) - np.asarray(shown)
+    assert np.abs(difference).max() <= (1 if kind == "16" else 0)  # of 16 bits they round otherwise

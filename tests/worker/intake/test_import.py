@@ -115,9 +115,11 @@ class TestImport:
         folder = tmp_path / "photographs"
         names = ["10", "9", "dog", "dog house", "Zebra", "dog-sled", "äpfel"]
         files = {
-            f"pets/Train/{name}/{n}{suffix}": picture("PNG", size=(8, 8), shade=7 * place + n)
+            f"pets/Train/{name}/{n}{suffix}": picture(
+                "BMP" if suffix == ".dib" else "PNG", size=(8, 8), shade=7 * place + n
+            )
             for place, name in enumerate(names)
-            for n, suffix in ((10, ".png"), (9, ""), (8, ".jfif"))
+            for n, suffix in ((10, ".png"), (9, ""), (8, ".jfif"), (7, ".dib"))
         }
         for path, content in {**files, "pets/Train/dog/._10.png": b"what a Mac adds"}.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
