@@ -109,6 +109,8 @@ def test_people_get_a_line_per_epoch_and_a_summary(
         (["--set", "learning_rate=fast"], "'fast'"),
         (["--preset", "paper"], "no preset 'paper'"),
         (["--setting", "pc", "--true-labels", "64"], "64 true labels are asked for"),
+        (["--seeds", "0", "0"], "--seeds names a seed twice"),
+        (["--tensorboard", __file__], "is a file; name a folder"),
         (["--source", "nowhere.npz"], "nowhere.npz"),
     ],
 )

@@ -257,6 +257,15 @@ class TestLoadNpz:
             with pytest.raises(DataError):
                 load_npz(path)
 
+    def test_images_beyond_the_limit_are_told_where_to_go(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        np.savez(tmp_path / "a.npz", x_train=np.zeros((9, 3, 3), np.uint8))
+        monkeypatch.setattr(data, "LARGEST_ARRAY_BYTES", 80)
+
+        with pytest.raises(DataError, match=r"has 81 bytes, but at most 80 .* NpyImages"):
+            load_npz(tmp_path / "a.npz")
+
     def test_too_little_memory_is_a_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def no_memory(*_: object) -> bytearray:
             raise MemoryError
