@@ -99,8 +99,8 @@ def train_data(arguments: argparse.Namespace, config: TrainConfig, inputs: Input
         example=example,
         probabilities=probabilities,
         target_images=inputs.target["x_train"],
-        target_test_images=inputs.target.get("x_test") if "y_test" in inputs.target else None,
-        target_test_labels=inputs.target.get("y_test") if "x_test" in inputs.target else None,
+        target_test_images=inputs.target.get("x_test"),
+        target_test_labels=inputs.target.get("y_test"),
         num_classes=inputs.num_classes,
     )
 

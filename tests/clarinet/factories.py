@@ -6,10 +6,12 @@ import torch
 from torch import Tensor
 
 from clarinet import TrainConfig, TrainData, config_for
+from clarinet.reproduction.trials import Trial
 from clarinet.seeding import generator
 from clarinet.streams import ImageStream
 
 NUM_CLASSES = 3
+SHORT_TRIAL = {"epochs": 3, "steps_per_epoch": 2, "batch_size": 16, "checkpoint_every": 1}
 
 
 def make_images(labels: Tensor, *, seed: int = 0, brightness: int = 200, colour: bool = False) -> Tensor:
@@ -57,3 +59,19 @@ def make_config(method: str = "clarinet-plus", **changes: Any) -> TrainConfig:
     if method != "clarinet-plus":
         short["adversarial_start_epoch"] = 1
     return config_for(method, None, **short | changes)
+
+
+def make_trial(**changes: Any) -> Trial:
+    """A trial of `clarinet reproduce`, of six steps."""
+    values: dict[str, Any] = {
+        "task": "U->M",
+        "method": "clarinet-plus",
+        "preset": "default",
+        "setting": "cc",
+        "true_labels": 0,
+        "answers": 0,
+        "label_noise": 0.0,
+        "seed": 0,
+        "changes": tuple(sorted(SHORT_TRIAL.items())),
+    }
+    return Trial(**values | changes)

@@ -1,0 +1,125 @@
+"""The report of `clarinet reproduce`: tables beside the paper's own numbers, and charts."""
+
+import statistics
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from clarinet.reproduction.charts import Series, line_chart
+from clarinet.reproduction.grouping import grouped
+from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY, WITH_TRUE, Printed
+from clarinet.reproduction.report import markdown, tables
+from tests.clarinet.factories import make_trial
+
+
+def make_record(accuracy: float | None, *, finished: str = "2026-01-01", **changes: Any) -> dict[str, Any]:
+    """A record as `run_trial` writes it; None is a trial that diverged."""
+    trial = make_trial(**changes)
+    result = {"target_accuracy": accuracy, "steps": 6, "epochs": 3, "seconds": 1.0, "curve": [[1, accuracy]]}
+    ended = {"failure": "diverged"} if accuracy is None else {"result": result}
+    return {
+        "trial": trial.to_dict(),
+        "config": trial.config().to_dict(),
+        "data": {"source": "USPS", "target": "MNIST", "digest": "d"},
+        "environment": {"torch": "2", "gpu": None},
+        "command": "clarinet reproduce U-M",
+        "finished_at": finished,
+    } | ended
+
+
+class TestReport:
+    def test_each_kind_of_trial_has_its_table(self) -> None:
+        records = [
+            make_record(0.9),
+            make_record(0.8, setting="pc", true_labels=200),
+            make_record(0.7, answers=750),
+            make_record(0.6, label_noise=0.02),
+        ]
+
+        found = tables(grouped(records))
+
+        assert {name: rows[1][-2:] for name, rows in found.items()} == {
+            "cc": ["90.00", "83.69 +- 0.93 (CLARINET)"],
+            "pc": ["80.00", "88.58 +- 1.04 (CLARINET)"],
+            "answers": ["70.00", "-"],
+            "noise": ["60.00", "-"],
+        }
+        assert found["answers"][1][3] == "750"
+        assert found["noise"][1][3] == "2 %"
+
+    def test_results_of_older_hyper_parameters_are_left_out_and_counted(self) -> None:
+        old, new = make_record(0.5, finished="2026-01-01"), make_record(0.9, finished="2026-02-01", seed=1)
+        old["config"]["learning_rate"] = 1.0
+
+        assert tables(grouped([old, new]))["cc"][1][-2] == "90.00"
+        assert "1 results of other data or hyper-parameters" in markdown([old, new])
+
+    def test_diverged_trials_are_named(self) -> None:
+        assert tables(grouped([make_record(0.9), make_record(None, seed=1)]))["cc"][1][-2] == (
+            "90.00 (1 diverged)"
+        )
+        assert tables(grouped([make_record(None)]))["cc"][1][-2] == "1 diverged"
+
+    def test_the_papers_protocol_alone_is_called_so(self) -> None:
+        record = make_record(0.9, method="clarinet", preset="paper", changes=())
+        whole = make_record(0.9, method="clarinet", preset="paper", changes=(("held_out_share", 0.0),))
+
+        own = "paper (6 steps; 5 % of the complementary labels held out)"
+        assert tables(grouped([record]))["cc"][1][2] == own
+        assert tables(grouped([whole]))["cc"][1][2] == "paper, held_out_share=0.0 (6 steps)"
+
+    def test_regenerated_data_is_named(self) -> None:
+        record = make_record(0.9)
+        record["data"]["source"] = "SYN-DIGITS (regenerated, seed 0)"
+
+        assert "regenerated" in markdown([record])
+
+
+class TestPaper:
+    def test_the_averages_are_the_papers(self) -> None:
+        """The paper prints them too, rounded, so that a slip of one digit shows."""
+
+        def mean(cells: list[Printed]) -> float:
+            return statistics.fmean(cell.mean for cell in cells)
+
+        by_method = {"gac": 58.383, "gac+dan": 63.074, "gac+dann": 70.361, "gac+cdan_e": 74.400}
+        for method, average in (by_method | {"clarinet": 77.377}).items():
+            assert mean([cell for (_, name), cell in CC.items() if name == method]) == pytest.approx(
+                average, abs=2e-3
+            )
+        true_only = {200: 45.922, 400: 55.297, 600: 62.049, 800: 65.829, 1000: 68.286}
+        for number, average in true_only.items():
+            assert mean([c for (_, n), c in TRUE_ONLY.items() if n == number]) == pytest.approx(
+                average, abs=2e-3
+            )
+        with_true = {200: 78.302, 400: 78.943, 600: 79.975, 800: 80.577, 1000: 81.345}
+        for number, average in with_true.items():
+            assert mean([c for (_, n), c in WITH_TRUE.items() if n == number]) == pytest.approx(
+                average, abs=2e-3
+            )
+        ablation = {"clarinet-ce": 2.987, "clarinet-unconditioned": 73.256, "clarinet-unsharpened": 74.678}
+        for method, average in ablation.items():
+            assert mean([cell for (_, name), cell in ABLATION.items() if name == method]) == pytest.approx(
+                average, abs=2e-3
+            )
+
+
+class TestChart:
+    def test_points_lie_where_the_axes_say(self) -> None:
+        svg = ET.fromstring(line_chart("a < b", "x", "y", [Series("line & more", [(0, 0), (10, 100)])]))
+        space = {"svg": "http://www.w3.org/2000/svg"}
+        texts = {node.text: node for node in svg.iterfind(".//svg:text", space)}
+        dots = [
+            (float(node.get("cx", "")), float(node.get("cy", "")))
+            for node in svg.iterfind(".//svg:circle", space)
+        ]
+
+        assert {"a < b", "line & more", "100", "10"} <= set(texts)
+        assert dots[1][0] == pytest.approx(float(texts["10"].get("x", "")), abs=0.1)
+        assert dots[1][1] == pytest.approx(float(texts["100"].get("y", "")) - 4, abs=0.1)
+
+    def test_one_point_is_a_chart_and_none_is_an_error(self) -> None:
+        ET.fromstring(line_chart("t", "x", "y", [Series("s", [(3, 5)])]))
+        with pytest.raises(ValueError, match="at least one point"):
+            line_chart("t", "x", "y", [])
