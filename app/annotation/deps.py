@@ -6,16 +6,13 @@ from uuid import UUID
 from fastapi import Depends
 
 from app.annotation import service
-from app.campaigns import service as campaigns
 from app.campaigns.models import Campaign
 from app.deps import CurrentUser, SessionDep
 
 
 def get_campaign_to_see(campaign_id: UUID, user: CurrentUser, session: SessionDep) -> Campaign:
-    """The campaign with its classes, for the screen: a paused one is shown, and says that it is paused."""
-    campaign = campaigns.any_campaign(session, campaign_id)
-    service.campaign_to_answer(session, campaign_id, by=user)  # finds it loaded
-    return campaign
+    """For the screen: a paused campaign is shown, and says that it is paused."""
+    return service.campaign_to_answer(session, campaign_id, by=user)
 
 
 ScreenDep = Annotated[Campaign, Depends(get_campaign_to_see)]

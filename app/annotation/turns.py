@@ -12,7 +12,7 @@ from app.annotation import statements
 from app.annotation.models import Lease, Question, Tally
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
-from app.campaigns.service import state_lock_key
+from app.campaigns.service import any_campaign, state_lock_key
 from app.prepared import Given, Rows, together
 
 
@@ -67,15 +67,13 @@ def take_turn_with(
 
 
 def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
-    """The campaign, without its classes, for somebody who answers or has answered questions of it.
+    """The campaign with its classes, for somebody who answers or has answered questions of it.
 
     Raises:
         CampaignNotFound: there is none that this person may know of; whoever took part may know that it is
             paused or closed.
     """
-    campaign = session.get(Campaign, campaign_id)
-    if campaign is None:
-        raise CampaignNotFound
+    campaign = any_campaign(session, campaign_id)
     _require_may_know(session, campaign.id, campaign.state, by)
     return campaign
 
