@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sklearn.datasets import load_digits
 
+from tests.browser.annotator import new_annotator
 from tests.browser.conftest import DESK, PHONE
-from tests.browser.test_loop import new_annotator
 from tests.conftest import SERVICES_REQUIRED
 from tests.live import Live
 

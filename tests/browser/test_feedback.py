@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Response, expect
 from sklearn.datasets import load_digits
 
-from tests.browser.test_grid import TOO_SOON_MS
-from tests.browser.test_loop import new_annotator, shown
+from tests.browser.annotator import TOO_SOON_MS, open_screen, shown
 from tests.factories import number
 from tests.live import Live
 
@@ -42,13 +41,10 @@ class Screen:
     def __init__(
         self, context: BrowserContext, live: Live, campaign: Any, mode: str, truth: dict[str, str]
     ) -> None:
-        self.page: Page = context.new_page()
+        self.page: Page = open_screen(context, live, campaign, mode=mode)
         self.truth = truth
         self.right_values: list[str] = []  # what the server told, in order
         self.page.on("response", self._listen)
-        new_annotator(self.page, live)
-        self.page.goto(f"{live.url}/annotate/{campaign['id']}?mode={mode}")
-        self.page.wait_for_selector("[data-shown]")
 
     def _listen(self, response: Response) -> None:
         if response.url.endswith("/answers"):

@@ -4,15 +4,22 @@ import json
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Route, expect
 
-from tests.browser.test_loop import new_annotator
+from tests.browser.annotator import (
+    TOO_SOON_MS,
+    counts,
+    new_annotator,
+    open_screen,
+    pictures,
+    send,
+    wait_for_answers,
+)
 from tests.live import Live
 
 pytestmark = pytest.mark.browser
 
 
-TOO_SOON_MS = 350  # the screen takes no page that is up for less
 # The second time as soon as the next page is up, however slowly this machine is driven from outside.
 PRESS_TWICE = """() => new Promise((done) => {
   const screen = document.querySelector("[data-annotate]");
@@ -30,52 +37,10 @@ def campaign(live: Live, dataset: Any, request: pytest.FixtureRequest) -> Any:
     return live.open_campaign(f"Pages or cards: {request.node.name}", dataset)
 
 
-def grid(context: BrowserContext, live: Live, campaign: Any) -> Page:
-    """The screen with its first page, for a new annotator."""
-    page = context.new_page()
-    new_annotator(page, live)
-    page.goto(f"{live.url}/annotate/{campaign['id']}?mode=grid")
-    page.wait_for_selector("[data-shown]")
-    return page
-
-
-def pictures(page: Page) -> list[str]:
-    """Addresses of the pictures of the page on the screen."""
-    found: list[str] = page.eval_on_selector_all(
-        "[data-tile] img", "images => images.map(i => i.getAttribute('src'))"
-    )
-    return found
-
-
-def send(page: Page, press: Any) -> None:
-    """Send the page and wait for the next."""
-    before = page.get_attribute("[data-annotate]", "data-shown")
-    page.wait_for_timeout(TOO_SOON_MS)
-    press()
-    page.wait_for_function(
-        "before => document.querySelector('[data-annotate]').dataset.shown !== before", arg=before
-    )
-
-
-def counts(live: Live, campaign: Any) -> dict[str, int]:
-    """Answers that stand."""
-    found: dict[str, int] = live.api("GET", f"/campaigns/{campaign['id']}/progress")["answers"]
-    return found
-
-
-def wait_for_answers(live: Live, campaign: Any, count: int) -> dict[str, int]:
-    """Answers that stand once there are so many."""
-    progress = live.wait(
-        f"/campaigns/{campaign['id']}/progress", until=lambda p: sum(p["answers"].values()) == count
-    )
-    found: dict[str, int] = progress["answers"]
-    return found
-
-
 def test_a_page_by_keyboard_with_an_undo_after_a_reload(
     desk: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = grid(desk, live, campaign)
+    page = open_screen(desk, live, campaign, mode="grid")
     before = counts(live, campaign)
     first = pictures(page)
     assert 12 <= len(first) <= 30
@@ -108,7 +73,7 @@ def test_a_page_by_keyboard_with_an_undo_after_a_reload(
 
 
 def test_a_page_by_thumb(phone: BrowserContext, live: Live, campaign: Any) -> None:
-    page = grid(phone, live, campaign)
+    page = open_screen(phone, live, campaign, mode="grid")
     before = counts(live, campaign)
     first = pictures(page)
     assert 12 <= len(first) <= 15
@@ -132,7 +97,7 @@ def test_a_page_by_thumb(phone: BrowserContext, live: Live, campaign: Any) -> No
 def test_pages_sent_without_a_network_arrive_once(
     anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = grid(anywhere, live, campaign)
+    page = open_screen(anywhere, live, campaign, mode="grid")
     before = sum(counts(live, campaign).values())
     page.wait_for_timeout(800)  # the next page's pictures are on their way
 
@@ -153,7 +118,7 @@ def test_pages_sent_without_a_network_arrive_once(
 
 
 def test_pages_are_taken_back_one_after_another(desk: BrowserContext, live: Live, campaign: Any) -> None:
-    page = grid(desk, live, campaign)
+    page = open_screen(desk, live, campaign, mode="grid")
     given = []
     for _ in range(2):
         given.append(pictures(page))
@@ -170,7 +135,7 @@ def test_pages_are_taken_back_one_after_another(desk: BrowserContext, live: Live
 def test_an_undo_takes_back_no_more_than_the_page_had(
     desk: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = grid(desk, live, campaign)
+    page = open_screen(desk, live, campaign, mode="grid")
     first = pictures(page)
     send(page, lambda: page.keyboard.press("Enter"))
     wait_for_answers(live, campaign, len(first))
@@ -195,7 +160,7 @@ def test_an_undo_takes_back_no_more_than_the_page_had(
 
 
 def test_a_key_pressed_twice_sends_one_page(desk: BrowserContext, live: Live, campaign: Any) -> None:
-    page = grid(desk, live, campaign)
+    page = open_screen(desk, live, campaign, mode="grid")
     first = len(pictures(page))
     page.wait_for_timeout(800)  # the next page is there at once
 
@@ -235,7 +200,7 @@ def test_pictures_that_do_not_load_keep_nobody_from_the_others(
 
 
 def test_both_views_show_what_is_held(desk: BrowserContext, live: Live, campaign: Any) -> None:
-    page = grid(desk, live, campaign)
+    page = open_screen(desk, live, campaign, mode="grid")
     first = pictures(page)
 
     page.get_by_role("button", name="One by one").click()
@@ -254,7 +219,7 @@ def test_both_views_show_what_is_held(desk: BrowserContext, live: Live, campaign
 def test_a_campaign_may_allow_one_mode_only(desk: BrowserContext, live: Live, dataset: Any) -> None:
     cards = live.open_campaign("Cards only", dataset, modes="card")
     pages = live.open_campaign("Pages only", dataset, modes="grid")
-    page = grid(desk, live, cards)
+    page = open_screen(desk, live, cards, mode="grid")
 
     assert page.get_attribute("[data-annotate]", "data-mode") == "card", "whatever the address asks for"
     expect(page.get_by_role("button", name="Pages")).to_have_count(0)
@@ -265,7 +230,7 @@ def test_a_campaign_may_allow_one_mode_only(desk: BrowserContext, live: Live, da
 def test_a_page_leaves_and_the_next_questions_come_in_one_request(
     desk: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = grid(desk, live, campaign)
+    page = open_screen(desk, live, campaign, mode="grid")
     page.wait_for_load_state("networkidle")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)

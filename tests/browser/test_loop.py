@@ -2,14 +2,14 @@
 
 import json
 import re
-import uuid
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, expect
 from sklearn.datasets import load_digits
 
+from tests.browser.annotator import counts, new_annotator, shown, wait_for_another
 from tests.browser.conftest import sign_in
 from tests.live import Live
 
@@ -61,40 +61,6 @@ def target(live: Live) -> Any:
     return live.dataset("Photocopied digits", arrays)
 
 
-def new_annotator(page: Page, live: Live) -> str:
-    """Come in through an invitation link; gives the e-mail address."""
-    email = f"annotator-{uuid.uuid4().hex[:8]}@example.org"
-    link = live.api("POST", "/invitations", json={"role": "annotator", "note": "for the tests"})["url"]
-    page.goto(link)
-    page.get_by_label("Name").fill("Grace Annotator")
-    page.get_by_label("E-mail").fill(email)
-    page.get_by_label("Password").fill("a password of my own")
-    page.get_by_role("button", name=re.compile("account|join|start", re.IGNORECASE)).click()
-    page.wait_for_url("**/annotate")
-    return email
-
-
-def shown(page: Page) -> tuple[str, str]:
-    """The question on the screen: its picture's address and its class."""
-    page.wait_for_selector("[data-annotate]:not([data-painting]) [data-picture]:not([hidden])")
-    return page.get_attribute("[data-picture]", "src") or "", page.inner_text("[data-class-name]")
-
-
-def wait_for_another(page: Page, seen: tuple[str, str]) -> None:
-    """Until another picture is painted; before that, no answer is taken."""
-    page.wait_for_function(
-        """before => document.querySelector("[data-annotate]:not([data-painting])")
-            && document.querySelector("[data-picture]").getAttribute("src") !== before""",
-        arg=seen[0],
-    )
-
-
-def answered(live: Live, campaign: Any) -> int:
-    """How many answers stand, as the API counts them."""
-    progress = live.api("GET", f"/campaigns/{campaign['id']}/progress")
-    return int(progress["answers"]["yes"] + progress["answers"]["no"] + progress["answers"]["unsure"])
-
-
 def test_ten_questions_by_keyboard_with_a_reload_and_an_undo(
     desk: BrowserContext, live: Live, campaign: Any
 ) -> None:
@@ -104,7 +70,7 @@ def test_ten_questions_by_keyboard_with_a_reload_and_an_undo(
     page.on("pageerror", lambda error: problems.append(str(error)))
     new_annotator(page, live)
     page.goto(f"{live.url}/annotate/{campaign['id']}")
-    before = answered(live, campaign)
+    before = sum(counts(live, campaign).values())
 
     for key in "nynun":
         seen = shown(page)

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, Request, expect
+from playwright.sync_api import BrowserContext, Request, expect
 from sklearn.datasets import load_digits
 
-from tests.browser.test_loop import new_annotator, shown, wait_for_another
-from tests.browser.test_screen import COUNT_SHIFTS
+from tests.browser.annotator import open_screen, shown, wait_for_another
 from tests.live import Live
 
 # What is on the screen does not depend on the database behind it: one of the two installations is enough.
@@ -29,16 +28,6 @@ def campaign(live: Live) -> Any:
     return live.open_campaign("One person", dataset, classes=classes)
 
 
-def screen(context: BrowserContext, live: Live, campaign: Any) -> Page:
-    """The screen with its first question, for a new annotator."""
-    page = context.new_page()
-    page.add_init_script(COUNT_SHIFTS)
-    new_annotator(page, live)
-    page.goto(f"{live.url}/annotate/{campaign['id']}")
-    page.wait_for_selector("[data-shown]")
-    return page
-
-
 def answers_in(request: Request) -> list[dict[str, Any]]:
     """What a request hands over."""
     body: Any = request.post_data_json
@@ -49,7 +38,7 @@ def answers_in(request: Request) -> list[dict[str, Any]]:
 def test_a_break_hides_the_picture_and_counts_no_time(
     desk: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(desk, live, campaign)
+    page = open_screen(desk, live, campaign)
     first = shown(page)
 
     page.keyboard.press("p")
@@ -67,7 +56,7 @@ def test_a_break_hides_the_picture_and_counts_no_time(
 
 
 def test_keys_can_be_changed_and_switched_off(desk: BrowserContext, live: Live, campaign: Any) -> None:
-    page = screen(desk, live, campaign)
+    page = open_screen(desk, live, campaign)
     page.get_by_text("Help", exact=True).click()
     page.locator("[data-rebind=yes]").click()
     page.keyboard.press("n")
@@ -90,7 +79,7 @@ def test_keys_can_be_changed_and_switched_off(desk: BrowserContext, live: Live, 
 
 
 def test_a_closer_look_moves_nothing_else(desk: BrowserContext, live: Live, campaign: Any) -> None:
-    page = screen(desk, live, campaign)
+    page = open_screen(desk, live, campaign)
     stage = page.locator("[data-stage]").bounding_box()
     small = page.locator("[data-picture]").bounding_box()
     assert stage is not None
@@ -116,7 +105,7 @@ def test_a_closer_look_moves_nothing_else(desk: BrowserContext, live: Live, camp
 
 
 def test_two_fingers_enlarge_and_do_not_answer(phone: BrowserContext, live: Live, campaign: Any) -> None:
-    page = screen(phone, live, campaign)
+    page = open_screen(phone, live, campaign)
     seen = shown(page)
     page.wait_for_load_state("networkidle")  # what fingers need is there
     touch = page.context.new_cdp_session(page)
@@ -136,7 +125,7 @@ def test_two_fingers_enlarge_and_do_not_answer(phone: BrowserContext, live: Live
 
 
 def test_the_tab_opened_last_asks(anywhere: BrowserContext, live: Live, campaign: Any) -> None:
-    first = screen(anywhere, live, campaign)
+    first = open_screen(anywhere, live, campaign)
     question = shown(first)
 
     second = anywhere.new_page()
@@ -160,7 +149,7 @@ def test_the_tab_opened_last_asks(anywhere: BrowserContext, live: Live, campaign
 def test_the_back_button_shows_the_list_and_forward_a_question(
     anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(anywhere, live, campaign)
+    page = open_screen(anywhere, live, campaign)
     seen = shown(page)
     page.keyboard.press("n")
     wait_for_another(page, seen)
@@ -175,7 +164,7 @@ def test_the_back_button_shows_the_list_and_forward_a_question(
 def test_the_last_answers_can_be_undone_after_a_reload(
     anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(anywhere, live, campaign)
+    page = open_screen(anywhere, live, campaign)
     given = []
     for _ in range(10):
         seen = shown(page)

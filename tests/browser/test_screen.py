@@ -5,20 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, Request, expect
+from playwright.sync_api import BrowserContext, Request, expect
 from sklearn.datasets import load_digits
 
-from tests.browser.test_loop import new_annotator, shown, wait_for_another
+from tests.browser.annotator import counts, open_screen, shown, wait_for_another
 from tests.live import Live
 
 pytestmark = pytest.mark.browser
 
-COUNT_SHIFTS = """
-    window.shifted = 0;
-    new PerformanceObserver(list => {
-        for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
-    }).observe({ type: "layout-shift", buffered: true });
-"""
 # From a key to the second frame after it, in which the next picture has been painted.
 TIME_ANSWERS = """async count => {
     const main = document.querySelector("[data-annotate]"), times = [];
@@ -47,25 +41,10 @@ def campaign(live: Live) -> Any:
     return live.open_campaign("Steady hands", live.dataset("Digits for steady hands", arrays))
 
 
-def screen(context: BrowserContext, live: Live, campaign: Any) -> Page:
-    """The screen with its first question, for a new annotator."""
-    page = context.new_page()
-    page.add_init_script(COUNT_SHIFTS)
-    new_annotator(page, live)
-    page.goto(f"{live.url}/annotate/{campaign['id']}")
-    page.wait_for_selector("[data-shown]")
-    return page
-
-
-def answers(live: Live, campaign: Any) -> int:
-    """How many answers stand."""
-    return sum(live.api("GET", f"/campaigns/{campaign['id']}/progress")["answers"].values())
-
-
 def test_the_next_picture_is_painted_at_once_and_nothing_moves(
     desk: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(desk, live, campaign)
+    page = open_screen(desk, live, campaign)
 
     times = page.evaluate(TIME_ANSWERS, 12)
 
@@ -77,8 +56,8 @@ def test_the_next_picture_is_painted_at_once_and_nothing_moves(
 def test_answers_given_without_a_network_arrive_once(
     anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(anywhere, live, campaign)
-    before = answers(live, campaign)
+    page = open_screen(anywhere, live, campaign)
+    before = sum(counts(live, campaign).values())
 
     anywhere.set_offline(True)
     for key in "nynun":
@@ -89,15 +68,15 @@ def test_answers_given_without_a_network_arrive_once(
     anywhere.set_offline(False)
 
     expect(page.locator("[data-remark]")).to_contain_text("Everything is sent", timeout=30_000)
-    assert answers(live, campaign) == before + 5
+    assert sum(counts(live, campaign).values()) == before + 5
     assert page.evaluate("Object.keys(localStorage).length") == 0
 
 
 def test_answers_left_by_a_closed_page_are_sent_by_the_next(
     anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(anywhere, live, campaign)
-    before = answers(live, campaign)
+    page = open_screen(anywhere, live, campaign)
+    before = sum(counts(live, campaign).values())
     anywhere.route("**/answers", lambda route: route.abort())
     seen = shown(page)
     page.keyboard.press("n")
@@ -117,7 +96,7 @@ def test_answers_left_by_a_closed_page_are_sent_by_the_next(
 def test_a_paused_campaign_says_so_and_goes_on_by_itself(
     desk: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(desk, live, campaign)
+    page = open_screen(desk, live, campaign)
     live.api("POST", f"/campaigns/{campaign['id']}/pause")
     try:
         panel = page.locator("[data-pause=stopped]")
@@ -139,7 +118,7 @@ def test_a_paused_campaign_says_so_and_goes_on_by_itself(
 def test_cards_are_fetched_with_the_answers_before_them(
     desk: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = screen(desk, live, campaign)
+    page = open_screen(desk, live, campaign)
     page.wait_for_load_state("networkidle")
     asked: list[tuple[str, bool]] = []
 
@@ -149,7 +128,7 @@ def test_cards_are_fetched_with_the_answers_before_them(
             asked.append((request.url.rsplit("/", 1)[1], "next" in body))
 
     page.on("request", listen)
-    before = answers(live, campaign)
+    before = sum(counts(live, campaign).values())
 
     for _ in range(15):  # 20 are held, and more are fetched when fewer than 12 wait
         seen = shown(page)
@@ -159,4 +138,4 @@ def test_cards_are_fetched_with_the_answers_before_them(
 
     assert {name for name, _ in asked} == {"answers"}
     assert sum(asks for _, asks in asked) == 1
-    assert answers(live, campaign) == before + 15
+    assert sum(counts(live, campaign).values()) == before + 15

@@ -7,8 +7,16 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sklearn.datasets import load_digits
 
-from tests.browser.test_grid import TOO_SOON_MS, counts, pictures, send, wait_for_answers
-from tests.browser.test_loop import new_annotator, shown, wait_for_another
+from tests.browser.annotator import (
+    TOO_SOON_MS,
+    counts,
+    open_screen,
+    pictures,
+    send,
+    shown,
+    wait_for_another,
+    wait_for_answers,
+)
 from tests.live import Live
 
 # What is on the screen does not depend on the database behind it: one of the two installations is enough.
@@ -21,15 +29,6 @@ BLOCK = 12  # questions of one class in a row, with so few pictures
 def campaign(live: Live, dataset: Any, request: pytest.FixtureRequest) -> Any:
     """A campaign that nobody else answers."""
     return live.open_campaign(f"Both views: {request.node.name}", dataset)
-
-
-def cards(context: BrowserContext, live: Live, campaign: Any) -> Page:
-    """The screen with its first card, for a new annotator."""
-    page = context.new_page()
-    new_annotator(page, live)
-    page.goto(f"{live.url}/annotate/{campaign['id']}")
-    page.wait_for_selector("[data-shown]")
-    return page
 
 
 def answer(page: Page, count: int) -> None:
@@ -61,7 +60,7 @@ def to_cards(page: Page) -> str:
 def test_cards_that_end_in_the_middle_of_a_block_leave_whole_pages(
     anywhere: BrowserContext, chromium: Browser, live: Live, campaign: Any
 ) -> None:
-    page = cards(anywhere, live, campaign)
+    page = open_screen(anywhere, live, campaign)
     answer(page, BLOCK - 1)
     last_of_its_block, class_name = shown(page)
 
@@ -80,7 +79,7 @@ def test_cards_that_end_in_the_middle_of_a_block_leave_whole_pages(
     page.get_by_role("link", name="Leave").click()
     page.wait_for_url("**/annotate")
     other = chromium.new_context()
-    assert shown(cards(other, live, campaign))[0] == last_of_its_block, "it was given back"
+    assert shown(open_screen(other, live, campaign))[0] == last_of_its_block, "it was given back"
     other.close()
 
 
@@ -89,7 +88,7 @@ def test_what_is_left_of_a_block_joins_the_next_page_of_its_class(
 ) -> None:
     few = [{"name": name} for name in dataset["class_names"][:2]]
     campaign = live.open_campaign("Two classes in turn", dataset, classes=few)
-    page = cards(desk, live, campaign)
+    page = open_screen(desk, live, campaign)
     answer(page, 17)  # of 18: eight turns of two classes
     last_of_its_block, class_name = shown(page)
 
@@ -108,7 +107,7 @@ def test_what_is_left_of_all_is_shown_at_the_end(desk: BrowserContext, live: Liv
         "y_train": (labels[:14] % 2).astype(np.uint8),
     }
     campaign = live.open_campaign("Fourteen", live.dataset("Fourteen digits", arrays))
-    page = cards(desk, live, campaign)
+    page = open_screen(desk, live, campaign)
     answer(page, 1)
 
     given = 1 + len(to_pages(page))
@@ -125,7 +124,7 @@ def test_what_is_left_of_all_is_shown_at_the_end(desk: BrowserContext, live: Liv
 def test_there_and_back_again_keeps_what_is_at_hand(
     anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = cards(anywhere, live, campaign)
+    page = open_screen(anywhere, live, campaign)
     answer(page, BLOCK - 1)
 
     first = to_pages(page)
@@ -149,7 +148,7 @@ def test_there_and_back_again_keeps_what_is_at_hand(
 def test_without_a_network_the_other_view_shows_what_is_held(
     anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
-    page = cards(anywhere, live, campaign)
+    page = open_screen(anywhere, live, campaign)
     answer(page, BLOCK - 1)
     at_rest(page)
     page.wait_for_timeout(2500)  # the other view is loaded, and the next pictures are
