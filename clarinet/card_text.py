@@ -63,12 +63,18 @@ def _by_class(card: Mapping[str, Any]) -> str:
     if accuracy is not None:
         columns.append(("Accuracy", ["-" if share is None else _percent(share) for share in accuracy]))
     if labels is not None:
-        columns.append(("Complementary labels", [f"{count:,}" for count in labels["complementary"]]))
-        columns.append(("True labels", [f"{count:,}" for count in labels["true"]]))
+        for kind in _used(card):
+            columns.append((f"{_words(kind)} labels", [f"{count:,}" for count in labels[kind]]))
     if not columns:
         return ""
     rows = zip(map(_plain, card["classes"]), *(values for _, values in columns), strict=True)
     return _table(("Class", *(title for title, _ in columns)), rows)
+
+
+def _used(card: Mapping[str, Any]) -> list[str]:
+    """The kinds of labels that the method learns from; the data may have others."""
+    complementary = ["complementary"] if card["config"]["complementary_loss"] != "none" else []
+    return complementary + (["true"] if card["setting"] == "pc" else [])
 
 
 def _learnt_from(card: Mapping[str, Any]) -> str:
@@ -81,9 +87,7 @@ def _learnt_from(card: Mapping[str, Any]) -> str:
         if facts is not None:
             shape = " x ".join(map(str, facts["shape"]))
             rows.append((_words(domain), f"{facts['images']:,} of {shape}", f"`{facts['digest']}`"))
-    given = f"{sum(labels['complementary']):,} complementary labels"
-    if card["setting"] == "pc":
-        given += f" and {sum(labels['true']):,} true ones"
+    given = " and ".join(f"{sum(labels[kind]):,} {kind} labels" for kind in _used(card))
     drawn = labels["simulated"]
     told = ", ".join(f"{_words(name).lower()} {_value(value)}" for name, value in (drawn or {}).items())
     origin = f"They were simulated: {told}." if drawn else "The card knows of no simulation."

@@ -340,6 +340,11 @@ class TrainConfig:
             raise ConfigError(
                 f"image_size is {self.image_size}, but {self.architecture} needs {least} or more"
             )
+        if self.pretraining_epochs >= self.epochs:
+            raise ConfigError(
+                f"pretraining is {self.pretraining}, which of {self.epochs} epochs leaves none to learn from "
+                "labels; lower it or train longer"
+            )
         self._check_adaptation()
         self._check_labels()
 
@@ -376,7 +381,7 @@ class TrainConfig:
 
     @property
     def pretraining_epochs(self) -> int:
-        """How many of the epochs learn without labels."""
+        """How many of the epochs learn without labels; 0 where the run is too short for one."""
         return round(self.pretraining * self.epochs)
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,8 +15,8 @@ class DataError(ClarinetError, ValueError):
     """Images or labels that cannot be trained on: wrong shape, length, range, or too few of them."""
 
 
-class ClassesNotNamed(DataError):
-    """A label file from which the number of classes does not follow, and nobody gave it."""
+class ClassesNotCounted(DataError):
+    """A label file that does not say how many classes there are, and nobody else did."""
 
 
 class NonUniformLabels(UserWarning):
@@ -28,7 +28,7 @@ class DataNotFound(DataError):
 
 
 class Diverged(ClarinetError):
-    """The loss of an epoch is not finite; training further would only waste time."""
+    """The loss of an epoch, or a prediction after it, is not finite: the network is of no more use."""
 
     def __init__(self, epoch: int, losses: dict[str, float]) -> None:
         self.epoch = epoch

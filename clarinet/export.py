@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,8 @@ def export_model(
         DataError: another number of names than classes; nothing is written.
     """
     card = model_card(result, data, class_names=class_names, simulated=simulated)
+    with suppress(FileNotFoundError):
+        (folder / ONNX).unlink()  # an older model's must not stay beside these weights
     save_model(folder / WEIGHTS, result, card=card)
     with replacing(folder / CARD) as temporary:
         temporary.write_text(card_markdown(card), encoding="utf-8")

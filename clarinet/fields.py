@@ -24,7 +24,10 @@ def checked(name: str, value: Any, kind: Any, metadata: Mapping[str, Any]) -> An
             raise ConfigError(f"{name} is {value!r}, but must be one of {', '.join(map(str, choices))}")
         return value
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:
+            raise ConfigError(f"{name} is larger than any number here") from None
     if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
         raise ConfigError(f"{name} is {value!r}, but must be of type {kind.__name__}")
     low, high = metadata.get("minimum"), metadata.get("maximum")

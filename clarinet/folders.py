@@ -14,7 +14,9 @@ from clarinet.errors import DataError
 from clarinet.pictures import decoded
 
 SPLITS = ("train", "test")
-IMAGE_FILES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".ppm", ".gif", ".tif", ".tiff")
+# With those that Pillow may not read here: they are refused by name, not left out.
+IMAGE_FILES = {".png", ".jpg", ".jpeg", ".jfif", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".tga", ".ico"}
+IMAGE_FILES |= {".pbm", ".pgm", ".ppm", ".pnm", ".jp2", ".j2k", ".avif", ".heic", ".heif", ".jxl", ".dng"}
 IMAGE_HEADS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 
 
@@ -22,9 +24,9 @@ def load_folder(folder: Path, *, side: int) -> tuple[dict[str, Tensor], list[str
     """Read a folder of images: train/CLASS/*, test/CLASS/*, or CLASS/* as train alone.
 
     The images of a split may also lie in it without class folders: a target needs no classes. All become
-    squares of one size, smoothed; they are grey if all files are. What counts as an image, a split or a class
-    follows the rules of the application's import of a zip without a CSV, and so does the order: a label file
-    of the application fits the folder that was imported.
+    squares of one size, smoothed; they are grey if all files are. What counts as a split or a class follows
+    the rules of the application's import of a zip without a CSV, and so does the order: a label file of the
+    application fits the folder that was imported. Files that are no images are left out.
 
     Args:
         folder: where the images or the class folders are, or one folder that holds them all.
@@ -35,12 +37,16 @@ def load_folder(folder: Path, *, side: int) -> tuple[dict[str, Tensor], list[str
         the class names that the labels count, by the alphabet, numbers by their value.
 
     Raises:
-        DataError: no image, one that cannot be read, one that lies too deep, or one beside class folders.
+        DataError: no image, one that cannot be read, one that lies too deep, or one beside class folders; a
+            folder that cannot be read, or whose name is no Unicode.
     """
     placed = _placed(folder)
     if not placed:
         raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
     classes = sorted({one.class_name for one in placed if one.class_name is not None}, key=_natural)
+    for name in classes:
+        if any("\ud800" <= letter <= "\udfff" for letter in name):  # what Python makes of other bytes
+            raise DataError(f"{folder} has the class folder {name!r}, whose name is not in UTF-8; rename it")
     images = read_images([one.path for one in placed], side=side)
     arrays: dict[str, Tensor] = {}
     for split in SPLITS:
@@ -64,7 +70,7 @@ class _Placed(NamedTuple):
 
 def _placed(folder: Path) -> list[_Placed]:
     """All image files, in the order of splits and paths."""
-    parts = {path: path.relative_to(folder).parts for path in _files(folder) if _is_image(path)}
+    parts = {path: path.relative_to(folder).parts for path in files_below(folder) if _is_image(path)}
     while parts and all(len(one) > 1 for one in parts.values()):
         # A folder that holds all the others, as unpacking an archive makes it, is no class.
         first = {one[0] for one in parts.values()}
@@ -100,10 +106,30 @@ def _natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
     return [(0, int(piece), "") if piece.isdecimal() else (1, 0, piece) for piece in pieces], name
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """All files below a folder, also below links to folders."""
-    for inside, _, names in os.walk(folder, followlinks=True):
-        yield from (Path(inside, name) for name in names)
+def files_below(folder: Path) -> Iterator[Path]:
+    """All files below a folder, also below links to folders, but never below a link to where it lies itself.
+
+    Raises:
+        DataError: a folder that cannot be read, or a link to nothing.
+    """
+    yield from _below(folder, ())
+
+
+def _below(folder: Path, around: tuple[str, ...]) -> Iterator[Path]:
+    around = (*around, os.path.realpath(folder))
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be read: {error.strerror}") from error
+    for entry in entries:
+        path = folder / entry.name
+        if entry.is_file():
+            yield path
+        elif entry.is_dir():
+            if os.path.realpath(path) not in around:
+                yield from _below(path, around)
+        elif entry.is_symlink():
+            raise DataError(f"{path} is a link to nothing")
 
 
 def _is_image(path: Path) -> bool:
@@ -115,8 +141,8 @@ def _is_image(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             head = file.read(12)
-    except OSError:
-        return False
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
     is_webp = head[:4] == b"RIFF" and head[8:] == b"WEBP"
     is_bmp = head[:2] == b"BM" and head[6:10] == bytes(4)
     return head.startswith(IMAGE_HEADS) or is_webp or is_bmp

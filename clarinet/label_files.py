@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from clarinet.data import NO_LABEL, UNREADABLE
-from clarinet.errors import ClassesNotNamed, DataError
+from clarinet.errors import ClassesNotCounted, DataError
 
 KINDS = ("complementary", "true")  # in a snapshot their number says the kind
 
@@ -29,6 +29,7 @@ class Row(NamedTuple):
     weight: float
     chance: float | None
     class_name: str | None
+    num_classes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +41,8 @@ class Labels:
         complementary, true: (L,) int64, one of them -1.
         weights: (L,) float32.
         probabilities: (L,) float32 of the draw behind each label, or None where the file has none.
-        class_names: K names, which the classes count: those of the campaign; None where the file does not
-            name them all.
+        num_classes: K.
+        named: the names of the classes, by number, that the file names: those of the campaign.
     """
 
     example: Tensor
@@ -49,12 +50,15 @@ class Labels:
     true: Tensor
     weights: Tensor
     probabilities: Tensor | None
-    class_names: tuple[str, ...] | None
+    num_classes: int
+    named: dict[int, str]
 
     @property
-    def num_classes(self) -> int | None:
-        """K, where the file names the classes."""
-        return None if self.class_names is None else len(self.class_names)
+    def class_names(self) -> list[str] | None:
+        """K names, where the file names all classes."""
+        if len(self.named) < self.num_classes:
+            return None
+        return [self.named[number] for number in range(self.num_classes)]
 
 
 def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> Labels:
@@ -62,35 +66,32 @@ def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> L
 
     A label's `position` is its image's place in the data set, which is its row in the npz of the images. Its
     `kind` is "true" or "complementary", its `class` counts the campaign's classes from 0, which need not be
-    those of a folder, nor in their order. The columns `class_name` and `probability` are optional.
+    those of a folder, nor in their order. The columns `class_name`, `num_classes` and `probability` are
+    optional.
 
     Args:
         path: the file; its ending says its format.
         images: how many source images there are.
-        num_classes: K; None takes it from the names of the classes in the file.
+        num_classes: K; None takes it from the file.
 
     Raises:
         DataError: another ending, a file that cannot be read or lacks something, no labels at all, an
-            image or class that is not there.
-        ClassesNotNamed: no `num_classes`, and the file does not name every class.
+            image or class that is not there, classes that are not always named alike.
+        ClassesNotCounted: no `num_classes`, and none in the file.
     """
     readers = {".csv": _csv_rows, ".jsonl": _json_rows, ".npz": _snapshot_rows}
     if path.suffix not in readers:
         raise DataError(f"{path} is no label file: its name must end in {', '.join(readers)}")
     try:
         rows = list(readers[path.suffix](path))
-        names = _listed_names(path) if path.suffix == ".npz" else _names_of(rows)
+        listed = _listed_names(path) if path.suffix == ".npz" else None
     except DataError:
         raise
     except (*UNREADABLE, KeyError, csv.Error) as error:
         raise DataError(f"{path} cannot be read as labels: {str(error) or type(error).__name__}") from error
     if not rows:
         raise DataError(f"{path} has no labels")
-    if path.suffix == ".npz" and names is not None and num_classes not in {None, len(names)}:
-        raise DataError(f"{path} lists {len(names)} classes, but there should be {num_classes}")
-    if num_classes is None and names is None:
-        raise ClassesNotNamed(f"{path} does not name every class; say how many there are: num_classes")
-    count = len(names or ()) if num_classes is None else num_classes
+    count = _count(path, rows, listed, num_classes)
     for number, row in enumerate(rows, 1):
         if row.kind not in KINDS:
             raise DataError(
@@ -100,31 +101,47 @@ def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> L
             raise DataError(f"label {number} of {path} is about image {row.position}, but there are {images}")
         if not 0 <= row.class_ < count:
             raise DataError(f"label {number} of {path} names class {row.class_}; there are {count} classes")
-    return _tensors(rows, names if names is not None and len(names) == count else None)
+    return _tensors(rows, count, _names(path, rows, listed))
 
 
-def _tensors(rows: list[Row], names: tuple[str, ...] | None) -> Labels:
+def _count(path: Path, rows: list[Row], listed: list[str] | None, wanted: int | None) -> int:
+    """K by the file, which must be the one wanted, or else the latter."""
+    told = {row.num_classes for row in rows} - {None} if listed is None else {len(listed)}
+    if wanted is not None and told <= {wanted}:
+        return wanted
+    if not told:
+        raise ClassesNotCounted(f"{path} does not say how many classes there are; give num_classes")
+    if wanted is None and len(told) == 1:
+        return int(told.pop() or 0)
+    found = ", ".join(map(str, sorted(filter(None, told))))
+    raise DataError(f"{path} is about {found} classes, but there should be {wanted or 'one number of them'}")
+
+
+def _names(path: Path, rows: list[Row], listed: list[str] | None) -> dict[int, str]:
+    """The names that the file gives to classes, each to one."""
+    if listed is None:
+        found = {(row.class_, row.class_name) for row in rows if row.class_name is not None}
+    else:
+        found = set(enumerate(listed))
+    names = dict(sorted(found))
+    if not len(found) == len(names) == len(set(names.values())):
+        raise DataError(f"{path} has two names for one class, or one name for two")
+    return names
+
+
+def _tensors(rows: list[Row], num_classes: int, named: dict[int, str]) -> Labels:
     is_true = torch.tensor([row.kind == "true" for row in rows])
-    named = torch.tensor([row.class_ for row in rows])  # (L,)
+    classes = torch.tensor([row.class_ for row in rows])  # (L,)
     known = [row.chance for row in rows if row.chance is not None]
     return Labels(
         example=torch.tensor([row.position for row in rows]),
-        complementary=named.masked_fill(is_true, NO_LABEL),
-        true=named.masked_fill(~is_true, NO_LABEL),
+        complementary=classes.masked_fill(is_true, NO_LABEL),
+        true=classes.masked_fill(~is_true, NO_LABEL),
         weights=torch.tensor([row.weight for row in rows], dtype=torch.float32),
         probabilities=torch.tensor(known, dtype=torch.float32) if len(known) == len(rows) else None,
-        class_names=names,
+        num_classes=num_classes,
+        named=named,
     )
-
-
-def _names_of(rows: list[Row]) -> tuple[str, ...] | None:
-    """The names by class, if each number up to the largest has one of its own, and always the same."""
-    found = {(row.class_, row.class_name) for row in rows}
-    names = dict(found)
-    if not len(found) == len(names) == len(set(names.values())) or sorted(names) != list(range(len(names))):
-        return None
-    listed = tuple(name for number in range(len(names)) if (name := names[number]) is not None)
-    return listed if len(listed) == len(names) else None
 
 
 def _csv_rows(path: Path) -> Iterator[Row]:
@@ -132,7 +149,7 @@ def _csv_rows(path: Path) -> Iterator[Row]:
         reader = csv.DictReader(file, strict=True)
         _require(path, reader.fieldnames or (), ("position", "kind", "class", "weight"))
         for row in reader:
-            chance = row.get("probability")
+            chance, count = row.get("probability"), row.get("num_classes")
             yield Row(
                 _whole(row["position"]),
                 row["kind"],
@@ -140,6 +157,7 @@ def _csv_rows(path: Path) -> Iterator[Row]:
                 float(row["weight"]),
                 float(chance) if chance else None,
                 _unescaped(row.get("class_name")) or None,
+                _whole(count) if count else None,
             )
 
 
@@ -157,7 +175,9 @@ def _json_rows(path: Path) -> Iterator[Row]:
             if not isinstance(entry, dict):
                 raise DataError(f"{path} has a line that is no JSON object: {line.strip()[:80]}")
             _require(path, entry, ("position", "kind", "classes", "weight"))
-            chance = entry.get("probability")
+            chance, count = entry.get("probability"), entry.get("num_classes")
+            if not isinstance(entry["classes"], list):
+                raise DataError(f"{path} has a line whose classes are no list: {line.strip()[:80]}")
             for class_, name in zip_longest(entry["classes"], entry.get("class_names") or ()):
                 yield Row(
                     _whole(entry["position"]),
@@ -166,6 +186,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
                     float(entry["weight"]),
                     float(chance) if chance is not None else None,
                     None if name is None else str(name),
+                    None if count is None else _whole(count),
                 )
 
 
@@ -182,15 +203,22 @@ def _snapshot_rows(path: Path) -> Iterator[Row]:
     listed.append([None] * len(columns[0]) if chances is None else chances.tolist())
     for position, kind, class_, weight, chance in zip(*listed, strict=True):
         known = KINDS[kind] if kind in range(len(KINDS)) else str(kind)
-        yield Row(_whole(position), known, _whole(class_), float(weight), chance, None)
+        yield Row(
+            _whole(position),
+            known,
+            _whole(class_),
+            float(weight),
+            None if chance is None else float(chance),
+            None,
+        )
 
 
-def _listed_names(path: Path) -> tuple[str, ...] | None:
+def _listed_names(path: Path) -> list[str] | None:
     """The class names of an npz, which has them once; a run's snapshot has none."""
     with np.load(path, allow_pickle=False) as arrays:
         if "class_names" not in arrays.files:
             return None
-        return tuple(str(name) for name in arrays["class_names"].tolist())
+        return [str(name) for name in arrays["class_names"].tolist()]
 
 
 def _require(path: Path, found: Iterable[str], wanted: tuple[str, ...]) -> None:

@@ -27,7 +27,7 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
         stage: what is being trained.
 
     Raises:
-        Diverged: the mean loss of the epoch is not finite.
+        Diverged: the mean loss of the epoch, or what the network predicts, is not finite.
     """
     domains, epoch_steps = stage.domains, stage.epoch_steps
     losses = {name: float(total) / epoch_steps for name, total in state.totals.items()}
@@ -48,6 +48,8 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     )
     seen = domains.target[_looked_at(len(domains.target), config, "report/target")]
     predicted = predict_resized(network, seen, domain=TARGET)  # (M, K)
+    if not bool(predicted.isfinite().all()):  # the last step of the epoch may have been the one
+        raise Diverged(epoch, losses)
     counts = torch.bincount(predicted.argmax(1), minlength=domains.spec.num_classes)
     student = state.networks.classifier
     agreed = (

@@ -1,6 +1,7 @@
 """Images that stay on disk: read when a step needs them, for data larger than memory."""
 
 import os
+import tokenize
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +44,7 @@ class NpyImages:
     def __init__(self, path: Path) -> None:
         try:
             array = np.lib.format.open_memmap(path, mode="r")
-        except (OSError, ValueError, EOFError, SyntaxError) as error:
+        except (OSError, EOFError, ValueError, SyntaxError, OverflowError, tokenize.TokenError) as error:
             raise DataError(f"{path} cannot be read as npy: {error}") from error
         if array.dtype != np.uint8 or not array.flags.c_contiguous or array.ndim < 3:  # noqa: PLR2004 - (N, H, W)
             raise DataError(

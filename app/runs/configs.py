@@ -197,3 +197,19 @@ def _check_together(values: Mapping[str, Any]) -> None:
         raise ConfigRefused("pseudo_label_share", "The first of two steps needs a complementary loss.")
     if values["pseudo_label_share"] > 0 and values["epochs"] == 1:
         raise ConfigRefused("epochs", "Training in two steps needs at least 2 epochs.")
+    if round(values["pretraining"] * values["epochs"]) >= values["epochs"]:
+        raise ConfigRefused("pretraining", "Pretraining leaves no epoch to learn from labels.")
+    adapts = values["trade_off"] > 0 or values["discrepancy_weight"] > 0
+    if adapts and values["adversarial_start_epoch"] >= _adapting_epochs(values):
+        raise ConfigRefused(
+            "epochs", "The epochs end before adversarial start epoch: too few to adapt to the target."
+        )
+
+
+def _adapting_epochs(values: Mapping[str, Any]) -> int:
+    """All epochs, or those of the second of two steps."""
+    epochs: int = values["epochs"]
+    if values["pseudo_label_share"] == 0:
+        return epochs
+    first: int = min(max(round(epochs * values["pseudo_label_share"]), 1), epochs - 1)
+    return epochs - first

@@ -2,11 +2,12 @@
 
 import argparse
 import sys
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet.errors import ClassesNotNamed, ConfigError, DataError
+from clarinet.errors import ClassesNotCounted, ConfigError, DataError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,8 +40,8 @@ class Inputs:
 def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
     """Read the files that the arguments name; folders become squares of `side` pixels.
 
-    The classes are those of the label file where there is one: by name if it names them all, else numbers up
-    to `--classes`. Without one they are those of the source's folders, or numbers up to its largest label.
+    The classes are those of the label file where there is one: by name if it names them, else numbers.
+    Without one they are those of the source's folders, or numbers up to its largest label.
 
     Raises:
         DataError: a file that cannot be read, lacks something, or has other classes.
@@ -56,8 +57,11 @@ def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
             raise DataError(f"{path} lacks {missing[0]}")
     labels = _labels(arguments, source["x_train"])
     # A label file counts the campaign's classes, which need not be the folders, nor in their order.
-    names = known if labels is None else list(labels.class_names or ())
-    num_classes = len(names) if names else _counted(arguments, source)
+    names = known if labels is None else labels.class_names or []
+    if labels is not None:
+        num_classes = labels.num_classes
+    else:
+        num_classes = len(names) if names else _counted(arguments, source)
     if names and arguments.classes not in {None, num_classes}:
         raise ConfigError(f"--classes is {arguments.classes}, but the classes are {', '.join(names)}")
     return Inputs(
@@ -85,19 +89,32 @@ def _labels(arguments: argparse.Namespace, images: "Tensor") -> "Labels | None":
     if arguments.classes is not None:
         _check_count(arguments.classes)
     if arguments.source.is_dir():
-        tables = [path for path in arguments.source.glob("*.csv") if not path.samefile(arguments.labels)]
-        if tables:
-            raise DataError(
-                f"{arguments.source} holds {tables[0].name}; images that were imported with a CSV have its "
-                "order, and label files count by it. Move it elsewhere if it was no part of the import"
-            )
+        _require_no_table(arguments.source, arguments.labels)
     count = len(images) if images.ndim else 0
     try:
-        return load_labels(arguments.labels, images=count, num_classes=arguments.classes)
-    except ClassesNotNamed:
+        labels = load_labels(arguments.labels, images=count, num_classes=arguments.classes)
+    except ClassesNotCounted:
         raise ConfigError(
-            f"{arguments.labels} does not name every class; say how many there are: --classes K"
+            f"{arguments.labels} does not say how many classes there are; say it: --classes K"
         ) from None
+    if labels.named and labels.class_names is None:
+        raise DataError(
+            f"{arguments.labels} names only {', '.join(labels.named.values())} of its {labels.num_classes} "
+            "classes, as long as nothing is known about the others; the npz of the same labels names all"
+        )
+    return labels
+
+
+def _require_no_table(folder: Path, labels: Path) -> None:
+    """Refuse a folder with a CSV, wherever the application's import would find it."""
+    from clarinet.folders import files_below
+
+    for path in files_below(folder):
+        if path.suffix.lower() == ".csv" and not (labels.exists() and path.samefile(labels)):
+            raise DataError(
+                f"{folder} holds {path.relative_to(folder)}; images that were imported with a CSV have its "
+                "order, and label files count by it. Move it elsewhere if it was no part of the import"
+            )
 
 
 def _check_count(classes: int) -> None:
@@ -107,8 +124,6 @@ def _check_count(classes: int) -> None:
 
 def _counted(arguments: argparse.Namespace, source: Arrays) -> int:
     """K as asked for, or else from the source's labels: no class list comes with an npz."""
-    if arguments.labels:
-        return int(arguments.classes)
     labels = source["y_train"]
     if labels.ndim != 1 or not len(labels):
         raise DataError(
@@ -152,14 +167,20 @@ def _scored(
         return target  # which is refused, in words, with the rest of the data
     largest = int(given.max()) if len(given) else -1
     if not tested and largest >= (MOST_CLASSES if names else num_classes):
+        more = f"; say --classes {largest + 1} if the source merely lacks images of some"
         raise DataError(
-            f"y_test of {arguments.target} has labels up to {largest}, but there are {num_classes} "
-            f"classes; say --classes {largest + 1} if the source merely lacks images of some"
+            f"y_test of {arguments.target} has labels up to {largest}, but there are {num_classes} classes"
+            + (more if not (names or is_part) and largest < MOST_CLASSES else "")
         )
     own = tested or [str(number) for number in range(largest + 1)]
     listed = names or [str(number) for number in range(num_classes)]
     if bool(tested) != bool(names):
         own, listed = _numbered(arguments, own, listed, by_name=bool(tested))
+    # One name can be written in several ways: composed accents on one system, accents apart on another.
+    own, listed = ([unicodedata.normalize("NFC", name) for name in some] for some in (own, listed))
+    for path, some in ((arguments.target, own), (arguments.labels or arguments.source, listed)):
+        if len(set(some)) < len(some):
+            raise DataError(f"{path} has the classes {', '.join(some)}, of which two are the same")
     places = [listed.index(name) if name in listed else -1 for name in own]
     others = [own[number] for number in sorted(set(given.tolist())) if number >= 0 and places[number] < 0]
     if others and not is_part:

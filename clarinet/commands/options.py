@@ -26,7 +26,7 @@ def override(text: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {text}: expected NAME=VALUE with one of {', '.join(sorted(known))}")
     try:
         return name, json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return name, value
 
 

@@ -83,8 +83,10 @@ def _tensorboard(folder: Path) -> Iterator[Show]:
         raise ConfigError(
             "--tensorboard needs the package tensorboard: pip install 'clarinet[tensorboard]'"
         ) from error
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"--tensorboard {folder} is a file; name a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--tensorboard {folder} cannot be a folder: {error.strerror}") from error
     with SummaryWriter(folder) as writer:
 
         def show(report: "EpochReport") -> None:

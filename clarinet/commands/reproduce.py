@@ -62,11 +62,12 @@ def add_reproduce(commands: Commands) -> None:
 
 def run_reproduce(arguments: argparse.Namespace) -> int:
     """Train what is not done yet, write the report and print its tables; returns the exit status."""
-    from clarinet.reproduction.results import read_records
+    from clarinet.reproduction.results import folder_for_results
 
     if arguments.seeds < 1:
         raise ConfigError(f"--seeds {arguments.seeds}: at least 1 is needed")
     trials = _planned(arguments)
+    folder_for_results(arguments.out)
     try:
         with stopping() as stop:
             busy = _train_all(arguments, trials, stop)
@@ -80,9 +81,7 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
         busy, status = 0, FAILED
     if busy:
         print(f"{busy} trials are with other processes; start again when they are done")
-    records = read_records(arguments.out)
-    if records:
-        _report(arguments.out, records)
+    _report(arguments.out)
     return status
 
 
@@ -167,16 +166,24 @@ def _train_task(
     return busy
 
 
-def _report(folder: Path, records: list[dict[str, Any]]) -> None:
+def _report(folder: Path) -> None:
+    """Write the report of all finished trials, also those of other processes, and print its tables."""
+    from clarinet.checkpoints import replacing
     from clarinet.reproduction.figures import curves, spreadsheet
     from clarinet.reproduction.grouping import grouped
     from clarinet.reproduction.report import HEADINGS, markdown, table, tables
+    from clarinet.reproduction.results import in_turn, read_records
 
-    groups = grouped(records)
-    charts = curves(groups)
-    contents = charts | {"trials.csv": spreadsheet(records), "README.md": markdown(records, charts)}
-    for name, text in contents.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    with in_turn(folder):
+        records = read_records(folder)
+        if not records:
+            return
+        groups = grouped(records)
+        charts = curves(groups)
+        contents = charts | {"trials.csv": spreadsheet(records), "README.md": markdown(records, charts)}
+        for name, text in contents.items():
+            with replacing(folder / name) as temporary:
+                temporary.write_text(text, encoding="utf-8")
     for name, rows in tables(groups).items():
         print(f"\n{HEADINGS[name]}\n\n{table(rows)}")
     print(f"\nreport: {folder / 'README.md'}")

@@ -4,9 +4,10 @@ import csv
 import io
 import statistics
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from clarinet.reproduction.charts import Series, line_chart
-from clarinet.reproduction.grouping import Group, Record, setting_of
+from clarinet.reproduction.grouping import Group, Record, changed, setting_of
 from clarinet.reproduction.trials import Trial
 
 
@@ -36,7 +37,8 @@ def curves(groups: Sequence[Group]) -> dict[str, str]:
         if not trial.answers and not trial.label_noise:
             by_setting.setdefault((trial.task, setting_of(trial)), []).append(group)
         if trial.answers and group.accuracies:
-            line = by_answers.setdefault(trial.task, {}).setdefault(_name(trial), [])
+            name = f"{_name(trial)}, {setting_of(replace(trial, answers=0))}"
+            line = by_answers.setdefault(trial.task, {}).setdefault(name, [])
             line.append((trial.answers, statistics.fmean(group.accuracies)))
     for (task, setting), members in by_setting.items():
         series = [Series(_name(group.trial), points) for group in members if (points := _mean_curve(group))]
@@ -54,8 +56,7 @@ def curves(groups: Sequence[Group]) -> dict[str, str]:
 
 
 def _name(trial: Trial) -> str:
-    noise = f", {100 * trial.label_noise:g} % wrong" if trial.label_noise else ""
-    return f"{trial.method} ({trial.preset}){noise}"
+    return f"{trial.method} ({', '.join([trial.preset, *map(changed, trial.changes)])})"
 
 
 def _mean_curve(group: Group) -> list[tuple[float, float]]:

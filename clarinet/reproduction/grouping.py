@@ -62,6 +62,12 @@ def _order(trial: Trial) -> tuple[Any, ...]:
     return (trial.true_labels, trial.answers, trial.label_noise, trial.method, trial.preset, trial.changes)
 
 
+def changed(change: tuple[str, Any]) -> str:
+    """A hyper-parameter that `--set` changed, as it is written there."""
+    name, value = change
+    return f"{name}={value}"
+
+
 def setting_of(trial: Trial) -> str:
     """The setting and its labels in a few words."""
     parts = [trial.setting + (f", {trial.true_labels} true" if trial.setting == "pc" else "")]

@@ -115,8 +115,9 @@ def _guarded(title: str, read: Callable[[Path], Any], folder: Path) -> Any:
         return read(folder)
     except DataError:
         raise
-    except (OSError, RuntimeError, ValueError, KeyError, EOFError) as error:
-        raise DataError(f"{title} in {folder} cannot be read: {error}") from error
+    except (OSError, RuntimeError, ValueError, LookupError, EOFError, AssertionError, TypeError) as error:
+        said = str(error) or type(error).__name__
+        raise DataError(f"{title} in {folder} cannot be read: {said}") from error
     except ImportError as error:
         raise DataError(f"reading {title} needs a package that is not installed: {error}") from error
 

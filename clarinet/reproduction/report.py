@@ -2,8 +2,9 @@
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from clarinet.reproduction.grouping import Group, Record, grouped, setting_of
+from clarinet.reproduction.grouping import Group, Record, changed, grouped, setting_of
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY, WITH_TRUE, Printed
 from clarinet.reproduction.trials import OWN_METHOD, TRUE_ONLY_METHODS, Trial
 
@@ -29,25 +30,31 @@ def tables(groups: Sequence[Group]) -> dict[str, list[list[str]]]:
         "pc": [g for g in plain if g.trial.setting == "pc"],
         "ablation": [g for g in plain if g.trial.setting == "cc" and g.trial.method in ablations],
         "answers": [g for g in groups if g.trial.answers],
-        "noise": [g for g in groups if g.trial.label_noise],
+        "noise": [g for g in groups if g.trial.label_noise and not g.trial.answers],
     }
-    extra: dict[str, tuple[str, Callable[[Trial], str]]] = {
-        "pc": ("true labels", lambda trial: f"{trial.true_labels:,}"),
-        "answers": ("answers", lambda trial: f"{trial.answers:,}"),
-        "noise": ("wrong labels", lambda trial: f"{100 * trial.label_noise:g} %"),
+    columns: dict[str, dict[str, Callable[[Trial], str]]] = {
+        "pc": {"true labels": lambda trial: f"{trial.true_labels:,}"},
+        "answers": {
+            "answers": lambda trial: f"{trial.answers:,}",
+            "setting": lambda trial: setting_of(replace(trial, answers=0)),
+        },
+        "noise": {
+            "wrong labels": lambda trial: f"{100 * trial.label_noise:g} %",
+            "setting": lambda trial: setting_of(replace(trial, label_noise=0.0)),
+        },
     }
     found = {}
     for name, members in chosen.items():
         if not members:
             continue
-        more = [extra[name]] if name in extra else []
-        header = ["task", "method", "protocol", *(title for title, _ in more), "seeds", "ours", "paper"]
+        more = columns.get(name, {})
+        header = ["task", "method", "protocol", *more, "seeds", "ours", "paper"]
         rows = [
             [
                 group.trial.task,
                 group.trial.method,
                 _protocol(group),
-                *(value(group.trial) for _, value in more),
+                *(value(group.trial) for value in more.values()),
                 str(len(group.accuracies)),
                 _ours(group),
                 _papers(group.trial),
@@ -61,13 +68,13 @@ def tables(groups: Sequence[Group]) -> dict[str, list[list[str]]]:
 def _protocol(group: Group) -> str:
     """The preset and its length; anything but the paper's own is said to be so, with what is held out."""
     steps = next((record["result"]["steps"] for record in group.records if "result" in record), 0)
-    changes = "".join(f", {name}={value}" for name, value in group.trial.changes)
+    named = ", ".join([group.trial.preset, *map(changed, group.trial.changes)])
     other = "; not the paper's"
     if group.trial.preset == PAPER_PRESET and dict(group.trial.changes).keys() <= {"held_out_share"}:
         config = group.trial.config()
         share = config.held_out_share if config.complementary_loss != "none" else 0.0
         other = f"; {100 * share:g} % of the complementary labels held out" if share else ""
-    return f"{group.trial.preset}{changes} ({steps:,} steps{other})"
+    return f"{named} ({steps:,} steps{other})"
 
 
 def _ours(group: Group) -> str:

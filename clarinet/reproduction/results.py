@@ -5,18 +5,19 @@ The kernel holds the locks and lets go of them when a process dies, so that none
 
 import fcntl
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from clarinet.errors import DataError
+from clarinet.checkpoints import replacing
+from clarinet.errors import ConfigError, DataError
+from clarinet.reproduction.trials import Trial
 from clarinet.training_result import TrainResult
 
 FORMAT_VERSION = 1
+RESULT_FIELDS = {"target_accuracy", "epochs", "steps", "seconds", "curve"}  # that tables and charts need
 RESULTS, RUNNING, LABELS = "trials", "running", "labels"
 
 
@@ -31,14 +32,26 @@ class Place:
     @classmethod
     def of(cls, folder: Path, stem: str) -> "Place":
         """The files of a trial in a folder of results, whose subfolders are made."""
-        for name in (RESULTS, RUNNING):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+        folder_for_results(folder)
         running = folder / RUNNING / stem
         return cls(
             result=folder / RESULTS / f"{stem}.json",
             checkpoint=running.with_name(f"{stem}.safetensors"),
             lock=running.with_name(f"{stem}.lock"),
         )
+
+
+def folder_for_results(folder: Path) -> None:
+    """Make a folder of results.
+
+    Raises:
+        ConfigError: there is a file in its way, or the disk refuses it.
+    """
+    try:
+        for name in (RESULTS, RUNNING):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be a folder of results: {error.strerror}") from error
 
 
 @contextmanager
@@ -51,6 +64,14 @@ def alone_with(lock: Path) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+@contextmanager
+def in_turn(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes the report of a folder of results, and keep others waiting."""
+    with (folder / RUNNING / "report.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def summary_of(result: TrainResult) -> dict[str, Any]:
@@ -71,15 +92,8 @@ def summary_of(result: TrainResult) -> dict[str, Any]:
 
 def write_record(path: Path, record: dict[str, Any]) -> None:
     """Replace a file in one step, so that a reader sees a whole record or none."""
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(record, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -94,6 +108,15 @@ def read_record(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} cannot be read as a trial's result: {error}; delete it") from error
     if not isinstance(record, dict) or record.get("format_version") != FORMAT_VERSION:
         raise DataError(f"{path} is not a trial's result of format {FORMAT_VERSION}; delete it")
+    try:
+        Trial.from_dict(record["trial"])
+        known = all(isinstance(record[name], dict) for name in ("config", "environment"))
+        whole = known and {"source", "target", "digest"} <= record["data"].keys() and "finished_at" in record
+        whole = whole and ("failure" in record or record["result"].keys() >= RESULT_FIELDS)
+    except (KeyError, TypeError, AttributeError):
+        whole = False
+    if not whole:
+        raise DataError(f"{path} lacks a part of a trial's result, or has one of another version; delete it")
     return record
 
 

@@ -173,7 +173,11 @@ def _gac(run: _Run, config: TrainConfig, data: TrainData) -> tuple[Tensor, dict[
             raise _Busy
         if not stored.exists():
             checkpoint = run.folder / RUNNING / f"{stem}.safetensors"
-            result = run.train(config, data, checkpoint)
+            try:
+                result = run.train(config, data, checkpoint)
+            except Diverged:  # which the trial records; another start begins anew
+                checkpoint.unlink(missing_ok=True)
+                raise
             labels = pseudo_labels(result, data.source_images)
             write_tensors(stored, {"labels": labels}, {"summary": summary_of(result)}, kind="pseudo-labels")
             checkpoint.unlink(missing_ok=True)

@@ -124,6 +124,9 @@ def _shared(domain: Domain, task: Task) -> Domain:
     if task.classes in (DIGITS, CIFAR_CLASSES):
         return domain
     own = CIFAR_CLASSES if domain.name.startswith("CIFAR") else STL_CLASSES
+    for images, labels in ((domain.x_train, domain.y_train), (domain.x_test, domain.y_test)):
+        if images is not None and labels is not None:
+            _check(domain.name, images, labels, len(own))
     place = torch.tensor([task.classes.index(name) if name in task.classes else NO_LABEL for name in own])
     x_train, y_train = _kept(domain.x_train, place[domain.y_train])
     if domain.x_test is None or domain.y_test is None:
@@ -133,6 +136,16 @@ def _shared(domain: Domain, task: Task) -> Domain:
     return Domain(
         name=f"{domain.name}: {counts}", x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test
     )
+
+
+def _check(name: str, images: Tensor, labels: Tensor, num_classes: int) -> None:
+    if images.ndim != 4 or labels.shape != images.shape[:1]:  # noqa: PLR2004 - (N, H, W, 3)
+        raise DataError(
+            f"{name} has images {tuple(images.shape)} and labels {tuple(labels.shape)}; "
+            "expected colour images (N, H, W, 3) and labels (N,)"
+        )
+    if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < num_classes:
+        raise DataError(f"{name} has labels outside 0..{num_classes - 1}")
 
 
 def _kept(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

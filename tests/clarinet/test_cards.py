@@ -9,7 +9,7 @@ from clarinet.card_text import card_markdown
 from clarinet.cards import card_digest, departures, model_card, paper_parts
 from clarinet.domains import digest_of
 from clarinet.errors import DataError
-from tests.clarinet.factories import in_memory, make_data
+from tests.clarinet.factories import in_memory, make_config, make_data
 
 
 def tiny(setting: str = "cc") -> TrainConfig:
@@ -30,8 +30,18 @@ def test_a_card_counts_labels_and_names_the_data_it_was_trained_on() -> None:
     assert "of_the_paper" in card
     text = card_markdown(card)
     assert "low, middle, high" in text
-    assert "86 complementary labels and 10 true ones" in text
+    assert "86 complementary labels and 10 true labels" in text
     assert card["data"]["digest"] in text
+
+
+def test_a_card_names_no_labels_that_the_method_leaves_out() -> None:
+    data = make_data(true_rows=20)
+
+    text = card_markdown(model_card(train(make_config("dann", setting="pc", epochs=2), data), data))
+
+    assert "20 true labels, of equal weight" in text
+    assert "76 complementary labels" not in text
+    assert "| Complementary labels" not in text
 
 
 def test_another_image_is_another_digest_and_the_order_of_entries_is_not() -> None:

@@ -110,7 +110,8 @@ def test_people_get_a_line_per_epoch_and_a_summary(
         (["--preset", "paper"], "no preset 'paper'"),
         (["--setting", "pc", "--true-labels", "64"], "64 true labels are asked for"),
         (["--seeds", "0", "0"], "--seeds names a seed twice"),
-        (["--tensorboard", __file__], "is a file; name a folder"),
+        (["--tensorboard", __file__], "cannot be a folder"),
+        (["--tensorboard", f"{__file__}/x", "--seeds", "0", "1"], "cannot be a folder"),
         (["--source", "nowhere.npz"], "nowhere.npz"),
     ],
 )

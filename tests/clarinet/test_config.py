@@ -43,6 +43,16 @@ class TestTrainConfig:
         assert config_for(method, setting=setting, epochs=epochs, adversarial_start_epoch=0)
         assert config_for("gac", epochs=epochs)
 
+    def test_a_run_of_pretraining_alone_is_refused(self) -> None:
+        """It would score a network that has seen no label."""
+        with pytest.raises(ConfigError, match=r"pretraining is 0\.9, which of 4 epochs leaves none"):
+            config_for("clarinet-plus", epochs=4, pretraining=0.9)
+        assert config_for("clarinet-plus", epochs=4, pretraining=0.8).pretraining_epochs == 3
+
+    def test_a_number_beyond_all_floats_is_a_sentence(self) -> None:
+        with pytest.raises(ConfigError, match="learning_rate is larger"):
+            config_for("clarinet", learning_rate=10**400)
+
     def test_defaults_are_the_papers_protocol(self) -> None:
         config = TrainConfig()
 

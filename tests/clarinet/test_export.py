@@ -15,7 +15,7 @@ from clarinet.cards import card_digest
 from clarinet.data import load_npz
 from clarinet.errors import DataError, ExportError
 from clarinet.evaluation import predict
-from clarinet.export import export_onnx, resize_matrix
+from clarinet.export import export_model, export_onnx, resize_matrix
 from clarinet.networks import Classifier, ModelSpec
 from clarinet.seeding import generator, seed_global
 from clarinet.training import train
@@ -209,6 +209,18 @@ class TestRefusals:
 
         with pytest.raises(ExportError, match="onnxscript"):
             export_onnx(tmp_path / "model.onnx", make_model(GREY))
+
+    def test_no_older_model_stays_beside_new_weights(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("clarinet.export.find_spec", {"onnx": True}.get)
+        (tmp_path / "model.onnx").write_bytes(b"an older model")
+        data = make_data()
+
+        with pytest.raises(ExportError):
+            export_model(tmp_path, train(make_config(epochs=1), data), data)
+
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["MODEL_CARD.md", "model.safetensors"]
 
     def test_what_the_exporter_cannot_write_is_a_sentence(self, tmp_path: Path) -> None:
         def unwritable(input: Tensor) -> Tensor:

@@ -32,9 +32,9 @@ def arguments(tmp_path: Path) -> Namespace:
 def campaign(arguments: Namespace, tmp_path: Path) -> Namespace:
     """The same with what people said of the source's images."""
     truth = read_inputs(arguments, side=28).source["y_train"].tolist()
-    rows = [f"{place},true,{CAMPAIGN.index(NAMES[k])},{NAMES[k]},1" for place, k in enumerate(truth)]
+    rows = [f"{place},true,{CAMPAIGN.index(NAMES[k])},{NAMES[k]},1,3" for place, k in enumerate(truth)]
     path = tmp_path / "l.csv"
-    path.write_text("\n".join(["position,kind,class,class_name,weight", *rows]))
+    path.write_text("\n".join(["position,kind,class,class_name,weight,num_classes", *rows]))
     return Namespace(**vars(arguments) | {"labels": path})
 
 
@@ -57,7 +57,8 @@ def test_images_of_classes_that_nobody_was_asked_about_are_not_scored(
     campaign: Namespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [line for line in campaign.labels.read_text().splitlines() if ",c," not in line]
-    campaign.labels.write_text("\n".join(line.replace("1,a", "0,a").replace("2,b", "1,b") for line in lines))
+    told = "\n".join(line.replace("1,a", "0,a").replace("2,b", "1,b") for line in lines)
+    campaign.labels.write_text(told.replace(",1,3", ",1,2"))
 
     inputs = read_inputs(campaign, side=28)
 
@@ -67,23 +68,34 @@ def test_images_of_classes_that_nobody_was_asked_about_are_not_scored(
     assert "10 of 32 test images" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("how", ["no names", "not all"])
-def test_labels_that_do_not_name_every_class_are_never_taken_for_the_folders(
-    how: str, campaign: Namespace
-) -> None:
-    """The campaign counts in its own order, of which such a file tells nothing or only a part."""
-    lines = campaign.labels.read_text().splitlines()
-    kept = [line for line in lines if how == "no names" or ",a," not in line]
-    header = "remark" if how == "no names" else "class_name"
-    campaign.labels.write_text("\n".join(kept).replace("class_name", header))
+def test_labels_without_names_are_never_taken_for_the_folders(campaign: Namespace) -> None:
+    """The campaign counts in its own order, of which such a file tells nothing."""
+    campaign.labels.write_text(campaign.labels.read_text().replace("class_name", "remark"))
 
-    with pytest.raises(ConfigError, match="does not name every class"):
-        read_inputs(campaign, side=28)
-    campaign.classes = 3
     with pytest.raises(DataError, match=r"classes a, b, c, but those of .*l\.csv are numbers"):
         read_inputs(campaign, side=28)
     shutil.rmtree(campaign.target / "test")
-    assert read_inputs(campaign, side=28).class_names is None
+    inputs = read_inputs(campaign, side=28)
+    assert (inputs.class_names, inputs.num_classes) == (None, 3)
+
+
+def test_labels_that_do_not_count_the_classes_need_the_number(campaign: Namespace) -> None:
+    campaign.labels.write_text(campaign.labels.read_text().replace("num_classes", "remark"))
+
+    with pytest.raises(ConfigError, match="does not say how many classes there are; say it: --classes K"):
+        read_inputs(campaign, side=28)
+    campaign.classes = 3
+    assert read_inputs(campaign, side=28).class_names == CAMPAIGN
+
+
+@pytest.mark.parametrize("unnamed", CAMPAIGN)
+def test_labels_that_name_a_part_of_the_classes_are_refused(unnamed: str, campaign: Namespace) -> None:
+    """Where nothing is known of a class yet: its images in the target could not be told."""
+    lines = campaign.labels.read_text().splitlines()
+    campaign.labels.write_text("\n".join(line for line in lines if f",{unnamed},1" not in line))
+
+    with pytest.raises(DataError, match=r"names only ., . of its 3 classes.*the npz of the same labels"):
+        read_inputs(campaign, side=28)
 
 
 def test_a_list_of_classes_of_another_length_is_refused(campaign: Namespace, tmp_path: Path) -> None:
@@ -91,15 +103,38 @@ def test_a_list_of_classes_of_another_length_is_refused(campaign: Namespace, tmp
     np.savez(tmp_path / "l.npz", positions=ones, kinds=ones, classes=ones, weights=ones, class_names=CAMPAIGN)
     campaign.labels, campaign.classes = tmp_path / "l.npz", 4
 
-    with pytest.raises(DataError, match="lists 3 classes, but there should be 4"):
+    with pytest.raises(DataError, match="is about 3 classes, but there should be 4"):
         read_inputs(campaign, side=28)
 
 
-def test_a_folder_with_a_table_has_the_order_of_the_table_and_is_refused(campaign: Namespace) -> None:
-    (campaign.source / "table.csv").write_text("filename,class")
+@pytest.mark.parametrize("place", ["table.csv", "LABELS.CSV", "a/table.csv"])
+def test_a_folder_with_a_table_has_the_order_of_the_table_and_is_refused(
+    place: str, campaign: Namespace
+) -> None:
+    """Wherever the import of a zip of it would find the table."""
+    (campaign.source / place).write_text("filename,class")
 
-    with pytest.raises(DataError, match=r"holds table\.csv; .* have its order"):
+    with pytest.raises(DataError, match=rf"holds {place}; .* have its order"):
         read_inputs(campaign, side=28)
+
+
+def test_labels_beside_the_images_are_no_table_of_them(campaign: Namespace) -> None:
+    campaign.labels = campaign.labels.rename(campaign.source / "l.csv")
+    assert read_inputs(campaign, side=28).class_names == CAMPAIGN
+    campaign.labels = campaign.source / "none.csv"
+    with pytest.raises(DataError, match=r"holds l\.csv"):
+        read_inputs(campaign, side=28)
+
+
+def test_a_name_is_the_same_with_its_accent_apart(arguments: Namespace) -> None:
+    """As some systems write the names of folders."""
+    (arguments.source / "a").rename(arguments.source / "\u00e4pfel")
+    (arguments.target / "test" / "a").rename(arguments.target / "test" / "a\u0308pfel")
+
+    inputs = read_inputs(arguments, side=28)
+
+    assert inputs.class_names == ["b", "c", "\u00e4pfel"]
+    assert torch.bincount(inputs.target["y_test"]).tolist() == [11, 10, 11]
 
 
 class TestNumbers:
@@ -118,6 +153,13 @@ class TestNumbers:
         shutil.rmtree(test / "b")  # no image of 1
 
         assert torch.bincount(read_inputs(counted, side=28).target["y_test"]).tolist() == [11, 0, 10]
+
+    def test_two_folders_of_one_number_are_refused(self, counted: Namespace) -> None:
+        for name, number in zip(NAMES, ("1", "01", "2"), strict=True):
+            (counted.target / "test" / name).rename(counted.target / "test" / number)
+
+        with pytest.raises(DataError, match="classes 1, 1, 2, of which two are the same"):
+            read_inputs(counted, side=28)
 
     def test_other_folders_are_refused(self, counted: Namespace) -> None:
         with pytest.raises(DataError, match=r"classes a, b, c, but those of .*a\.npz are numbers"):

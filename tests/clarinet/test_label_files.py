@@ -13,7 +13,7 @@ from app.labels.exports.formats import ExportFormat
 from app.labels.exports.labels import label_rows, pieces
 from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels, freeze
 from app.storage import Storage
-from clarinet.errors import ClassesNotNamed, DataError
+from clarinet.errors import ClassesNotCounted, DataError
 from clarinet.label_files import load_labels
 
 # Image 4 is not class 2 and not class 0; image 1 is class 2.
@@ -24,7 +24,7 @@ GIVEN = [
 NAMES = ("cat", "=dog", "owl, grey")
 
 
-def write(kind: str, folder: Path) -> Path:
+def write(kind: str, folder: Path, names: tuple[str, ...] = NAMES) -> Path:
     """A file of the application with these labels."""
     if kind == "snapshot":
         storage = Storage(folder)
@@ -37,8 +37,8 @@ def write(kind: str, folder: Path) -> Path:
         )
         return storage.path(f"snapshots/{freeze(storage, labels)}.npz")
     path = folder / f"labels.{kind}"
-    rows = label_rows(GIVEN, np.ones(len(NAMES)))
-    path.write_bytes(b"".join(pieces(rows, ExportFormat(kind), class_names=NAMES, image_url="")))
+    rows = label_rows(GIVEN, np.ones(len(names)))
+    path.write_bytes(b"".join(pieces(rows, ExportFormat(kind), class_names=names, image_url="")))
     return path
 
 
@@ -60,7 +60,7 @@ class TestFiles:
 
         with pytest.raises(DataError, match=r"label 2 of .* is about image 4, but there are 4"):
             load_labels(path, images=4, num_classes=3)
-        with pytest.raises(DataError, match=r"label 1 of .* names class 2; there are 2 classes|lists 3"):
+        with pytest.raises(DataError, match=r"label 1 of .* names class 2; there are 2 classes|is about 3"):
             load_labels(path, images=5, num_classes=2)
 
 
@@ -74,20 +74,47 @@ def test_the_classes_have_the_campaigns_names_and_order(kind: str, tmp_path: Pat
 
     labels = load_labels(path, images=5)
 
-    assert labels.class_names == NAMES
+    assert labels.class_names == list(NAMES)
     assert labels.num_classes == 3
-    with pytest.raises(DataError, match=r"there are 2 classes|lists 3 classes"):
+    with pytest.raises(DataError, match="is about 3 classes, but there should be 2"):
         load_labels(path, images=5, num_classes=2)
 
 
-@pytest.mark.parametrize("names", ["cat,dog,", "cat,cat,cat", ",,"])
-def test_without_a_name_for_each_class_their_number_is_asked_for(names: str, tmp_path: Path) -> None:
-    rows = [f"{k},true,{k},1,{name}" for k, name in enumerate(names.split(","))]
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+def test_a_campaign_has_its_classes_also_where_nothing_is_known_of_the_last(
+    kind: str, tmp_path: Path
+) -> None:
+    labels = load_labels(write(kind, tmp_path, (*NAMES, "fox")), images=5)
+
+    assert labels.num_classes == 4
+    assert labels.class_names == ([*NAMES, "fox"] if kind == "npz" else None)
+    assert labels.named.items() >= {0: "cat", 2: "owl, grey"}.items()
+
+
+def test_names_alone_do_not_tell_how_many_classes_there_are(tmp_path: Path) -> None:
+    """The last ones may have no label yet."""
+    rows = [f"{k},true,{k},1,{name}" for k, name in enumerate(("cat", "dog"))]
     (tmp_path / "l.csv").write_text("\n".join(["position,kind,class,weight,class_name", *rows]))
 
-    with pytest.raises(ClassesNotNamed, match="num_classes"):
+    with pytest.raises(ClassesNotCounted, match="num_classes"):
         load_labels(tmp_path / "l.csv", images=3)
+    assert load_labels(tmp_path / "l.csv", images=3, num_classes=2).class_names == ["cat", "dog"]
     assert load_labels(tmp_path / "l.csv", images=3, num_classes=3).class_names is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("0,true,0,1,cat,2\n1,true,1,1,cat,2", "two names for one class, or one name for two"),
+        ("0,true,0,1,cat,2\n1,true,0,1,dog,2", "two names for one class, or one name for two"),
+        ("0,true,0,1,cat,2\n1,true,1,1,dog,3", "about 2, 3 classes, but there should be one number"),
+    ],
+)
+def test_classes_that_contradict_each_other_are_refused(rows: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text(f"position,kind,class,weight,class_name,num_classes\n{rows}")
+
+    with pytest.raises(DataError, match=words):
+        load_labels(tmp_path / "l.csv", images=2)
 
 
 HEADER = "position,kind,class,weight,probability"
@@ -125,7 +152,8 @@ class TestProbabilities:
             json.dumps({"position": 0, "kind": "true", "classes": [True], "weight": 1}),
             "True is no",
         ),
-        ("l.jsonl", json.dumps({"position": 0, "kind": "true", "classes": 1, "weight": 1}), "cannot be read"),
+        ("l.jsonl", json.dumps({"position": 0, "kind": "true", "classes": 1, "weight": 1}), "no list"),
+        ("l.jsonl", json.dumps({"position": 0, "kind": "true", "classes": "1", "weight": 1}), "no list"),
         ("l.npz", "not a zip", "cannot be read as labels"),
     ],
 )
@@ -143,4 +171,8 @@ def test_a_missing_file_and_arrays_of_unequal_length_are_a_sentence(tmp_path: Pa
     path = tmp_path / "l.npz"
     np.savez(path, positions=np.arange(2), kinds=np.zeros(3), classes=np.zeros(2), weights=np.ones(2))
     with pytest.raises(DataError, match="one length for all"):
+        load_labels(path, images=2, num_classes=2)
+    ones = np.ones(2, np.int64)
+    np.savez(path, positions=ones, kinds=ones, classes=ones, weights=ones, probabilities=np.array(["a", "b"]))
+    with pytest.raises(DataError, match="cannot be read as labels"):
         load_labels(path, images=2, num_classes=2)

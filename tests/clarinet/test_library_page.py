@@ -57,8 +57,10 @@ def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str
                 Image.fromarray(pixels).save(tmp_path / folder / name / f"{number}.jpg")
     kinds = ("complementary", "true")
     asked = ("desk", "chair")
-    rows = [f"{i},{kinds[i % 2]},{i // 6},{asked[i // 6]},1.0" for i in range(12)]
-    (tmp_path / "labels.csv").write_text("\n".join(["position,kind,class,class_name,weight", *rows]))
+    rows = [f"{i},{kinds[i % 2]},{i // 6},{asked[i // 6]},1.0,2" for i in range(12)]
+    (tmp_path / "labels.csv").write_text(
+        "\n".join(["position,kind,class,class_name,weight,num_classes", *rows])
+    )
 
     exec(compile(examples[1], "library.md", "exec"), {})
 

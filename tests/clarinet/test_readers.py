@@ -1,6 +1,7 @@
 """Every form in which a data set is published, as tiny files written byte by byte."""
 
 import bz2
+import os
 import pickle
 import struct
 from collections.abc import Callable
@@ -249,6 +250,48 @@ class TestFolders:
         with pytest.raises(DataError, match=r"a\.png cannot be read as an image"):
             load_folder(tmp_path, side=28)
 
+    @pytest.mark.parametrize("name", ["a.HEIC", "a.pgm", "a.avif", "a.jp2"])
+    def test_no_kind_of_image_is_left_out(self, name: str, tmp_path: Path) -> None:
+        for place in ("cat/0.png", "dog/0.png"):
+            (tmp_path / place).parent.mkdir()
+            Image.new("L", (16, 16)).save(tmp_path / place)
+        (tmp_path / "cat" / name).write_bytes(b"no image")
+
+        with pytest.raises(DataError, match=f"{name} cannot be read as an image"):
+            load_folder(tmp_path, side=16)
+
+    def test_links_around_in_a_circle_are_gone_once(self, tmp_path: Path) -> None:
+        for name in ("cat", "dog"):
+            (tmp_path / name).mkdir()
+            Image.new("L", (16, 16)).save(tmp_path / name / "a.png")
+            (tmp_path / name / "up").symlink_to("..")
+        os.mkfifo(tmp_path / "cat" / "pipe")
+
+        arrays, classes = load_folder(tmp_path, side=16)
+
+        assert (classes, arrays["y_train"].tolist()) == (["cat", "dog"], [0, 1])
+
+    def test_what_cannot_be_read_is_never_left_out(self, tmp_path: Path) -> None:
+        """The images after it would have the labels of others."""
+        for name in ("cat", "dog"):
+            (tmp_path / name).mkdir()
+            Image.new("L", (16, 16)).save(tmp_path / name / "a.png")
+        (tmp_path / "cat" / "b").symlink_to("nothing")
+
+        with pytest.raises(DataError, match="b is a link to nothing"):
+            load_folder(tmp_path, side=16)
+        with pytest.raises(DataError, match="none cannot be read: No such file"):
+            load_folder(tmp_path / "none", side=16)
+
+    def test_a_class_whose_name_is_no_unicode_is_refused(self, tmp_path: Path) -> None:
+        for name in (b"caf\xe9", b"the"):
+            folder = tmp_path / os.fsdecode(name)
+            folder.mkdir()
+            Image.new("L", (16, 16)).save(folder / "a.png")
+
+        with pytest.raises(DataError, match="whose name is not in UTF-8"):
+            load_folder(tmp_path, side=16)
+
     @pytest.mark.parametrize("text", ["a.png", "a.png x", "a.png 1 2"])
     def test_a_list_of_another_form_names_the_line(self, text: str, tmp_path: Path) -> None:
         (tmp_path / "labels.txt").write_text(f"\n{text}\n")
@@ -286,6 +329,25 @@ class TestTasks:
         assert stl == [0, 2, 1, 3, 4, 5, 6, 8, 9]  # without monkey, 7; car is 2 there
         assert data.target.x_train.shape == (9, 32, 32, 3)
         assert "shared classes" in data.target.name
+
+    @pytest.mark.parametrize(
+        ("labels", "side", "words"),
+        [
+            ([*range(9), -1], (32, 32, 3), "labels outside 0..9"),
+            ([*range(9), 10], (32, 32, 3), "labels outside 0..9"),
+            (range(9), (32, 32, 3), "expected colour images"),
+            (range(10), (32, 32), "expected colour images"),
+        ],
+    )
+    def test_a_label_that_is_no_class_is_refused(
+        self, labels: list[int], side: tuple[int, ...], words: str, tmp_path: Path
+    ) -> None:
+        images, own = np.zeros((10, *side), np.uint8), np.array(labels)
+        for name in ("cifar10", "stl10"):
+            np.savez(tmp_path / f"{name}.npz", x_train=images, y_train=own, x_test=images, y_test=own)
+
+        with pytest.raises(DataError, match=words):
+            load_task(TASKS["C->T"], tmp_path)
 
     def test_two_cameras_share_no_photograph(self, tmp_path: Path) -> None:
         own = np.arange(12, dtype=np.uint8)

@@ -1,5 +1,6 @@
 """The report of `clarinet reproduce`: tables beside the paper's own numbers, and charts."""
 
+import re
 import statistics
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from clarinet.reproduction.charts import Series, line_chart
+from clarinet.reproduction.figures import curves
 from clarinet.reproduction.grouping import grouped
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY, WITH_TRUE, Printed
 from clarinet.reproduction.report import markdown, tables
@@ -45,8 +47,27 @@ class TestReport:
             "answers": ["70.00", "-"],
             "noise": ["60.00", "-"],
         }
-        assert found["answers"][1][3] == "750"
-        assert found["noise"][1][3] == "2 %"
+        assert found["answers"][1][3:5] == ["750", "cc"]
+        assert found["noise"][1][3:5] == ["2 %", "cc"]
+
+    def test_different_trainings_are_told_apart_in_tables_and_charts(self) -> None:
+        other = (*make_trial().changes, ("averaging", 0.5))
+        records = [
+            make_record(0.9),
+            make_record(0.8, changes=other),
+            make_record(0.7, answers=750),
+            make_record(0.6, answers=750, label_noise=0.3),
+            make_record(0.5, answers=750, setting="pc", true_labels=200),
+        ]
+
+        found, charts = tables(grouped(records)), curves(grouped(records))
+
+        assert [row[4] for row in found["answers"][1:]] == ["cc", "cc, 30 % wrong", "pc, 200 true"]
+        assert "noise" not in found
+        texts = {name: re.findall(">(clarinet-plus [^<]*)<", svg) for name, svg in charts.items()}
+        assert len(set(texts["U-M-cc.svg"])) == 2
+        assert sum("averaging=0.5" in text for text in texts["U-M-cc.svg"]) == 1
+        assert len(set(texts["U-M-answers.svg"])) == 3
 
     def test_results_of_older_hyper_parameters_are_left_out_and_counted(self) -> None:
         old, new = make_record(0.5, finished="2026-01-01"), make_record(0.9, finished="2026-02-01", seed=1)

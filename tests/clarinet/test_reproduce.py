@@ -8,6 +8,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ET
 from itertools import count
@@ -20,7 +21,7 @@ import torch
 
 from clarinet.cli import main
 from clarinet.errors import ConfigError, DataError, Interrupted
-from clarinet.reproduction.results import Place, read_records
+from clarinet.reproduction.results import Place, folder_for_results, in_turn, read_records
 from clarinet.reproduction.running import run_trial
 from clarinet.reproduction.tasks import TASKS, TaskData, labelled, load_task
 from clarinet.reproduction.trials import Trial, plan
@@ -163,12 +164,13 @@ class TestCommand:
             (["--preset", "slow"], "none of clarinet, clarinet-plus has a preset 'slow'"),
             (["--seeds", "0"], "at least 1"),
             (["--set", "epochs=0"], "epochs"),
+            (["--out", __file__], "cannot be a folder of results"),
         ],
     )
     def test_a_mistake_is_a_sentence(
         self, words: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["reproduce", *words, "--data", str(tmp_path), "--out", str(tmp_path)]) == 1
+        assert main(["reproduce", "--out", str(tmp_path), *words, "--data", str(tmp_path)]) == 1
         assert why in capsys.readouterr().err
 
     @pytest.mark.faults
@@ -242,6 +244,39 @@ class TestRunTrial:
 
         with pytest.raises(DataError, match="cannot be read as a trial's result"):
             run_trial(make_trial(), data, tmp_path, device=CPU)
+
+    @pytest.mark.parametrize(
+        "change", [{"data": {}}, {"trial": None}, {"trial": {"new": 1}}, {"result": {}}, {"config": 3}]
+    )
+    def test_incomplete_results_are_a_sentence(
+        self, change: dict[str, Any], data: TaskData, tmp_path: Path
+    ) -> None:
+        record = run_trial(make_trial(), data, tmp_path, device=CPU)
+        assert record is not None
+        (path,) = (tmp_path / "trials").glob("*.json")
+        path.write_text(json.dumps(record | change))
+
+        with pytest.raises(DataError, match="lacks a part of a trial's result"):
+            read_records(tmp_path)
+
+    def test_reports_are_written_one_after_the_other(self, tmp_path: Path) -> None:
+        """Else one of fewer trials could replace one of more."""
+        folder_for_results(tmp_path)
+        order = []
+
+        def write(name: str) -> None:
+            with in_turn(tmp_path):
+                order.append(f"{name} begins")
+                time.sleep(0.1)
+                order.append(f"{name} ends")
+
+        threads = [threading.Thread(target=write, args=(name,)) for name in "ab"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert [line.split()[1] for line in order] == ["begins", "ends"] * 2
 
     def test_names_tell_trials_apart(self, data: TaskData) -> None:
         trials = [

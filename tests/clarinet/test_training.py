@@ -182,6 +182,13 @@ class TestReports:
         with pytest.raises(Diverged, match="learning_rate"):
             train(config, make_data())
 
+    def test_a_last_step_that_breaks_the_network_is_no_result(self) -> None:
+        """Its loss was still a number."""
+        wild = {"learning_rate": 1e30, "optimizer": "sgd", "trade_off": 0.0, "averaging": 0.0}
+
+        with pytest.raises(Diverged):
+            train(make_config("gac", epochs=1, steps_per_epoch=1, **wild), make_data())
+
 
 class TestRandomness:
     def test_the_same_seed_is_bit_equal_and_another_is_not(self) -> None:

@@ -34,6 +34,7 @@ ARROW = {
     "answers": "int64",
     "weight": "float64",
     "imported": "bool",
+    "num_classes": "int64",
 }
 # As a run freezes them: see app.runs.snapshots and clarinet.label_files.
 NUMPY = {
@@ -97,6 +98,7 @@ def _named(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[formats.R
             row.answers,
             row.weight,
             row.imported,
+            len(names),
         )
 
 
@@ -115,6 +117,7 @@ def _objects(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[dict[st
             "answers": found[0].answers,
             "weight": weight,
             "imported": imported,
+            "num_classes": len(names),
         }
 
 

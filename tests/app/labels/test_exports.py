@@ -44,10 +44,10 @@ def label_file(kind: str, names: list[str], *, factors: tuple[float, ...] = (1, 
 class TestLabels:
     def test_csv_has_a_row_per_class_and_no_formula(self) -> None:
         assert label_file("csv", HOSTILE).decode().split("\r\n") == [
-            "example_id,position,kind,class,class_name,answers,weight,imported",
-            '7,0,true,1,"cat, ""wild""",2,1.0,False',
-            "9,4,complementary,0,'=1+1,2,1.0,False",
-            '9,4,complementary,1,"cat, ""wild""",2,1.0,False',
+            "example_id,position,kind,class,class_name,answers,weight,imported,num_classes",
+            '7,0,true,1,"cat, ""wild""",2,1.0,False,3',
+            "9,4,complementary,0,'=1+1,2,1.0,False,3",
+            '9,4,complementary,1,"cat, ""wild""",2,1.0,False,3',
             "",
         ]
 
@@ -59,7 +59,7 @@ class TestLabels:
     def test_json_lines_have_an_object_per_example(self) -> None:
         lines = label_file("jsonl", ["=a", "ö", "b"]).decode().splitlines()
 
-        common = {"answers": 2, "weight": 1.0, "imported": False}
+        common = {"answers": 2, "weight": 1.0, "imported": False, "num_classes": 3}
         assert [json.loads(line) for line in lines] == [
             {"example_id": 7, "position": 0, "kind": "true", "classes": [1], "class_names": ["ö"]} | common,
             {"example_id": 9, "position": 4, "kind": "complementary"}
@@ -86,6 +86,7 @@ class TestLabels:
             "answers": 2,
             "weight": 1.0,
             "imported": False,
+            "num_classes": 3,
         }
 
     def test_npz_has_the_arrays_of_a_snapshot(self) -> None:

@@ -72,6 +72,24 @@ def test_an_image_too_small_for_its_network_is_refused_before_the_queue() -> Non
         TrainConfig.from_dict(values)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("epochs", [1, 2, 3, 4, 50, 51, 101])
+@pytest.mark.parametrize("changes", [{}, {"adversarial_start_epoch": 1}, {"pretraining": 0.8}])
+def test_what_the_library_refuses_never_reaches_a_queue(
+    method: str, epochs: int, changes: dict[str, object]
+) -> None:
+    """A run too short for its method: the same answer on both sides."""
+    for preset in METHODS[method]:
+        values = configs.config_for(method, "pc", preset, {}) | changes | {"epochs": epochs}
+        try:
+            TrainConfig.from_dict(values)
+        except ConfigError:
+            with pytest.raises(ConfigRefused):
+                configs.config_for(method, "pc", preset, {"epochs": epochs, **changes})
+        else:
+            assert configs.config_for(method, "pc", preset, {"epochs": epochs, **changes}) == values
+
+
 def test_weights_come_from_no_file_of_the_worker() -> None:
     with pytest.raises(ConfigRefused) as refused:
         configs.config_for(
