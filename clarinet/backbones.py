@@ -30,7 +30,7 @@ class Backbone(nn.Module):
     def __init__(self, name: str, image_size: int) -> None:
         super().__init__()
         # Takes a second and more, which runs without backbones need not spend.
-        from torchvision.models import get_model  # noqa: PLC0415
+        from torchvision.models import ResNet, get_model  # noqa: PLC0415
 
         self.name = name
         self.body = get_model(name, weights=None)
@@ -41,7 +41,7 @@ class Backbone(nn.Module):
             self.last_layer = f"classifier.{len(self.body.classifier) - 1}"
             last, self.body.classifier[-1] = self.body.classifier[-1], nn.Identity()
         self.features: int = last.in_features
-        if name.startswith("resnet") and image_size <= LARGEST_SMALL_IMAGE:
+        if isinstance(self.body, ResNet) and image_size <= LARGEST_SMALL_IMAGE:
             self.body.conv1 = nn.Conv2d(3, 64, 3, padding=1, bias=False)
             nn.init.kaiming_normal_(self.body.conv1.weight, mode="fan_out", nonlinearity="relu")
             self.body.maxpool = nn.Identity()

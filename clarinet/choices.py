@@ -28,6 +28,10 @@ Architecture = Literal[
     "resnet34",
     "resnet50",
     "resnet101",
+    "resnet152",
+    "resnext50_32x4d",
+    "wide_resnet50_2",
+    "mobilenet_v3_small",
     "convnext_tiny",
     "efficientnet_b0",
 ]
@@ -44,5 +48,8 @@ AdaptationSchedule = Literal["constant", "progress", "10000-steps"]
 InputNormalisation = Literal["range", "instance", "imagenet"]
 AugmentationKind = Literal["digits", "photographs"]
 
-BACKBONES = frozenset({"resnet18", "resnet34", "resnet50", "resnet101", "convnext_tiny", "efficientnet_b0"})
+BACKBONES = frozenset(
+    {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "wide_resnet50_2"}
+    | {"mobilenet_v3_small", "convnext_tiny", "efficientnet_b0"}
+)
 LEAST_SIZES = {"convnext_tiny": 32}  # in pixels, where it exceeds that of image_size

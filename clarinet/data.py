@@ -77,7 +77,7 @@ class TrainData:
         check_images("target_images", self.target_images)
         count = self._check_example()
         for name in ("complementary", "true"):
-            _check_labels(
+            check_labels(
                 name, getattr(self, name), count=count, lowest=NO_LABEL, num_classes=self.num_classes
             )
         both = (self.complementary != NO_LABEL) & (self.true != NO_LABEL)
@@ -154,7 +154,7 @@ class TrainData:
         if len(self.target_test_images.shape) != len(self.target_images.shape):
             raise DataError("target_test_images and target_images must both be grey or both be colour")
         count = len(self.target_test_images)
-        _check_labels(
+        check_labels(
             "target_test_labels", self.target_test_labels, count=count, lowest=0, num_classes=self.num_classes
         )
 
@@ -180,7 +180,8 @@ def _check_vector(name: str, values: Tensor, *, count: int, dtype: torch.dtype) 
         raise DataError(f"{name} has {len(values)} entries for {count} images")
 
 
-def _check_labels(name: str, labels: Tensor, *, count: int, lowest: int, num_classes: int) -> None:
+def check_labels(name: str, labels: Tensor, *, count: int, lowest: int, num_classes: int) -> None:
+    """Refuse what is no (count,) int64 labels from the lowest to below K, with a DataError."""
     _check_vector(name, labels, count=count, dtype=torch.int64)
     outside = (labels < lowest) | (labels >= num_classes)
     if bool(outside.any()):

@@ -122,10 +122,11 @@ def _uniformity(data: TrainData, config: TrainConfig) -> Uniformity | None:
         return None
     found = check_uniformity(data.complementary, data.true, data.num_classes, weights=data.weights)
     if found is not None and found.is_rejected and config.complementary_loss in TAKE_UNIFORM:
+        # SCARCE needs the images of a yes as well, which the cc setting leaves out.
+        losses = "forward or scarce" if config.setting == "pc" else "forward"
         sentence = (
             f"the complementary labels are not uniform over the wrong classes (p = {found.p_value:.1g}; "
-            f"class {found.most_named} is named most); choose complementary_loss forward or scarce, or give "
-            "weights"
+            f"class {found.most_named} is named most); choose complementary_loss {losses}, or give weights"
         )
         warnings.warn(sentence, NonUniformLabels, stacklevel=3)
     return found

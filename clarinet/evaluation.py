@@ -150,7 +150,7 @@ def label_noise_from_predictions(
         Estimate in [0, 1] and its standard error, or None without labels that count.
 
     Raises:
-        DataError: the accuracy is not above that of guessing.
+        DataError: the accuracy is not above that of guessing, or lengths differ.
     """
     if not 1 / num_classes < accuracy <= 1:
         raise DataError(
@@ -168,6 +168,11 @@ def label_noise_from_predictions(
 def _hit_share(predicted: Tensor, labels: Tensor, weights: Tensor | None) -> tuple[float, float] | None:
     """Weighted share of predictions that equal the label, and its standard error."""
     trust = torch.ones(len(labels)) if weights is None else weights.cpu()
+    if not len(predicted) == len(labels) == len(trust):
+        raise DataError(
+            f"there are {len(predicted)} predictions, {len(labels)} labels and {len(trust)} weights; "
+            "expected as many of each"
+        )
     trust = trust.double()
     total = float(trust.sum())
     if total == 0:

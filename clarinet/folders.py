@@ -20,7 +20,7 @@ IMAGE_FILES |= {".pbm", ".pgm", ".ppm", ".pnm", ".jp2", ".j2k", ".avif", ".heic"
 IMAGE_HEADS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 
 
-def load_folder(folder: Path, *, side: int) -> tuple[dict[str, Tensor], list[str]]:
+def load_folder(folder: Path, *, side: int | None) -> tuple[dict[str, Tensor], list[str]]:
     """Read a folder of images: train/CLASS/*, test/CLASS/*, or CLASS/* as train alone.
 
     The images of a split may also lie in it without class folders: a target needs no classes. All become
@@ -30,7 +30,7 @@ def load_folder(folder: Path, *, side: int) -> tuple[dict[str, Tensor], list[str
 
     Args:
         folder: where the images or the class folders are, or one folder that holds them all.
-        side: pixels of the squares.
+        side: pixels of the squares; None keeps the images' size, which must be the same.
 
     Returns:
         x_train, y_train, x_test, y_test, those that are there, as `load_npz` gives them, by their paths; and

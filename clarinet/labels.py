@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -67,6 +68,8 @@ def simulate_labels(
         raise DataError(f"num_classes {num_classes} must be at least 2 and label_noise {label_noise} in 0..1")
     if bool(((true_labels < 0) | (true_labels >= num_classes)).any()):
         raise DataError(f"true labels must lie in 0..{num_classes - 1}")
+    if setting not in get_args(Setting):
+        raise DataError(f"setting is {setting!r}; it must be one of {', '.join(get_args(Setting))}")
     shares = _shares(asked, num_classes) if questions else None
     count = len(true_labels)
     draws = generator(seed, "labels")

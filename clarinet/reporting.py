@@ -43,9 +43,11 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     trust = domains.weights[held_out]
     if domains.probabilities is not None:
         trust = trust / domains.probabilities[held_out]
-    estimate = accuracy_from_complementary(
-        source, domains.complementary[held_out], domains.spec.num_classes, weights=trust
-    )
+    estimate = None
+    if domains.probabilities is not None or domains.uniformity is None or not domains.uniformity.is_rejected:
+        estimate = accuracy_from_complementary(  # which takes the labels for uniform
+            source, domains.complementary[held_out], domains.spec.num_classes, weights=trust
+        )
     seen = domains.target[_looked_at(len(domains.target), config, "report/target")]
     predicted = predict_resized(network, seen, domain=TARGET)  # (M, K)
     if not bool(predicted.isfinite().all()):  # the last step of the epoch may have been the one

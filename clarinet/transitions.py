@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from clarinet.data import check_labels
 from clarinet.errors import DataError
 
 
@@ -76,7 +77,7 @@ def estimate_transition(
         (K, K) float64 on the CPU, rows sum to 1.
 
     Raises:
-        DataError: lengths differ, or a prior_count that is not above 0.
+        DataError: lengths differ, a label out of range, or a prior_count that is not above 0.
 
     Source: Yu et al., Learning with Biased Complementary Labels, 2018, section 4.2.
     """
@@ -84,6 +85,8 @@ def estimate_transition(
         raise DataError(
             f"there are {len(class_probabilities)} predictions for {len(complementary)} complementary labels"
         )
+    num_classes = class_probabilities.shape[-1]
+    check_labels("complementary", complementary, count=len(complementary), lowest=0, num_classes=num_classes)
     if not prior_count > 0:
         raise DataError(f"prior_count is {prior_count}; it must be above 0, for classes without any label")
     probabilities = class_probabilities.double().cpu()

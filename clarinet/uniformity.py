@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from clarinet.data import NO_LABEL
+from clarinet.data import NO_LABEL, check_labels
+from clarinet.errors import DataError
 
 FALSE_ALARMS = 1e-3  # share of uniform label sets that are called non-uniform, at most
 _LABELS_PER_CLASS = 5  # fewer true labels, and the chi-square distribution is not theirs
@@ -62,8 +63,18 @@ def check_uniformity(
 
     Returns:
         The result, or None without complementary labels that count.
+
+    Raises:
+        DataError: labels of another type or shape, out of range, or not as many of each.
     """
+    for name, labels in (("complementary", complementary), ("true", true)):
+        check_labels(name, labels, count=len(labels), lowest=NO_LABEL, num_classes=num_classes)
     trust = torch.ones(len(complementary)) if weights is None else weights.cpu()
+    if not len(complementary) == len(true) == len(trust):
+        raise DataError(
+            f"there are {len(complementary)} complementary and {len(true)} true labels and {len(trust)} "
+            "weights; expected as many of each, -1 where there is no label"
+        )
     named = _counts(complementary.cpu(), trust.double(), num_classes)  # (K,)
     known = _counts(true.cpu(), trust.double(), num_classes)  # (K,)
     total = float(named.sum())

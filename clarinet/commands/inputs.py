@@ -133,6 +133,9 @@ def _counted(arguments: argparse.Namespace, source: Arrays) -> int:
     if smallest < 0:
         raise DataError(f"y_train of {arguments.source} has the label {smallest}; labels count from 0")
     num_classes: int = largest + 1 if arguments.classes is None else arguments.classes
+    if arguments.classes is None:
+        told = f"{num_classes} classes, after the largest label of {arguments.source}"
+        print(f"clarinet: {told}; --classes K says otherwise", file=sys.stderr)
     if num_classes > MOST_CLASSES:
         raise DataError(
             f"{arguments.source} would make {num_classes} classes (its largest label is {largest}); "

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet.commands.options import FAILED, Commands, named_device, override, percent
+from clarinet.commands.progress import shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
 from clarinet.errors import ClarinetError, ConfigError, DataNotFound, Interrupted
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 DATA_VARIABLE = "CLARINET_DATA"
 METHODS = ["clarinet", "clarinet-plus"]
+FULL_LENGTH = {"paper", "published"}  # presets of several 100,000 steps
 
 
 def add_reproduce(commands: Commands) -> None:
@@ -28,30 +30,30 @@ def add_reproduce(commands: Commands) -> None:
         "reproduce",
         help="the paper's tables, ours beside its own",
         description="Train the paper's methods on its tasks, as far as their data is at hand, and print its "
-        "tables with ours beside its numbers. Each finished trial is kept: a second start does the rest.",
+        "tables with ours beside its numbers. Without --methods, --setting, --true-labels, --answers and "
+        "--label-noise these are its three tables whole: methods, true labels, ablation. Each finished trial "
+        "is kept: a second start does the rest.",
     )
     add = parser.add_argument
     add("tasks", nargs="*", metavar="TASK", help="U-M, M-U, M-m, S-M, Y-M, Y-S, C-T (all by default), or P-p")
     add(
         "--methods",
         nargs="+",
-        default=METHODS,
         metavar="METHOD[:PRESET]",
-        help=f"default: {' '.join(METHODS)}",
+        help=f"default: those of the paper's tables, or {' '.join(METHODS)}",
     )
     add("--preset", help="preset of the methods that have it; the others take their first")
     add("--seeds", type=int, default=5, help="trials of each, with seeds from 0 (default 5)")
-    add("--setting", choices=("cc", "pc"), nargs="+", default=["cc"], help="default: cc")
-    add("--true-labels", type=int, nargs="+", default=[1000], help="in pc (default 1000); 0 is cc")
+    add("--setting", choices=("cc", "pc"), nargs="+", help="default: cc")
+    add("--true-labels", type=int, nargs="+", help="in pc (default 1000); 0 is cc")
     add(
         "--answers",
         "--labels",
         type=int,
         nargs="+",
-        default=[0],
         help="only the first so many source images are labelled; 0 means all (default)",
     )
-    add("--label-noise", type=float, nargs="+", default=[0.0], help="share of wrong labels (default 0)")
+    add("--label-noise", type=float, nargs="+", help="share of wrong labels (default 0)")
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="overrides", help="as in train")
     add("--data", type=Path, help=f"folder of the data (default: ${DATA_VARIABLE} or data)")
     add("--download", action="store_true", help="let torchvision fetch what is missing")
@@ -88,20 +90,26 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
 def _planned(arguments: argparse.Namespace) -> "dict[str, list[Trial]]":
     """Trials by task, in the paper's order of tasks."""
     from clarinet.reproduction.tasks import PAPER_TASKS, TASKS, task_called
-    from clarinet.reproduction.trials import plan
+    from clarinet.reproduction.trials import plan, plan_tables
 
     asked = {task_called(name).name for name in arguments.tasks} or set(PAPER_TASKS)
-    trials = plan(
-        [name for name in TASKS if name in asked],
-        arguments.methods,
-        preset=arguments.preset,
-        settings=arguments.setting,
-        true_counts=arguments.true_labels,
-        answers=arguments.answers,
-        label_noise=arguments.label_noise,
-        seeds=range(arguments.seeds),
-        changes=dict(override(text) for text in arguments.overrides),
-    )
+    tasks = [name for name in TASKS if name in asked]
+    seeds, changes = range(arguments.seeds), dict(override(text) for text in arguments.overrides)
+    chosen = ("methods", "setting", "true_labels", "answers", "label_noise")
+    if any(getattr(arguments, name) for name in chosen):
+        trials = plan(
+            tasks,
+            arguments.methods or METHODS,
+            preset=arguments.preset,
+            settings=arguments.setting or ["cc"],
+            true_counts=arguments.true_labels or [1000],
+            answers=arguments.answers or [0],
+            label_noise=arguments.label_noise or [0.0],
+            seeds=seeds,
+            changes=changes,
+        )
+    else:
+        trials = plan_tables(tasks, preset=arguments.preset, seeds=seeds, changes=changes)
     return {name: [t for t in trials if t.task == name] for name in TASKS if name in asked}
 
 
@@ -143,17 +151,22 @@ def _train_task(
 
     for labels in {replace(trial, seed=0, method="", preset="", changes=()) for trial in trials}:
         drawn(labels, data)  # too many of some kind should not show after days
+    long = sorted({trial.preset for trial in trials if trial.preset in FULL_LENGTH})
+    if device.type == "cpu" and long:
+        print(f"  {' and '.join(long)}: hours a trial on a processor; --preset short is a shortened protocol")
     command = shlex.join(["clarinet", *arguments.words])
     busy = 0
     for trial in trials:
-        record = run_trial(
-            trial,
-            data,
-            arguments.out,
-            device=device,
-            command=command,
-            should_stop=lambda: bool(stop),
-        )
+        with shown(trial.config(), quiet=not sys.stdout.isatty(), log_dir=None) as show:
+            record = run_trial(
+                trial,
+                data,
+                arguments.out,
+                device=device,
+                command=command,
+                on_epoch=show,
+                should_stop=lambda: bool(stop),
+            )
         name = trial.stem(data).rpartition("_")[0]
         if record is None:
             busy += 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from clarinet.reproduction.charts import Series, line_chart
-from clarinet.reproduction.grouping import Group, Record, changed, setting_of
+from clarinet.reproduction.grouping import DOMAINS, Group, Record, changed, setting_of
 from clarinet.reproduction.trials import Trial
 
 
@@ -17,13 +17,13 @@ def spreadsheet(records: Iterable[Record]) -> str:
     names = ("task", "method", "preset", "setting", "true_labels", "answers", "label_noise", "seed")
     results = ("target_accuracy", "epochs", "steps", "seconds", "source_accuracy_estimate")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*names, "changes", *results, "failure", "data_digest"])
+    writer.writerow([*names, "changes", *results, "failure", *DOMAINS, "data_digest"])
     for record in records:
         trial, result = record["trial"], record.get("result", {})
         changes = " ".join(f"{name}={value}" for name, value in trial["changes"].items())
         cells = [result.get(name) for name in results]
-        digest = record["data"]["digest"]
-        writer.writerow([*(trial[name] for name in names), changes, *cells, record.get("failure"), digest])
+        data = [record["data"][part] for part in (*DOMAINS, "digest")]
+        writer.writerow([*(trial[name] for name in names), changes, *cells, record.get("failure"), *data])
     return out.getvalue()
 
 
@@ -44,15 +44,20 @@ def curves(groups: Sequence[Group]) -> dict[str, str]:
         series = [Series(_name(group.trial), points) for group in members if (points := _mean_curve(group))]
         if series:
             file = f"{task.replace('>', '')}-{setting.replace(', ', '-').replace(' ', '-')}.svg"
-            title = f"{task}, {setting}: accuracy on the target by epoch"
+            title = f"{_titled(task, members)}, {setting}: accuracy on the target by epoch"
             drawn[file] = line_chart(title, "epoch", "accuracy in %, mean of the seeds", series)
     for task, lines in by_answers.items():
         series = [Series(name, sorted(points)) for name, points in lines.items()]
-        title = f"{task}: accuracy on the target by answers"
+        title = f"{_titled(task, groups)}: accuracy on the target by answers"
         drawn[f"{task.replace('>', '')}-answers.svg"] = line_chart(
             title, "source images with one label", "accuracy in %, mean of the seeds", series
         )
     return drawn
+
+
+def _titled(task: str, groups: Sequence[Group]) -> str:
+    made = any(group.is_regenerated for group in groups if group.trial.task == task)
+    return f"{task} (regenerated)" if made else task
 
 
 def _name(trial: Trial) -> str:

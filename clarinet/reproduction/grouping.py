@@ -7,6 +7,7 @@ from typing import Any
 from clarinet.reproduction.tasks import TASKS
 from clarinet.reproduction.trials import Trial
 
+DOMAINS = ("source", "target")
 Record = dict[str, Any]  # what `running.run_trial` writes
 
 
@@ -29,6 +30,11 @@ class Group:
         """Accuracies on the target in %, of the trials that ended."""
         known = [record["result"]["target_accuracy"] for record in self.records if "result" in record]
         return [100 * accuracy for accuracy in known if accuracy is not None]
+
+    @property
+    def is_regenerated(self) -> bool:
+        """Whether images were made anew after a published recipe, for want of the published ones."""
+        return any("regenerated" in record["data"][part] for record in self.records for part in DOMAINS)
 
     @property
     def failures(self) -> int:

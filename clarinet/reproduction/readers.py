@@ -12,7 +12,7 @@ from torch import Tensor
 
 from clarinet.data import load_npz
 from clarinet.errors import DataError, DataNotFound
-from clarinet.folders import load_listed
+from clarinet.folders import load_folder, load_listed
 from clarinet.reproduction.cameras import two_cameras
 from clarinet.reproduction.synthetic import recipe_of
 
@@ -158,6 +158,20 @@ def _listed(name: str) -> _Form:
     return _Form(files, read)
 
 
+def _class_folders(name: str) -> _Form:
+    """NAME/train/DIGIT/*.png, and the same for test if it is there."""
+
+    def read(folder: Path) -> Arrays:
+        arrays, classes = load_folder(folder / name, side=None)
+        if not classes or not all(digit.isdecimal() for digit in classes):
+            raise DataError(f"{folder / name} needs a folder for each digit, 0 to 9; it has {classes}")
+        digits = torch.tensor([int(digit) for digit in classes])
+        labels = {split: digits[arrays[split]] for split in ("y_train", "y_test") if split in arrays}
+        return arrays | labels
+
+    return _Form((f"{name}/train",), read)
+
+
 def _split(train: Any, test: Any, images: Callable[[Any], Any], labels: str) -> Arrays:
     """The four arrays of two torchvision data sets, which have no types."""
     return {
@@ -253,11 +267,12 @@ DATA_SETS: Mapping[str, _DataSet] = MappingProxyType(
                 _Form(("mnist_m.npz", "mnist_m_train_rest.npz"), _whole_mnist_m),
                 _npz("mnist_m.npz"),
                 _listed("mnist_m"),
+                _class_folders("mnist_m"),
             ),
         ),
         "syn_digits": _DataSet(
             "SYN-DIGITS",
-            (_npz("syn_digits.npz"), _listed("syn_digits")),
+            (_npz("syn_digits.npz"), _listed("syn_digits"), _class_folders("syn_digits")),
             advice="; or make it anew with clarinet make-syn-digits",
         ),
         "cifar10": _DataSet(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from clarinet.reproduction.grouping import Group, Record, changed, grouped, setting_of
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY, WITH_TRUE, Printed
+from clarinet.reproduction.tasks import PAPER_TASKS
 from clarinet.reproduction.trials import OWN_METHOD, TRUE_ONLY_METHODS, Trial
 
 PAPER_PRESET = "paper"
@@ -25,10 +26,11 @@ def tables(groups: Sequence[Group]) -> dict[str, list[list[str]]]:
     """
     plain = [g for g in groups if not g.trial.answers and not g.trial.label_noise]
     ablations = {method for _, method in ABLATION}
+    whole = {"clarinet"} if any(g.trial.method in ablations for g in plain) else set()
     chosen = {
         "cc": [g for g in plain if g.trial.setting == "cc" and g.trial.method not in ablations],
         "pc": [g for g in plain if g.trial.setting == "pc"],
-        "ablation": [g for g in plain if g.trial.setting == "cc" and g.trial.method in ablations],
+        "ablation": [g for g in plain if g.trial.setting == "cc" and g.trial.method in ablations | whole],
         "answers": [g for g in groups if g.trial.answers],
         "noise": [g for g in groups if g.trial.label_noise and not g.trial.answers],
     }
@@ -49,20 +51,32 @@ def tables(groups: Sequence[Group]) -> dict[str, list[list[str]]]:
             continue
         more = columns.get(name, {})
         header = ["task", "method", "protocol", *more, "seeds", "ours", "paper"]
-        rows = [
-            [
-                group.trial.task,
-                group.trial.method,
-                _protocol(group),
-                *(value(group.trial) for value in more.values()),
-                str(len(group.accuracies)),
-                _ours(group),
-                _papers(group.trial),
-            ]
-            for group in members
+        rows: list[list[str]] = []
+        kinds: dict[tuple[str, ...], list[Group]] = {}
+        for group in members:
+            kind = (group.trial.method, _protocol(group), *(value(group.trial) for value in more.values()))
+            task = f"{group.trial.task} (regenerated)" if group.is_regenerated else group.trial.task
+            rows.append([task, *kind, str(len(group.accuracies)), _ours(group), _papers(group.trial)])
+            kinds.setdefault(kind, []).append(group)
+        found[name] = [
+            header,
+            *rows,
+            *(row for kind, of_kind in kinds.items() for row in _average(kind, of_kind)),
         ]
-        found[name] = [header, *rows]
     return found
+
+
+def _average(kind: tuple[str, ...], groups: list[Group]) -> list[list[str]]:
+    """The row of means over the paper's seven tasks, once all of them are done."""
+    by_task = {group.trial.task: group for group in groups if group.accuracies}
+    if not by_task.keys() >= set(PAPER_TASKS):
+        return []
+    seven = [by_task[task] for task in PAPER_TASKS]
+    ours = statistics.fmean(statistics.fmean(group.accuracies) for group in seven)
+    printed = [printed for group in seven if (printed := _printed(group.trial))]
+    papers = f"{statistics.fmean(one.mean for one in printed):.2f}" if len(printed) == len(seven) else "-"
+    seeds = str(min(len(group.accuracies) for group in seven))
+    return [["average", *kind, seeds, f"{ours:.2f}", papers]]
 
 
 def _protocol(group: Group) -> str:
@@ -86,17 +100,20 @@ def _ours(group: Group) -> str:
     return f"{statistics.fmean(values):.2f}{spread}" + (f" ({diverged})" if diverged else "")
 
 
-def _papers(trial: Trial) -> str:
+def _printed(trial: Trial) -> Printed | None:
     """What the paper prints for a trial; for our own method what it prints for CLARINET."""
     if trial.answers or trial.label_noise:
-        return "-"
+        return None
     method = "clarinet" if trial.method == OWN_METHOD else trial.method
     if trial.setting == "pc":
         table: Mapping[tuple[str, int], Printed] = TRUE_ONLY if method in TRUE_ONLY_METHODS else WITH_TRUE
         known = method == "clarinet" or method in TRUE_ONLY_METHODS
-        printed = table.get((trial.task, trial.true_labels)) if known else None
-    else:
-        printed = CC.get((trial.task, method)) or ABLATION.get((trial.task, method))
+        return table.get((trial.task, trial.true_labels)) if known else None
+    return CC.get((trial.task, method)) or ABLATION.get((trial.task, method))
+
+
+def _papers(trial: Trial) -> str:
+    printed = _printed(trial)
     if printed is None:
         return "-"
     spread = f" +- {printed.deviation:.2f}" if printed.deviation is not None else ""
@@ -134,8 +151,10 @@ def markdown(records: Sequence[Record], charts: Iterable[str] = ()) -> str:
 def _grounds(groups: Sequence[Group]) -> list[str]:
     """Data, seeds, time, machine and command, as they were recorded."""
     used = [record for group in groups for record in group.records]
-    data = {r["trial"]["task"]: (r["data"]["source"], r["data"]["target"], r["data"]["digest"]) for r in used}
-    rows = [["task", "source", "target", "digest of the data"], *([task, *row] for task, row in data.items())]
+    data = dict.fromkeys(
+        (r["trial"]["task"], r["data"]["source"], r["data"]["target"], r["data"]["digest"]) for r in used
+    )
+    rows = [["task", "source", "target", "digest of the data"], *data]
     times = [["task", "method", "setting", "seeds", "seconds per trial"]]
     for group in groups:
         seconds = [record["result"]["seconds"] for record in group.records if "result" in record]

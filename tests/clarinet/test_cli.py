@@ -198,7 +198,7 @@ class TestLabels:
         self, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         np.savez(tmp_path / "a.npz", x_train=in_memory(make_data(64).source_images).numpy())
-        rows = [f"{i},{i},complementary,{(i + 1) % 3},cat,1,1.0" for i in range(64)]
+        rows = [f"{i},{i},complementary,{(i + 1) % 3},{'abc'[(i + 1) % 3]},1,1.0" for i in range(64)]
         (tmp_path / "l.csv").write_text(
             "\n".join(["example_id,position,kind,class,class_name,answers,weight", *rows])
         )
@@ -209,7 +209,7 @@ class TestLabels:
         assert summary["trials"][0]["label_seed"] is None
 
         assert main([*files, *SHORT, *more]) == 1
-        assert "say how many there are: --classes K" in capsys.readouterr().err
+        assert "does not say how many classes there are; say it: --classes K" in capsys.readouterr().err
         assert main([*files, *SHORT, *more, "--classes", "3", "--questions"]) == 1
         assert "--questions is for labels that are drawn" in capsys.readouterr().err
 

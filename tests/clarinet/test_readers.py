@@ -133,6 +133,19 @@ class TestPublishedForms:
 
         check("stl10", tmp_path, 96, 96, 3)
 
+    @pytest.mark.parametrize("name", ["mnist_m", "syn_digits"])
+    def test_digits_in_class_folders(self, name: str, tmp_path: Path) -> None:
+        for part, count in COUNTS.items():
+            for index, image in enumerate(pixels(count, 32, 32, 3)):
+                folder = tmp_path / name / part / f"{index}"
+                folder.mkdir(parents=True)
+                Image.fromarray(image).save(folder / "a.png")
+
+        check(name, tmp_path, 32, 32, 3)
+        (tmp_path / name / "train" / "0").rename(tmp_path / name / "train" / "zero")
+        with pytest.raises(DataError, match="needs a folder for each digit"):
+            read_domain(name, tmp_path)
+
     def test_mnist_m_as_png(self, tmp_path: Path) -> None:
         for part, count in COUNTS.items():
             folder = tmp_path / "mnist_m" / f"mnist_m_{part}"

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from clarinet.reproduction.charts import Series, line_chart
-from clarinet.reproduction.figures import curves
+from clarinet.reproduction.figures import curves, spreadsheet
 from clarinet.reproduction.grouping import grouped
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY, WITH_TRUE, Printed
 from clarinet.reproduction.report import markdown, tables
+from clarinet.reproduction.tasks import PAPER_TASKS
 from tests.clarinet.factories import make_trial
 
 
@@ -90,11 +91,44 @@ class TestReport:
         assert tables(grouped([record]))["cc"][1][2] == own
         assert tables(grouped([whole]))["cc"][1][2] == "paper, held_out_share=0.0 (6 steps)"
 
-    def test_regenerated_data_is_named(self) -> None:
+    def test_regenerated_data_is_named_in_every_result(self) -> None:
         record = make_record(0.9)
         record["data"]["source"] = "SYN-DIGITS (regenerated, seed 0)"
+        groups = grouped([record])
 
-        assert "regenerated" in markdown([record])
+        assert "SYN-DIGITS (regenerated" in markdown([record])
+        assert tables(groups)["cc"][1][0] == "U->M (regenerated)"
+        assert "regenerated" in spreadsheet([record])
+        assert all("U-&gt;M (regenerated)" in svg for svg in curves(groups).values())
+
+    def test_all_data_that_results_rest_on_is_named(self) -> None:
+        other = make_record(0.8, answers=750)
+        other["data"]["digest"] = "another digest"
+
+        text = markdown([make_record(0.9), other])
+
+        assert "| d " in text
+        assert "another digest" in text
+
+    def test_the_average_comes_with_the_seventh_task(self) -> None:
+        records = [
+            make_record(place / 10, task=task, method="gac", changes=(("epochs", 6),), preset="paper")
+            for place, task in enumerate(PAPER_TASKS)
+        ]
+
+        assert [row[0] for row in tables(grouped(records))["cc"]][-1] == "average"
+        assert tables(grouped(records))["cc"][-1][-2:] == ["30.00", "58.38"]
+        assert [row[0] for row in tables(grouped(records[1:]))["cc"]][-1] == PAPER_TASKS[-1]
+
+    def test_the_ablation_stands_beside_the_whole(self) -> None:
+        whole = make_record(0.9, method="clarinet", preset="short", changes=())
+        part = make_record(0.8, method="clarinet-unsharpened", preset="short", changes=())
+
+        assert [row[1] for row in tables(grouped([whole, part]))["ablation"][1:]] == [
+            "clarinet",
+            "clarinet-unsharpened",
+        ]
+        assert "ablation" not in tables(grouped([whole]))
 
 
 class TestPaper:

@@ -21,10 +21,11 @@ import torch
 
 from clarinet.cli import main
 from clarinet.errors import ConfigError, DataError, Interrupted
+from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY
 from clarinet.reproduction.results import Place, folder_for_results, in_turn, read_records
 from clarinet.reproduction.running import run_trial
 from clarinet.reproduction.tasks import TASKS, TaskData, labelled, load_task
-from clarinet.reproduction.trials import Trial, plan
+from clarinet.reproduction.trials import Trial, plan, plan_tables
 from clarinet.seeding import generator
 from clarinet.training import EpochReport, train
 from tests.clarinet.factories import SHORT_TRIAL, make_trial
@@ -75,6 +76,7 @@ class TestCommand:
     ) -> None:
         words = ["reproduce", "U-M", "M-U", "--seeds", "2", "--data", str(folder), "--device", "cpu"]
         words += ["--out", str(tmp_path), "--set", "adversarial_start_epoch=1", *SHORT_WORDS]
+        words += ["--methods", "clarinet", "clarinet-plus"]
 
         assert main(words) == 0
 
@@ -161,7 +163,7 @@ class TestCommand:
             (["X-Y"], "no task 'X-Y'"),
             (["--methods", "magic"], "unknown method 'magic'"),
             (["--methods", "clarinet:quick"], "no preset 'quick'"),
-            (["--preset", "slow"], "none of clarinet, clarinet-plus has a preset 'slow'"),
+            (["--preset", "slow"], "has a preset 'slow'"),
             (["--seeds", "0"], "at least 1"),
             (["--set", "epochs=0"], "epochs"),
             (["--out", __file__], "cannot be a folder of results"),
@@ -331,6 +333,16 @@ class TestTwoSteps:
 
 
 class TestPlan:
+    def test_the_papers_tables_have_a_trial_for_each_number_of_theirs(self) -> None:
+        trials = plan_tables(["U->M", "S->M"], seeds=[0])
+
+        by_method = {(t.task, t.method) for t in trials if t.setting == "cc"}
+        assert by_method >= {key for key in (*CC, *ABLATION) if key[0] in {"U->M", "S->M"}}
+        numbers = {(t.task, t.true_labels) for t in trials if t.method == "clarinet" and t.setting == "pc"}
+        printed = {key for key in TRUE_ONLY if key[0] in {"U->M", "S->M"}}
+        assert numbers == printed == {(t.task, t.true_labels) for t in trials if t.method == "cdan_e"}
+        assert len(trials) == len(set(trials)) == 2 * (9 + 15)
+
     def test_zero_true_labels_is_the_cc_setting_and_comes_once(self) -> None:
         trials = plan(
             ["U->M"], ["clarinet-plus"], settings=["cc", "pc"], true_counts=[0, 200, 1000], seeds=range(2)

@@ -1,0 +1,32 @@
+"""Functions on labels: what does not fit together is a sentence."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from clarinet.errors import DataError
+from clarinet.evaluation import accuracy_from_complementary, label_noise_from_predictions
+from clarinet.labels import simulate_labels
+from clarinet.transitions import estimate_transition
+from clarinet.uniformity import check_uniformity
+
+TWO, THREE = torch.tensor([0, 1]), torch.tensor([0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: check_uniformity(THREE, TWO, 3), "3 complementary and 2 true labels"),
+        (lambda: check_uniformity(THREE, THREE, 3, weights=torch.ones(2)), "2 weights"),
+        (lambda: check_uniformity(THREE, THREE, 2), "allowed are -1 to 1"),
+        (lambda: check_uniformity(THREE.float(), THREE, 3), "expected torch.int64"),
+        (lambda: label_noise_from_predictions(THREE, TWO, 3), "3 predictions, 2 labels"),
+        (lambda: accuracy_from_complementary(TWO, THREE, 3), "2 predictions, 3 labels"),
+        (lambda: estimate_transition(torch.eye(3), torch.tensor([0, 1, -1])), "allowed are 0 to 2"),
+        (lambda: simulate_labels(TWO, 2, seed=0, setting="xx"), "setting is 'xx'"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_does_not_fit_together_is_a_sentence(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        call()
