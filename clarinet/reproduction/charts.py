@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 760, 420
-LEFT, RIGHT, TOP, BOTTOM = 64, 230, 44, 52  # margins; the legend stands in the right one
+LEFT, RIGHT, TOP, BOTTOM = 64, 32, 44, 52  # margins
+ROW = 22  # of the legend, which stands below: names can be long
 TICKS = 5
 # Okabe and Ito's colours, the blue lighter, without black and yellow: those vanish on one of the grounds.
 COLOURS = ("#2A88C8", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -37,8 +38,9 @@ def line_chart(title: str, x_label: str, y_label: str, series: Sequence[Series])
         raise ValueError("a chart needs at least one point")
     xs = _round_ticks(min(x for x, _ in points), max(x for x, _ in points))
     ys = _round_ticks(min(y for _, y in points), max(y for _, y in points))
+    height = HEIGHT + 8 + ROW * len(series)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
         f'aria-label="{escape(title)}" font-family="system-ui, sans-serif" font-size="13" fill="{NEUTRAL}">',
         f'<text x="{LEFT}" y="24" font-size="16" font-weight="600">{escape(title)}</text>',
         *_axes(xs, ys, x_label, y_label),
@@ -75,9 +77,9 @@ def _line(number: int, line: Series, xs: list[float], ys: list[float]) -> list[s
     parts = [f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in placed)}" {style}/>']
     if len(placed) <= TICKS:  # few points are measurements of their own; many are a curve
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in placed]
-    row = TOP + 10 + 22 * number
-    parts.append(f'<path d="M{right + 16} {row}h24" {style}/>')
-    parts.append(f'<text x="{right + 48}" y="{row + 4}">{escape(line.name)}</text>')
+    row = HEIGHT + 8 + ROW * number
+    parts.append(f'<path d="M{LEFT} {row}h24" {style}/>')
+    parts.append(f'<text x="{LEFT + 32}" y="{row + 4}">{escape(line.name)}</text>')
     return parts
 
 
