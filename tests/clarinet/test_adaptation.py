@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from clarinet.adaptation import adaptation_losses, adaptation_share, full_reversal
 from clarinet.adversarial import DomainBatch, scattered_adversarial_loss
+from clarinet.config import TrainConfig
 from clarinet.discrepancy import multi_kernel_discrepancy
 from clarinet.domains import prepare
 from clarinet.feeding import taken
@@ -112,6 +113,80 @@ class TestAdversaries:
         for got, wanted in zip(found, expected, strict=True):
             assert bool(wanted.abs().max() > 1e-4)
             torch.testing.assert_close(got, -SHARE * wanted, rtol=1e-5, atol=1e-7)
+
+
+# What each method of the paper changes in clarinet's own values: for DAN those of the authors' two-step DAN,
+# for DANN and CDAN+E those of CDAN's code for digits.
+TRUE_ONLY: dict[str, Any] = {"setting": "pc", "complementary_loss": "none"}
+DAN: dict[str, Any] = {
+    "learning_rate": 0.005,
+    "weight_decay": 0.0005,
+    "trade_off": 0.0,
+    "discrepancy_weight": 1.0,
+    "adversarial_start_epoch": 0,
+    "adaptation_schedule": "progress",
+}
+DANN: dict[str, Any] = {
+    "learning_rate": 0.01,
+    "discriminator_learning_rate": 0.01,
+    "weight_decay": 0.0005,
+    "trade_off": 1.0,
+    "adversarial_start_epoch": 1,
+    "adaptation_schedule": "progress",
+    "reversal_scale": "classifier",
+    "domain_loss": "mean",
+    "sharpening": 1.0,
+    "conditioning": False,
+}
+CDAN_E: dict[str, Any] = {
+    "learning_rate": 0.01,
+    "discriminator_learning_rate": 0.01,
+    "weight_decay": 0.0005,
+    "trade_off": 1.0,
+    "adversarial_start_epoch": 1,
+    "adaptation_schedule": "progress",
+    "reversal_scale": "classifier",
+    "domain_loss": "mean",
+    "sharpening": 1.0,
+    "entropy_gradient": "reversed",
+}
+TWO_STEPS: dict[str, Any] = {"epochs": 1000, "pseudo_label_share": 0.5}
+SHORT: dict[str, Any] = {"epochs": 20, "steps_per_epoch": 100}
+SHORT_TWO_STEPS: dict[str, Any] = {"epochs": 40, "steps_per_epoch": 100}
+SHORT_ADVERSARY: dict[str, Any] = SHORT | {
+    "learning_rate": 0.005,
+    "trade_off": 1.0,
+    "adversarial_start_epoch": 5,
+}
+
+# The method, its preset "paper", and what its preset "short" changes in that.
+PRESETS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("clarinet", {}, SHORT_ADVERSARY),
+    ("clarinet-ce", {"complementary_loss": "cross-entropy"}, SHORT_ADVERSARY),
+    ("clarinet-unconditioned", {"conditioning": False}, SHORT_ADVERSARY),
+    ("clarinet-unsharpened", {"sharpening": 1.0}, SHORT_ADVERSARY),
+    ("gac", {"trade_off": 0.0}, SHORT_ADVERSARY | {"trade_off": 0.0}),
+    ("dan", DAN | TRUE_ONLY, SHORT),
+    ("dann", DANN | TRUE_ONLY, SHORT),
+    ("cdan_e", CDAN_E | TRUE_ONLY, SHORT),
+    ("gac+dan", DAN | TWO_STEPS, SHORT_TWO_STEPS),
+    ("gac+dann", DANN | TWO_STEPS, SHORT_TWO_STEPS),
+    ("gac+cdan_e", CDAN_E | TWO_STEPS, SHORT_TWO_STEPS),
+]
+
+
+def changed_values(method: str, preset: str) -> dict[str, Any]:
+    config = config_for(method, preset)
+    defaults = TrainConfig(method=config.method, preset=config.preset)
+    return {name: value for name, value in config.to_dict().items() if value != getattr(defaults, name)}
+
+
+@pytest.mark.parametrize(("method", "paper", "short"), PRESETS)
+def test_a_preset_changes_these_values_and_no_others(
+    method: str, paper: dict[str, Any], short: dict[str, Any]
+) -> None:
+    assert changed_values(method, "paper") == paper
+    assert changed_values(method, "short") == paper | short
 
 
 class TestMethods:

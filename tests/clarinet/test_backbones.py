@@ -97,6 +97,25 @@ def test_a_run_starts_from_the_file_and_draws_its_predictor(tmp_path: Path) -> N
     assert networks.classifier.predictor.weight.shape == (3, 512)
 
 
+def test_a_download_is_of_the_best_weights_and_arrives_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    reference, model = trained("resnet50"), make_backbone("resnet50")
+    images = torch.rand(2, 3, 80, 80, generator=generator(0, "images"))
+    asked: list[tuple[str, bool]] = []
+
+    def download(url: str, *, check_hash: bool, **_: object) -> dict[str, Tensor]:
+        asked.append((url, check_hash))
+        return reference.state_dict()
+
+    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", download)
+
+    load_pretrained(backbone_of(model), "torchvision")
+
+    expected = without_last_layer(reference, images)
+    for domain in DOMAINS:
+        torch.testing.assert_close(model(images, domain)[0], expected, atol=1e-4, rtol=1e-4)
+    assert asked == [(torchvision.models.ResNet50_Weights.IMAGENET1K_V2.url, True)]
+
+
 class TestRefusals:
     def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="cannot be read"):

@@ -1,13 +1,14 @@
 """The benchmark's reference computes what the library computes, and the command says what it promises."""
 
 import json
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
 from clarinet.adversarial import DomainBatch, scattered_adversarial_loss
-from clarinet.bench import bench_step
+from clarinet.bench import Step, _interleaved, bench_step
 from clarinet.cli import main
 from clarinet.domains import prepare
 from clarinet.feeding import taken
@@ -121,6 +122,19 @@ def test_the_smaller_domain_cycles() -> None:
     batches = endless(loader)
 
     assert [int(next(batches)[1]) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
+
+
+@pytest.mark.parametrize(("steps", "warm_up"), [(2, 2), (7, 5)])
+def test_contenders_take_turns_and_warm_up_off_the_clock(steps: int, warm_up: int) -> None:
+    turns: list[str] = []
+    contenders: dict[str, Step] = {name: partial(turns.append, name) for name in ("a", "b", "c")}
+
+    # After n steps it is n * n, so that step n, counted from 0, takes 2n + 1 and none takes as long.
+    times = _interleaved(contenders, CPU, steps, lambda: len(turns) ** 2)
+
+    assert turns == ["a", "b", "c"] * (warm_up + steps)
+    rounds = range(warm_up, warm_up + steps)
+    assert times == {name: [2 * (3 * n + i) + 1 for n in rounds] for i, name in enumerate(contenders)}
 
 
 def test_there_is_a_row_for_each_precision() -> None:

@@ -1,6 +1,7 @@
 """The paper's architectures and torchvision's: sizes counted by hand, domains kept apart."""
 
 import copy
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -9,8 +10,8 @@ from torch import Tensor, nn
 from clarinet.choices import BACKBONES, Architecture, Precision
 from clarinet.config import TrainConfig
 from clarinet.errors import ConfigError
-from clarinet.layers import DomainBatchNorm, replace_batch_norms
-from clarinet.networks import SOURCE, TARGET, Classifier, ModelSpec, spec_for
+from clarinet.layers import DomainBatchNorm, HalfDropout, replace_batch_norms
+from clarinet.networks import SOURCE, TARGET, Classifier, ModelSpec, discriminator, spec_for
 from clarinet.seeding import generator
 from clarinet.training import train
 from tests.clarinet.factories import make_config, make_data
@@ -97,6 +98,155 @@ def test_any_size_and_colour_gives_features_and_logits(
 
     assert extracted.shape == (2, features)
     assert logits.shape == (2, 4)
+
+
+def plain_lenet() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(1, 20, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(20, 50, 5),
+        nn.Dropout2d(0.5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(50 * 4 * 4, 500),
+        nn.ReLU(),
+        HalfDropout(),
+    )
+
+
+def plain_dann(*, normalised: bool) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(3, 32, 5),
+        nn.BatchNorm2d(32) if normalised else nn.Identity(),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 48, 5),
+        nn.BatchNorm2d(48) if normalised else nn.Identity(),
+        nn.ReLU(),
+        nn.Dropout2d(0.5),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(48 * 4 * 4, 100),
+        nn.ReLU(),
+        nn.Linear(100, 100),
+        nn.ReLU(),
+    )
+
+
+def plain_dtn() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(3, 64, 5, stride=2, padding=2),
+        nn.BatchNorm2d(64),
+        nn.Dropout2d(0.1),
+        nn.ReLU(),
+        nn.Conv2d(64, 128, 5, stride=2, padding=2),
+        nn.BatchNorm2d(128),
+        nn.Dropout2d(0.3),
+        nn.ReLU(),
+        nn.Conv2d(128, 256, 5, stride=2, padding=2),
+        nn.BatchNorm2d(256),
+        nn.Dropout2d(0.5),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(256 * 4 * 4, 512),
+        nn.BatchNorm1d(512),
+        nn.ReLU(),
+        HalfDropout(),
+    )
+
+
+def plain_conv_large() -> nn.Sequential:
+    def block(inputs: int, outputs: int, side: int, padding: int) -> list[nn.Module]:
+        return [
+            nn.Conv2d(inputs, outputs, side, padding=padding),
+            nn.BatchNorm2d(outputs),
+            nn.LeakyReLU(0.1),
+        ]
+
+    return nn.Sequential(
+        *block(3, 128, 3, 1),
+        *block(128, 128, 3, 1),
+        *block(128, 128, 3, 1),
+        nn.MaxPool2d(2),
+        HalfDropout(),
+        *block(128, 256, 3, 1),
+        *block(256, 256, 3, 1),
+        *block(256, 256, 3, 1),
+        nn.MaxPool2d(2),
+        HalfDropout(),
+        *block(256, 512, 3, 0),
+        *block(512, 256, 1, 0),
+        *block(256, 128, 1, 0),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+    )
+
+
+def plain_discriminator() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(12, 500),
+        nn.ReLU(),
+        HalfDropout(),
+        nn.Linear(500, 500),
+        nn.ReLU(),
+        HalfDropout(),
+        nn.Linear(500, 1),
+    )
+
+
+def share_weights(network: nn.Module, reference: nn.Module) -> None:
+    """Convolutions, full layers and normalisations, each kind in its order."""
+    normalisations = (nn.BatchNorm1d, nn.BatchNorm2d, DomainBatchNorm)
+    for kind in (nn.Conv2d, nn.Linear, normalisations):
+        given, taking = (
+            [layer for layer in part.modules() if isinstance(layer, kind)] for part in (network, reference)
+        )
+        for one, other in zip(given, taking, strict=True):
+            other.weight, other.bias = one.weight, one.bias
+
+
+# The network, its definition layer by layer, and the shape of a batch.
+DEFINITIONS: dict[str, tuple[Callable[[], nn.Module], Callable[[], nn.Module], tuple[int, ...]]] = {
+    "lenet": (
+        lambda: make_model("lenet", size=28, colour=False).extractor,
+        plain_lenet,
+        (4, 1, 28, 28),
+    ),
+    "dann": (
+        lambda: make_model("dann", size=28, batch_norm=False).extractor,
+        lambda: plain_dann(normalised=False),
+        (4, 3, 28, 28),
+    ),
+    "normalised dann": (
+        lambda: make_model("dann", size=28).extractor,
+        lambda: plain_dann(normalised=True),
+        (4, 3, 28, 28),
+    ),
+    "dtn": (lambda: make_model("dtn").extractor, plain_dtn, (4, 3, 32, 32)),
+    "conv-large": (lambda: make_model("conv-large").extractor, plain_conv_large, (2, 3, 32, 32)),
+    "discriminator": (lambda: discriminator(12), plain_discriminator, (8, 12)),
+}
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+@pytest.mark.parametrize("training", [False, True])
+def test_each_layer_is_the_one_of_its_definition(name: str, training: bool) -> None:
+    """In training as well: with one seed, dropout of one rate at one place drops the same values."""
+    make_network, make_reference, shape = DEFINITIONS[name]
+    network, reference = make_network().train(training), make_reference().train(training)
+    share_weights(network, reference)
+    outputs: list[Tensor] = []
+
+    for module in (reference, network):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            outputs.append(module(noise(*shape)))
+
+    expected, found = outputs
+    assert expected.std() > 1e-3
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("architecture", sorted(BACKBONES))
