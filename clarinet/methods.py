@@ -89,7 +89,8 @@ _DAN: dict[str, Any] = _TRUE_ONLY | {
 }
 
 # CDAN+E: step sizes, decay, start and loss of CDAN's code for digits (Long et al. 2018); the reversal rises
-# over the progress of the run as in DANN (Ganin et al. 2016).
+# over the progress of the run as in DANN (Ganin et al. 2016). That code also halves the classifier's step
+# size every six epochs and takes batches of 64, which is not done here.
 _CDAN_E: dict[str, Any] = _TRUE_ONLY | {
     "learning_rate": 0.01,
     "discriminator_learning_rate": 0.01,
