@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from clarinet import TrainConfig, config_for, train
 from clarinet.card_text import card_markdown
@@ -54,6 +55,33 @@ def test_another_image_is_another_digest_and_the_order_of_entries_is_not() -> No
 
     assert card["data"]["source"]["digest"] != changed["data"]["source"]["digest"]
     assert card_digest(dict(reversed(card.items()))) == card_digest(card)
+
+
+def test_a_card_holds_the_whole_configuration() -> None:
+    result = train(tiny("pc"), make_data(true_rows=10))
+
+    card = model_card(result)
+
+    assert TrainConfig.from_dict(card["config"]) == result.config
+    assert (card["method"], card["preset"]) == (result.config.method, result.config.preset)
+    assert (card["setting"], card["seed"]) == ("pc", 0)
+
+
+def test_every_kind_of_label_is_in_the_labels_digest() -> None:
+    data = make_data(true_rows=10, held_out=torch.arange(96) > 80)
+    result = train(tiny("pc"), data)
+    others = [
+        replace(data, complementary=torch.where(data.complementary < 0, -1, (data.complementary + 1) % 3)),
+        replace(data, true=torch.where(data.true < 0, -1, (data.true + 1) % 3)),
+        replace(data, weights=data.weights * 2),
+        replace(data, held_out=torch.arange(96) > 90),
+        replace(data, example=torch.arange(96).flip(0)),
+    ]
+
+    digests = [model_card(result, each)["labels"]["digest"] for each in (data, *others)]
+
+    assert model_card(result, replace(data, weights=data.weights.clone()))["labels"]["digest"] == digests[0]
+    assert len(set(digests)) == 6
 
 
 def test_what_departs_from_the_paper_is_listed_and_nothing_else() -> None:

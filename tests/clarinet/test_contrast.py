@@ -1,6 +1,7 @@
 """The contrastive loss against a slow reference, and what it does in a run."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from clarinet.contrast import contrastive_loss
 from clarinet.domains import prepare
 from clarinet.errors import Interrupted
 from clarinet.objective import Objective
-from clarinet.pretraining import encoder_spec
+from clarinet.pretraining import Pretraining, encoder_spec
 from clarinet.seeding import generator
 from clarinet.training import EpochReport, build_networks
 from tests.clarinet.factories import make_data
@@ -116,6 +117,27 @@ class TestRun:
             seen.append([report.losses["contrast"] for report in reports[:2]])
 
         assert seen[0] == seen[1]
+
+    @pytest.mark.parametrize("changes", [{}, {"setting": "pc"}])
+    def test_labels_held_out_do_not_vote(self, changes: dict[str, Any]) -> None:
+        """They estimate the accuracy of what the neighbours teach."""
+        config, held_out = short_config(**changes), torch.arange(96) >= 60
+        data = make_data(true_rows=10 if changes else 0, held_out=held_out)
+        renamed = torch.where(data.complementary < 0, -1, (data.complementary + 1) % 3)
+
+        def neighbours(complementary: Tensor) -> Tensor:
+            domains = prepare(replace(data, complementary=complementary), config, CPU)
+            encoder = build_networks(config, domains, CPU).encoder
+            assert encoder is not None
+            found = Pretraining(config, domains, encoder, steps=0, centre=(1.0, 1.0)).neighbours()
+            return found.probabilities
+
+        own = neighbours(data.complementary)
+        held_out_changed = neighbours(torch.where(held_out, renamed, data.complementary))
+        others_changed = neighbours(torch.where(held_out, data.complementary, renamed))
+
+        assert torch.equal(held_out_changed, own)
+        assert not torch.equal(others_changed, own)
 
     @pytest.mark.parametrize("steps", [12, 15, 22])
     def test_interrupted_in_or_after_it_the_run_ends_bit_equal(

@@ -90,6 +90,8 @@ def test_a_run_killed_at_random_steps_ends_bit_equal(run: str, tmp_path: Path) -
 
     assert equal_weights(resumed.model, undisturbed.model), f"killed at {steps}"
     assert [r.losses for r in resumed.reports] == [r.losses for r in undisturbed.reports]
+    assert resumed.label_noise == undisturbed.label_noise
+    assert (resumed.label_noise is not None) == (method == "clarinet-plus")  # else it had no neighbours
 
 
 def test_a_writer_killed_at_any_moment_leaves_one_whole_checkpoint(tmp_path: Path) -> None:

@@ -77,6 +77,20 @@ class TestTraining:
         assert result.label_uniformity is not None
         assert result.label_uniformity < 1e-3
 
+    @pytest.mark.parametrize("loss", ["unbiased", "bounded"])
+    def test_every_loss_that_takes_labels_for_uniform_warns_of_others(self, loss: str) -> None:
+        with pytest.warns(NonUniformLabels, match="not uniform"):
+            prepare(make_questions(), make_config("clarinet", complementary_loss=loss), CPU)
+
+    @pytest.mark.parametrize("loss", ["forward", "scarce", "inverse"])
+    def test_losses_that_allow_for_preferences_do_not_warn(self, loss: str) -> None:
+        config = make_config("clarinet", complementary_loss=loss, setting="pc")
+
+        found = prepare(make_questions(), config, CPU).uniformity  # warnings are errors here
+
+        assert found is not None
+        assert found.is_rejected
+
     def test_uniform_labels_are_not_warned_of(self) -> None:
         result = train(make_config(epochs=1), make_data())  # warnings are errors here
 

@@ -203,6 +203,7 @@ def test_a_label_finds_its_image_wherever_it_lies() -> None:
         held_out_share=0,
         source_self_training_start=0,
         confidence=0.3,
+        pretraining=0.0,
         moment_match=False,  # a mean over images, which rounds by their order
     )
     plain = make_weighted_data()

