@@ -23,7 +23,8 @@ class EpochReport:
         target_accuracy: in [0, 1], on at most 2,000 test images before the last epoch of a step; None without
             test labels and in the pretraining, where the classifier learns nothing.
         source_accuracy_estimate: from held-out complementary labels, unbiased and possibly below 0; None
-            without and in the pretraining.
+            without, in the pretraining, and where the labels cannot be uniform and how their questions were
+            drawn is unknown.
         source_accuracy_error: standard error of that estimate.
         smallest_predicted_share: share of target images predicted as the least predicted class; near 0 is an
             alarm that two classes have merged, which neither confidence nor loss would show.
