@@ -64,10 +64,10 @@ class TestNewRun:
         typed = inputs_of(client.get(url, headers=HTML).text)
         assert typed["target_dataset_id"] == str(target.id)
 
-        client.post(url, data=typed | {"recipe": "clarinet/paper", "config.epochs": "7"}, headers=HTML)
+        client.post(url, data=typed | {"recipe": "clarinet/paper", "config.epochs": "70"}, headers=HTML)
 
         run = latest_run(session)
-        assert (run.method, run.config["epochs"], run.config["optimizer"]) == ("clarinet", 7, "sgd")
+        assert (run.method, run.config["epochs"], run.config["optimizer"]) == ("clarinet", 70, "sgd")
 
     def test_what_is_wrong_stands_beside_its_field_and_what_was_typed_stays(
         self, client: TestClient, campaign: Campaign, target: Dataset
