@@ -54,7 +54,7 @@ def export_model(
         DataError: another number of names than classes; nothing is written.
     """
     card = model_card(result, data, class_names=class_names, simulated=simulated)
-    with suppress(FileNotFoundError):
+    with suppress(OSError):  # what refuses this refuses the weights, in words
         (folder / ONNX).unlink()  # an older model's must not stay beside these weights
     save_model(folder / WEIGHTS, result, card=card)
     with replacing(folder / CARD) as temporary:

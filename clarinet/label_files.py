@@ -106,14 +106,15 @@ def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> L
 
 def _count(path: Path, rows: list[Row], listed: list[str] | None, wanted: int | None) -> int:
     """K by the file, which must be the one wanted, or else the latter."""
-    told = {row.num_classes for row in rows} - {None} if listed is None else {len(listed)}
+    counts = (row.num_classes for row in rows) if listed is None else [len(listed)]
+    told = {count for count in counts if count is not None}
     if wanted is not None and told <= {wanted}:
         return wanted
     if not told:
         raise ClassesNotCounted(f"{path} does not say how many classes there are; give num_classes")
     if wanted is None and len(told) == 1:
-        return int(told.pop() or 0)
-    found = ", ".join(map(str, sorted(filter(None, told))))
+        return told.pop()
+    found = ", ".join(map(str, sorted(told)))
     raise DataError(f"{path} is about {found} classes, but there should be {wanted or 'one number of them'}")
 
 

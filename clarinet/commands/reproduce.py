@@ -4,6 +4,8 @@ import argparse
 import os
 import shlex
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from clarinet.reproduction.tasks import TaskData
     from clarinet.reproduction.trials import Trial
+    from clarinet.training_result import EpochReport
 
 DATA_VARIABLE = "CLARINET_DATA"
 METHODS = ["clarinet", "clarinet-plus"]
@@ -157,7 +160,7 @@ def _train_task(
     command = shlex.join(["clarinet", *arguments.words])
     busy = 0
     for trial in trials:
-        with shown(trial.config(), quiet=not sys.stdout.isatty(), log_dir=None) as show:
+        with _bar(trial) as show:
             record = run_trial(
                 trial,
                 data,
@@ -177,6 +180,21 @@ def _train_task(
             result: dict[str, Any] = record["result"]
             print(f"  {name}: {percent(result['target_accuracy'])} in {result['seconds']:.0f} s", flush=True)
     return busy
+
+
+@contextmanager
+def _bar(trial: "Trial") -> "Iterator[Callable[[EpochReport], None]]":
+    """A bar on a terminal, from the trial's first epoch on: one that is done has none."""
+    with ExitStack() as stack:
+        bars: list[Callable[[EpochReport], None]] = []
+
+        def show(report: "EpochReport") -> None:
+            if not bars:
+                quiet = not sys.stdout.isatty()
+                bars.append(stack.enter_context(shown(trial.config(), quiet=quiet, log_dir=None)))
+            bars[0](report)
+
+        yield show
 
 
 def _report(folder: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from clarinet.reproduction.charts import Series, line_chart
-from clarinet.reproduction.grouping import DOMAINS, Group, Record, changed, setting_of
+from clarinet.reproduction.grouping import DOMAINS, Group, Record, named_preset, setting_of
 from clarinet.reproduction.trials import Trial
 
 
@@ -61,7 +61,7 @@ def _titled(task: str, groups: Sequence[Group]) -> str:
 
 
 def _name(trial: Trial) -> str:
-    return f"{trial.method} ({', '.join([trial.preset, *map(changed, trial.changes)])})"
+    return f"{trial.method} ({named_preset(trial)})"
 
 
 def _mean_curve(group: Group) -> list[tuple[float, float]]:

@@ -68,10 +68,9 @@ def _order(trial: Trial) -> tuple[Any, ...]:
     return (trial.true_labels, trial.answers, trial.label_noise, trial.method, trial.preset, trial.changes)
 
 
-def changed(change: tuple[str, Any]) -> str:
-    """A hyper-parameter that `--set` changed, as it is written there."""
-    name, value = change
-    return f"{name}={value}"
+def named_preset(trial: Trial) -> str:
+    """The preset, and what was changed in it as `--set` writes it."""
+    return ", ".join([trial.preset, *(f"{name}={value}" for name, value in trial.changes)])
 
 
 def setting_of(trial: Trial) -> str:

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from clarinet.reproduction.grouping import Group, Record, changed, grouped, setting_of
+from clarinet.reproduction.grouping import Group, Record, grouped, named_preset, setting_of
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY, WITH_TRUE, Printed
 from clarinet.reproduction.tasks import PAPER_TASKS
 from clarinet.reproduction.trials import OWN_METHOD, TRUE_ONLY_METHODS, Trial
@@ -54,10 +54,12 @@ def tables(groups: Sequence[Group]) -> dict[str, list[list[str]]]:
         rows: list[list[str]] = []
         kinds: dict[tuple[str, ...], list[Group]] = {}
         for group in members:
-            kind = (group.trial.method, _protocol(group), *(value(group.trial) for value in more.values()))
-            task = f"{group.trial.task} (regenerated)" if group.is_regenerated else group.trial.task
-            rows.append([task, *kind, str(len(group.accuracies)), _ours(group), _papers(group.trial)])
-            kinds.setdefault(kind, []).append(group)
+            trial, cells = group.trial, [value(group.trial) for value in more.values()]
+            task = f"{trial.task} (regenerated)" if group.is_regenerated else trial.task
+            seeds = str(len(group.accuracies))
+            rows.append([task, trial.method, _protocol(group), *cells, seeds, _ours(group), _papers(trial)])
+            # The steps of a protocol differ between tasks.
+            kinds.setdefault((trial.method, named_preset(trial), *cells), []).append(group)
         found[name] = [
             header,
             *rows,
@@ -82,13 +84,12 @@ def _average(kind: tuple[str, ...], groups: list[Group]) -> list[list[str]]:
 def _protocol(group: Group) -> str:
     """The preset and its length; anything but the paper's own is said to be so, with what is held out."""
     steps = next((record["result"]["steps"] for record in group.records if "result" in record), 0)
-    named = ", ".join([group.trial.preset, *map(changed, group.trial.changes)])
     other = "; not the paper's"
     if group.trial.preset == PAPER_PRESET and dict(group.trial.changes).keys() <= {"held_out_share"}:
         config = group.trial.config()
         share = config.held_out_share if config.complementary_loss != "none" else 0.0
         other = f"; {100 * share:g} % of the complementary labels held out" if share else ""
-    return f"{named} ({steps:,} steps{other})"
+    return f"{named_preset(group.trial)} ({steps:,} steps{other})"
 
 
 def _ours(group: Group) -> str:

@@ -126,7 +126,7 @@ DAN: dict[str, Any] = {
     "adversarial_start_epoch": 0,
     "adaptation_schedule": "progress",
 }
-DANN: dict[str, Any] = {
+ADVERSARIAL: dict[str, Any] = {
     "learning_rate": 0.01,
     "discriminator_learning_rate": 0.01,
     "weight_decay": 0.0005,
@@ -136,20 +136,9 @@ DANN: dict[str, Any] = {
     "reversal_scale": "classifier",
     "domain_loss": "mean",
     "sharpening": 1.0,
-    "conditioning": False,
 }
-CDAN_E: dict[str, Any] = {
-    "learning_rate": 0.01,
-    "discriminator_learning_rate": 0.01,
-    "weight_decay": 0.0005,
-    "trade_off": 1.0,
-    "adversarial_start_epoch": 1,
-    "adaptation_schedule": "progress",
-    "reversal_scale": "classifier",
-    "domain_loss": "mean",
-    "sharpening": 1.0,
-    "entropy_gradient": "reversed",
-}
+DANN: dict[str, Any] = ADVERSARIAL | {"conditioning": False}
+CDAN_E: dict[str, Any] = ADVERSARIAL | {"entropy_gradient": "reversed"}
 TWO_STEPS: dict[str, Any] = {"epochs": 1000, "pseudo_label_share": 0.5}
 SHORT: dict[str, Any] = {"epochs": 20, "steps_per_epoch": 100}
 SHORT_TWO_STEPS: dict[str, Any] = {"epochs": 40, "steps_per_epoch": 100}

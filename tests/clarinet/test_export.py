@@ -13,7 +13,7 @@ from torch import Tensor
 
 from clarinet.cards import card_digest
 from clarinet.data import load_npz
-from clarinet.errors import DataError, ExportError
+from clarinet.errors import CheckpointNotWritten, DataError, ExportError
 from clarinet.evaluation import predict
 from clarinet.export import export_model, export_onnx, resize_matrix
 from clarinet.networks import Classifier, ModelSpec
@@ -221,6 +221,13 @@ class TestRefusals:
             export_model(tmp_path, train(make_config(epochs=1), data), data)
 
         assert sorted(path.name for path in tmp_path.iterdir()) == ["MODEL_CARD.md", "model.safetensors"]
+
+    def test_a_file_in_the_folders_place_is_a_sentence(self, tmp_path: Path) -> None:
+        (tmp_path / "model").write_text("a file")
+        data = make_data()
+
+        with pytest.raises(CheckpointNotWritten):
+            export_model(tmp_path / "model", train(make_config(epochs=1), data), data)
 
     def test_what_the_exporter_cannot_write_is_a_sentence(self, tmp_path: Path) -> None:
         def unwritable(input: Tensor) -> Tensor:

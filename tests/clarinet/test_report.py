@@ -115,6 +115,8 @@ class TestReport:
             make_record(place / 10, task=task, method="gac", changes=(("epochs", 6),), preset="paper")
             for place, task in enumerate(PAPER_TASKS)
         ]
+        for steps, record in enumerate(records, start=1000):
+            record["result"]["steps"] = steps  # an epoch is one pass over the larger set
 
         assert [row[0] for row in tables(grouped(records))["cc"]][-1] == "average"
         assert tables(grouped(records))["cc"][-1][-2:] == ["30.00", "58.38"]
