@@ -17,6 +17,7 @@ from clarinet.errors import (
     Interrupted,
     NonUniformLabels,
 )
+from clarinet.memory import keep_freed_memory
 from clarinet.methods import METHODS, config_for
 from clarinet.schema import json_schema
 
@@ -59,6 +60,7 @@ __all__ = [
     "export_model",
     "export_onnx",
     "json_schema",
+    "keep_freed_memory",
     "label_noise_from_predictions",
     "load_card",
     "load_folder",

@@ -10,6 +10,7 @@ from clarinet.commands.options import FAILED
 from clarinet.commands.reproduce import add_reproduce
 from clarinet.commands.train import add_train
 from clarinet.errors import ClarinetError
+from clarinet.memory import keep_freed_memory
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,6 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     arguments = _parser().parse_args(words)
     arguments.words = words  # a report names the command that made it
+    keep_freed_memory()
     try:
         status: int = arguments.run(arguments)
     except ClarinetError as error:

@@ -26,6 +26,7 @@ from app.storage import Storage
 from clarinet.config import TrainConfig
 from clarinet.errors import CheckpointError, CheckpointNotWritten, ClarinetError, ExportError, Interrupted
 from clarinet.export import export_model
+from clarinet.memory import keep_freed_memory
 from clarinet.training import EpochReport, TrainResult, train
 from worker.exits import Exit
 from worker.outages import OUTAGES, keep_trying
@@ -146,6 +147,7 @@ def train_claimed(trial_id: UUID, claim_number: int, *, should_stop: Callable[[]
     """Train the trial under a claim that the supervisor took; gives what to tell the supervisor."""
     settings = Settings()
     configure_logs(settings)
+    keep_freed_memory()
     if settings.trainer_threads:
         torch.set_num_threads(settings.trainer_threads)
     database = connect(settings.sqlalchemy_url)
