@@ -86,7 +86,9 @@ def _learnt_from(card: Mapping[str, Any]) -> str:
         facts = data[domain]
         if facts is not None:
             shape = " x ".join(map(str, facts["shape"]))
-            rows.append((_words(domain), f"{facts['images']:,} of {shape}", f"`{facts['digest']}`"))
+            made = facts.get("made")  # cards before the key existed have none
+            name = f"{_words(domain)} ({_plain(made)})" if made else _words(domain)
+            rows.append((name, f"{facts['images']:,} of {shape}", f"`{facts['digest']}`"))
     given = " and ".join(f"{sum(labels[kind]):,} {kind} labels" for kind in _used(card))
     drawn = labels["simulated"]
     told = ", ".join(f"{_words(name).lower()} {_value(value)}" for name, value in (drawn or {}).items())

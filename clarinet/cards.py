@@ -31,6 +31,7 @@ def model_card(
     *,
     class_names: Sequence[str] | None = None,
     simulated: Mapping[str, Any] | None = None,
+    made: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Everything worth knowing about a model, as plain JSON values.
 
@@ -42,6 +43,7 @@ def model_card(
         data: what it was trained on; None leaves data and labels out.
         class_names: K names; None counts from "0".
         simulated: how the labels were drawn, where no person gave them: seed, noise and so on.
+        made: how images were made that are not the published ones, under "source" or "target".
 
     Raises:
         DataError: another number of names than classes.
@@ -62,7 +64,7 @@ def model_card(
         "config": config.to_dict(),
         "of_the_paper": paper_parts(config),
         "departures": departures(config),
-        "data": None if data is None else _data_facts(data),
+        "data": None if data is None else _data_facts(data, made or {}),
         "labels": None if data is None else _label_facts(data) | {"simulated": dict(simulated or {}) or None},
         "metrics": _metrics(result),
         "training": {
@@ -121,7 +123,7 @@ def _metrics(result: TrainResult) -> dict[str, Any]:
     }
 
 
-def _data_facts(data: TrainData) -> dict[str, Any]:
+def _data_facts(data: TrainData, made: Mapping[str, str]) -> dict[str, Any]:
     def domain(images: Tensor | ImageStream) -> dict[str, Any]:
         return {"images": len(images), "shape": list(images.shape[1:]), "digest": digest_of(images)}
 
@@ -129,8 +131,8 @@ def _data_facts(data: TrainData) -> dict[str, Any]:
     if data.target_test_images is not None and data.target_test_labels is not None:
         test = domain(data.target_test_images) | {"labels_digest": digest_of(data.target_test_labels)}
     return {
-        "source": domain(data.source_images),
-        "target": domain(data.target_images),
+        "source": domain(data.source_images) | {"made": made.get("source")},
+        "target": domain(data.target_images) | {"made": made.get("target")},
         "target_test": test,
         "digest": fingerprint(data),
     }

@@ -141,7 +141,8 @@ class TrainConfig:
     )
     label_noise: float = option(
         0.0,
-        "Assumed share of wrong complementary labels in the bounded likelihood and forward correction.",
+        "Assumed share of wrong complementary labels in forward correction and, where no pretraining measures "
+        "it, in the bounded likelihood.",
         minimum=0,
         maximum=0.5,
     )
@@ -371,6 +372,11 @@ class TrainConfig:
             )
         if self.pseudo_label_share > 0 and self.epochs == 1:
             raise ConfigError("epochs is 1, but training in two steps (pseudo_label_share) needs at least 2")
+        if self.label_noise > 0 and self.complementary_loss == "bounded" and self.pretraining_epochs > 0:
+            raise ConfigError(
+                f"label_noise is {self.label_noise}, but after a pretraining the share of wrong labels is "
+                "measured; leave label_noise at 0, or set pretraining to 0"
+            )
 
     @property
     def first_epochs(self) -> int:

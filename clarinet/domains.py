@@ -35,7 +35,7 @@ class Domains:
         no_classes: (N, M) classes that each source image is known not to be, from the labels that train; -1
             beyond those it has.
         probabilities, transition, class_shares: as in TrainData.
-        uniformity: what the histogram of the complementary labels says; None where none train.
+        uniformity: what the histogram of the complementary labels says; None where nothing depends on it.
         complementary_rows, true_rows: rows that train; the true ones are none in the cc setting, the
             complementary ones where the config uses none.
         held_out_rows: rows whose complementary label only estimates the accuracy; weights above 0.
@@ -117,8 +117,12 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
 
 
 def _uniformity(data: TrainData, config: TrainConfig) -> Uniformity | None:
-    """The test of the complementary labels, with a warning where it matters; None where none train."""
-    if config.complementary_loss == "none":
+    """The test of the complementary labels, with a warning where it matters to the training.
+
+    Where no complementary label trains it tells whether the held-out ones estimate anything, which needs no
+    test where the probabilities of the questions are known.
+    """
+    if config.complementary_loss == "none" and data.probabilities is not None:
         return None
     found = check_uniformity(data.complementary, data.true, data.num_classes, weights=data.weights)
     if found is not None and found.is_rejected and config.complementary_loss in TAKE_UNIFORM:

@@ -37,6 +37,7 @@ def export_model(
     *,
     class_names: Sequence[str] | None = None,
     simulated: Mapping[str, Any] | None = None,
+    made: Mapping[str, str] | None = None,
 ) -> None:
     """Write all that a model needs to be used: weights, card and ONNX, each replaced in one step.
 
@@ -46,14 +47,14 @@ def export_model(
     Args:
         folder: where the files go; it is made.
         result, data: the finished run and what it was trained on.
-        class_names, simulated: see `model_card`.
+        class_names, simulated, made: see `model_card`.
 
     Raises:
         ExportError: there is no ONNX file; the others are there.
         CheckpointNotWritten: the disk refuses a file.
         DataError: another number of names than classes; nothing is written.
     """
-    card = model_card(result, data, class_names=class_names, simulated=simulated)
+    card = model_card(result, data, class_names=class_names, simulated=simulated, made=made)
     with suppress(OSError):  # what refuses this refuses the weights, in words
         (folder / ONNX).unlink()  # an older model's must not stay beside these weights
     save_model(folder / WEIGHTS, result, card=card)

@@ -20,6 +20,7 @@ from clarinet.data import NO_LABEL, TrainData
 from clarinet.errors import DataError
 from clarinet.evaluation import predict
 from clarinet.networks import SOURCE, Classifier
+from clarinet.uniformity import check_uniformity
 
 if TYPE_CHECKING:
     from clarinet.streams import ImageStream
@@ -48,8 +49,9 @@ def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> 
     """The same domains, every source image with a true label: a pseudo-label, or the one it has in pc.
 
     Train an ordinary method ("dan", "dann", "cdan_e") on it, which takes the setting pc. A pseudo-label
-    weighs 1, a given true label what it weighed. The complementary labels stay, as the held-out ones
-    among them still estimate the accuracy; those methods learn from none of them.
+    weighs 1, a given true label what it weighed. Those methods learn from no complementary label; the held-out
+    ones among them still estimate the accuracy, by the probabilities of their questions or as uniform ones,
+    and go where neither is possible.
 
     Args:
         data: the data that the labels were made for.
@@ -73,6 +75,14 @@ def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> 
         classes[example[given]] = data.true.cpu()[given]
         trust[example[given]] = weights[given]
     kept = (complementary != NO_LABEL).nonzero().squeeze(1)  # (R,) labels that may be held out
+    if data.probabilities is not None:
+        asked = data.probabilities.cpu()  # (L,)
+    else:
+        # Asked here, as pseudo-labels must not be taken for the true ones of a random part of the images.
+        found = check_uniformity(complementary, data.true, data.num_classes, weights=weights)
+        if found is not None and found.is_rejected:
+            kept = kept[:0]
+        asked = torch.full((len(complementary),), 1 / data.num_classes)
     return replace(
         data,
         complementary=torch.cat([torch.full((count,), NO_LABEL), complementary[kept]]),
@@ -84,5 +94,5 @@ def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> 
             if data.held_out is None
             else torch.cat([torch.zeros(count, dtype=torch.bool), data.held_out.cpu()[kept]])
         ),
-        probabilities=None,
+        probabilities=torch.cat([torch.ones(count), asked[kept]]),
     )

@@ -70,7 +70,7 @@ class TrainResult:
         per_class_accuracy: by class; None for a class without test images.
         confusion: counts [true class][predicted class].
         label_uniformity: p-value of the complementary labels' uniformity, see `uniformity.check_uniformity`;
-            None where none trained, as in the second of two steps.
+            None where there are none.
         label_noise: the share of complementary labels that name the true class, as the labels of similar
             images tell it; None where neighbours were not asked.
         steps, epochs: trained in all.

@@ -199,6 +199,11 @@ def _check_together(values: Mapping[str, Any]) -> None:
         raise ConfigRefused("epochs", "Training in two steps needs at least 2 epochs.")
     if round(values["pretraining"] * values["epochs"]) >= values["epochs"]:
         raise ConfigRefused("pretraining", "Pretraining leaves no epoch to learn from labels.")
+    measured = (
+        values["complementary_loss"] == "bounded" and round(values["pretraining"] * values["epochs"]) > 0
+    )
+    if values["label_noise"] > 0 and measured:
+        raise ConfigRefused("label_noise", "Pretraining measures the share of wrong labels: leave it at 0.")
     adapts = values["trade_off"] > 0 or values["discrepancy_weight"] > 0
     if adapts and values["adversarial_start_epoch"] >= _adapting_epochs(values):
         raise ConfigRefused(

@@ -126,7 +126,16 @@ def _train_all(arguments: argparse.Namespace) -> dict[str, Any]:
     summary = _summary(trials, configs[0])
     if not arguments.json:
         _show_summary(summary)
-    return summary | {"device": device.type, "torch": str(torch.__version__)}
+    made = {"regenerated": _regenerated(arguments)}
+    return summary | made | {"device": device.type, "torch": str(torch.__version__)}
+
+
+def _regenerated(arguments: argparse.Namespace) -> dict[str, str]:
+    """How the source's or target's images were made, where they are no published ones."""
+    from clarinet.reproduction.synthetic import recipe_of
+
+    made = {domain: recipe_of(getattr(arguments, domain)) for domain in ("source", "target")}
+    return {domain: recipe for domain, recipe in made.items() if recipe}
 
 
 def _say_what_is_unused(arguments: argparse.Namespace, inputs: Inputs) -> None:
@@ -180,7 +189,9 @@ def _export(
     folder = _folder(arguments.out, arguments, config)
     drawn = simulated(arguments, config)
     try:
-        export_model(folder, result, data, class_names=class_names, simulated=drawn)
+        export_model(
+            folder, result, data, class_names=class_names, simulated=drawn, made=_regenerated(arguments)
+        )
     except ExportError as error:  # weights and card are written, and the other seeds wait
         print(f"clarinet: {error}", file=sys.stderr)
 

@@ -156,13 +156,15 @@ def _grounds(groups: Sequence[Group]) -> list[str]:
         (r["trial"]["task"], r["data"]["source"], r["data"]["target"], r["data"]["digest"]) for r in used
     )
     rows = [["task", "source", "target", "digest of the data"], *data]
-    times = [["task", "method", "setting", "seeds", "seconds per trial"]]
+    times = [["task", "method", "preset", "setting", "seeds", "seconds per trial"]]
     for group in groups:
         seconds = [record["result"]["seconds"] for record in group.records if "result" in record]
         if seconds:
             seeds = ", ".join(str(record["trial"]["seed"]) for record in group.records)
-            shown = f"{min(seconds):.0f} to {max(seconds):.0f}"
-            times.append([group.trial.task, group.trial.method, setting_of(group.trial), seeds, shown])
+            shown = " to ".join(dict.fromkeys(f"{value:.0f}" for value in (min(seconds), max(seconds))))
+            trial = group.trial
+            kind = [trial.task, trial.method, named_preset(trial), setting_of(trial)]
+            times.append([*kind, seeds, shown])
     machines = dict.fromkeys(
         ", ".join(f"{name} {value}" for name, value in record["environment"].items() if value is not None)
         for record in used

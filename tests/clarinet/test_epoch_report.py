@@ -10,6 +10,7 @@ from clarinet.domains import prepare
 from clarinet.errors import Diverged
 from clarinet.evaluation import agreement, information, predict
 from clarinet.networks import SOURCE
+from clarinet.relabelling import with_pseudo_labels
 from clarinet.reporting import epoch_report
 from clarinet.resuming import RunState
 from clarinet.seeding import generator
@@ -57,6 +58,29 @@ def test_labels_that_cannot_be_uniform_give_no_estimate_unless_their_probabiliti
     for probabilities, is_known in ((None, False), (torch.full((96,), 0.5), True)):
         state, stage = make_state(config, make_data(complementary=preferred, probabilities=probabilities))
         assert (epoch_report(config, state, stage).source_accuracy_estimate is not None) == is_known
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_labels_that_train_nothing_are_not_taken_for_uniform_either(by_hand: bool) -> None:
+    preferred = (torch.arange(96) % 16 == 0).long().masked_fill(torch.arange(96) < 9, -1)
+    config = make_config("dann", setting="pc", held_out_share=0.5)
+
+    for probabilities, is_known in ((None, False), (torch.full((96,), 0.5), True)):
+        data = make_data(true_rows=9, complementary=preferred, probabilities=probabilities)
+        if by_hand:
+            data = with_pseudo_labels(data, torch.arange(96) % NUM_CLASSES, setting="pc")
+        state, stage = make_state(config, data)
+        assert (epoch_report(config, state, stage).source_accuracy_estimate is not None) == is_known
+
+
+def test_pseudo_labels_that_are_wrong_do_not_make_uniform_labels_look_otherwise() -> None:
+    """As true ones of a random part of the images they would: all of them say class 0."""
+    data = with_pseudo_labels(make_data(), torch.zeros(96, dtype=torch.int64), setting="cc")
+    config = make_config("dann", setting="pc", held_out_share=0.5)
+
+    state, stage = make_state(config, data)
+
+    assert epoch_report(config, state, stage).source_accuracy_estimate is not None
 
 
 @pytest.mark.parametrize("most", [50, 2000])

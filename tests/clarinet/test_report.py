@@ -69,6 +69,10 @@ class TestReport:
         assert len(set(texts["U-M-cc.svg"])) == 2
         assert sum("averaging=0.5" in text for text in texts["U-M-cc.svg"]) == 1
         assert len(set(texts["U-M-answers.svg"])) == 3
+        times = re.findall(
+            r"^(\|.*\| 0 +)\| 1 +\|$", markdown(records), re.MULTILINE
+        )  # of seed 0, one second
+        assert len(times) == len(set(times)) == len(records)
 
     def test_results_of_older_hyper_parameters_are_left_out_and_counted(self) -> None:
         old, new = make_record(0.5, finished="2026-01-01"), make_record(0.9, finished="2026-02-01", seed=1)

@@ -21,6 +21,7 @@ import torch
 
 from clarinet.cli import main
 from clarinet.errors import ConfigError, DataError, Interrupted
+from clarinet.provenance import processor
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY
 from clarinet.reproduction.results import Place, folder_for_results, in_turn, read_records
 from clarinet.reproduction.running import run_trial
@@ -107,6 +108,11 @@ class TestCommand:
         assert "clarinet reproduce U-M M-U --seeds 2" in text
         assert records[0]["data"]["digest"] in text
         assert f"torch {torch.__version__}" in text
+        assert f"processor {processor()}" in text
+        times = next(table for table in read_tables(text) if "seconds per trial" in table[0])
+        assert [(row["seeds"], float(row["seconds per trial"].split()[0]) >= 0) for row in times] == [
+            ("0, 1", True)
+        ] * 4
         assert len(list(csv.DictReader((tmp_path / "trials.csv").read_text().splitlines()))) == 8
         for name in ("U-M-cc.svg", "M-U-cc.svg"):
             ET.fromstring((tmp_path / name).read_text())
@@ -115,6 +121,24 @@ class TestCommand:
         before = {path: path.stat().st_mtime_ns for path in (tmp_path / "trials").iterdir()}
         assert main(words) == 0
         assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "trials").iterdir()}
+
+    def test_without_further_words_the_papers_tables_are_made_on_the_gpu_if_there_is_one(
+        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trained: list[tuple[Trial, str]] = []
+        monkeypatch.setattr(
+            "clarinet.reproduction.running.run_trial",
+            lambda trial, *_, device, **__: trained.append((trial, device.type)),
+        )
+        monkeypatch.setattr("clarinet.reproduction.running.drawn", lambda *_: None)
+        words = ["reproduce", "U-M", "--seeds", "2", "--data", str(folder), "--out", str(tmp_path)]
+
+        for has_gpu, device in ((False, "cpu"), (True, "cuda")):
+            monkeypatch.setattr(torch.cuda, "is_available", lambda has_gpu=has_gpu: has_gpu)
+            trained.clear()
+            main(words)
+            assert {kind for _, kind in trained} == {device}
+            assert {trial for trial, _ in trained} == set(plan_tables(["U->M"], seeds=[0, 1]))
 
     def test_missing_data_says_what_to_put_where(
         self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -1,13 +1,16 @@
 """SYN-DIGITS made anew: the right digit in the middle, the same bytes for the same seed."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from PIL import ImageFont
 from torch import Tensor
 
+from clarinet.checkpoints import load_card
 from clarinet.cli import main
 from clarinet.data import load_npz
 from clarinet.errors import DataError
@@ -123,6 +126,35 @@ class TestCommand:
         assert torch.equal(arrays["y_train"], drawn(30, glyphs(), seed=4)[1])
         assert recipe_of(tmp_path / "a.npz") == f"regenerated, seed 4, {DRAWN_FONTS + 3} fonts"
         assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+    def test_a_model_trained_on_them_says_so(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        made, other = tmp_path / "made.npz", tmp_path / "other.npz"
+        assert main(["make-syn-digits", str(made), "--count", "40"]) == 0
+        np.savez(other, **{name: values.numpy() for name, values in load_npz(made).items()})
+        capsys.readouterr()
+        words = [
+            "train",
+            "--source",
+            str(made),
+            "--target",
+            str(other),
+            "--method",
+            "gac",
+            "--preset",
+            "short",
+        ]
+        words += ["--epochs", "1", "--set", "steps_per_epoch=1", "--out", str(tmp_path / "model"), "--json"]
+
+        assert main(words) == 0
+
+        recipe = recipe_of(made)
+        assert recipe is not None
+        assert json.loads(capsys.readouterr().out.splitlines()[-1])["regenerated"] == {"source": recipe}
+        card = load_card(tmp_path / "model" / "model.safetensors")
+        assert (card["data"]["source"]["made"], card["data"]["target"]["made"]) == (recipe, None)
+        assert f"({recipe})" in (tmp_path / "model" / "MODEL_CARD.md").read_text()
 
     def test_nothing_is_a_sentence(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["make-syn-digits", str(tmp_path / "a.npz"), "--count", "0"]) == 1

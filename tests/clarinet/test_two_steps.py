@@ -1,6 +1,7 @@
 """GAC, its pseudo-labels and ordinary adaptation to them: one run, resumable anywhere, or by hand."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,18 @@ class TestPseudoLabels:
             (0, -1, 0, 0.5, False),
             (0, -1, 1, 2.0, True),
         ]
+
+    def test_labels_keep_the_probabilities_of_their_questions(self) -> None:
+        asked = torch.tensor([0.1, 0.2, 0.3, 0.4])
+        labels = torch.tensor([2, 0, 0, 0])
+
+        given = with_pseudo_labels(replace(self.make_labelled(), probabilities=asked), labels, setting="cc")
+        uniform = with_pseudo_labels(self.make_labelled(), labels, setting="cc")
+
+        assert given.probabilities is not None
+        assert uniform.probabilities is not None
+        assert given.probabilities.tolist() == pytest.approx([1, 1, 1, 1, 0.1, 0.2])
+        assert uniform.probabilities.tolist() == pytest.approx([1, 1, 1, 1, 1 / 3, 1 / 3])
 
     def test_in_cc_every_image_has_its_pseudo_label(self) -> None:
         labels = torch.tensor([2, 0, 0, 0])
