@@ -141,8 +141,8 @@ class TrainConfig:
     )
     label_noise: float = option(
         0.0,
-        "Assumed share of wrong complementary labels in forward correction and, where no pretraining measures "
-        "it, in the bounded likelihood.",
+        "Assumed share of wrong complementary labels in forward correction and, where no pretraining "
+        "measures it, in the bounded likelihood.",
         minimum=0,
         maximum=0.5,
     )

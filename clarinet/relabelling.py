@@ -49,9 +49,9 @@ def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> 
     """The same domains, every source image with a true label: a pseudo-label, or the one it has in pc.
 
     Train an ordinary method ("dan", "dann", "cdan_e") on it, which takes the setting pc. A pseudo-label
-    weighs 1, a given true label what it weighed. Those methods learn from no complementary label; the held-out
-    ones among them still estimate the accuracy, by the probabilities of their questions or as uniform ones,
-    and go where neither is possible.
+    weighs 1, a given true label what it weighed. Those methods learn from no complementary label; the
+    held-out ones still estimate the accuracy, by the probabilities of their questions or as uniform ones, and
+    go where neither is possible.
 
     Args:
         data: the data that the labels were made for.

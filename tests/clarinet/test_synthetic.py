@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -132,7 +133,8 @@ class TestCommand:
     ) -> None:
         made, other = tmp_path / "made.npz", tmp_path / "other.npz"
         assert main(["make-syn-digits", str(made), "--count", "40"]) == 0
-        np.savez(other, **{name: values.numpy() for name, values in load_npz(made).items()})
+        arrays: dict[str, Any] = {name: values.numpy() for name, values in load_npz(made).items()}
+        np.savez(other, **arrays)
         capsys.readouterr()
         words = [
             "train",
