@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,14 @@ import torch
 from torch import Tensor
 
 from clarinet.cards import card_digest
+from clarinet.choices import Architecture
 from clarinet.data import load_npz
 from clarinet.errors import CheckpointNotWritten, DataError, ExportError
 from clarinet.evaluation import predict
 from clarinet.export import export_model, export_onnx, resize_matrix
-from clarinet.networks import Classifier, ModelSpec
+from clarinet.images import normalised, resized
+from clarinet.layers import DomainBatchNorm
+from clarinet.networks import TARGET, Classifier, ModelSpec
 from clarinet.seeding import generator, seed_global
 from clarinet.training import train
 from tests.clarinet.factories import in_memory, make_config, make_data
@@ -73,6 +77,22 @@ def noise(count: int, *shape: int) -> Tensor:
     return (pixels * light).to(torch.uint8)
 
 
+def settled(model: Classifier, images: Tensor) -> Classifier:
+    """With batch statistics of these images and logits that differ between them, as after a training.
+
+    Without, a deep network says the same of every image.
+    """
+    pixels = normalised(resized(images, model.spec).float() / 255, model.spec.input_normalisation)
+    for module in model.modules():
+        if isinstance(module, DomainBatchNorm):
+            module.momentum = 1.0
+    with torch.random.fork_rng(), torch.no_grad():
+        model.train()(pixels, TARGET)
+        logits = model.eval()(pixels, TARGET)[1]
+        model.predictor.weight /= logits.std(0).mean()
+    return model
+
+
 def run(path: Path, images: Tensor) -> Tensor:
     """(N, K) probabilities by onnxruntime."""
     options = onnxruntime.SessionOptions()
@@ -114,6 +134,27 @@ class TestPredictions:
 
         for count in (0, 1, 7, 513 if spec is not PHOTO else 33):
             assert_equal_predictions(tmp_path / "model.onnx", model, noise(count, *shape))
+
+    @pytest.mark.parametrize(
+        "architecture",
+        [
+            "dtn",
+            "conv-large",
+            "convnext_tiny",
+            # Their export takes over ten seconds each.
+            pytest.param("mobilenet_v3_small", marks=pytest.mark.slow),
+            pytest.param("efficientnet_b0", marks=pytest.mark.slow),
+        ],
+    )
+    def test_those_of_every_other_family_are_too(self, architecture: Architecture, tmp_path: Path) -> None:
+        images = noise(33, 40, 36, 3)
+        norm = architecture != "convnext_tiny"  # which has none
+        model = settled(make_model(replace(PHOTO, architecture=architecture, batch_norm=norm)), images)
+
+        export_onnx(tmp_path / "model.onnx", model, image_shape=(40, 36, 3))
+
+        for count in (1, 7):
+            assert_equal_predictions(tmp_path / "model.onnx", model, images[-count:])
 
     @pytest.mark.parametrize("colour", [False, True])
     def test_a_trained_models_are_too(self, colour: bool, tmp_path: Path) -> None:
