@@ -28,6 +28,8 @@ ROUNDS = 20  # of classes and noise in turn, for the votes
 SWEEPS = 5  # of averaging
 LARGEST_BANK = 65_536  # images among which neighbours are sought
 SIMILARITIES = 2**26  # held at once
+SURE = 0.9  # probability above which an image's class counts as agreed
+LEAST_SURE = 0.5  # share of images with such a class, below which the features do not show the classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,11 +38,12 @@ class NeighbourLabels:
 
     Args:
         probabilities: (N, K) float32, rows sum to 1.
-        label_noise: the estimated share of complementary labels that name the true class.
+        label_noise: the estimated share of complementary labels that name the true class; None where most
+            images' neighbours agree on no class, so that neither this nor the probabilities are to be used.
     """
 
     probabilities: Tensor
-    label_noise: float
+    label_noise: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,9 +70,7 @@ def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> 
     num_classes = votes.true.shape[1]
     bank = _bank(votes, draws)  # (M,) images
     if len(bank) < 2:  # noqa: PLR2004 - an image is no neighbour of itself
-        return NeighbourLabels(
-            _with_own(torch.ones_like(votes.true) / num_classes, votes, FIRST_NOISE), FIRST_NOISE
-        )
+        return NeighbourLabels(_with_own(torch.ones_like(votes.true) / num_classes, votes, FIRST_NOISE), None)
     voters = min(max(1, len(bank) // (2 * num_classes)), MOST_VOTERS)
     smoothed_over = max(1, min(SMOOTHED_OVER, len(bank) // (5 * num_classes)))
     sums, kept = [], []
@@ -82,7 +83,10 @@ def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> 
     for _ in range(SWEEPS):
         others = _summed(_with_own(others, votes, noise), near) / smoothed_over  # (N, K)
         noise = _noise(others, votes)
-    return NeighbourLabels(_with_own(others, votes, noise), noise)
+    probabilities = _with_own(others, votes, noise)
+    sure = float((probabilities.amax(1) > SURE).float().mean())
+    # Neighbours of many classes seem to have many wrong labels.
+    return NeighbourLabels(probabilities, noise if sure >= LEAST_SURE else None)
 
 
 def _bank(votes: Votes, draws: torch.Generator) -> Tensor:

@@ -289,12 +289,15 @@ class Objective:
         if config.complementary_loss == "cross-entropy":
             loss = true_label_loss(logits, labels, weights)  # towards what the images are not
         else:
-            noise = config.label_noise if self.neighbours is None else self.neighbours.label_noise
+            measured = None if self.neighbours is None else self.neighbours.label_noise
+            noise = config.label_noise if measured is None else measured
             loss = bounded_complementary_loss(logits, labels, weights, label_noise=noise)
         return loss, loss
 
     def _neighbour_loss(self, neighbours: NeighbourLabels, part: SourceBatch, logits: Tensor) -> Tensor:
         """Cross-entropy towards the class on which an image's neighbours agree, where they do."""
+        if neighbours.label_noise is None:
+            return logits.new_zeros(())
         agreed = neighbours.probabilities[part.images]  # (B, K)
         return self._pseudo_label_loss(logits, log_sharpened(agreed.log(), self.config.sharpening).exp())
 

@@ -93,7 +93,9 @@ def restore(path: Path, state: RunState, config: TrainConfig, data_digest: str) 
         state.seconds = float(header["seconds"])
         state.pseudo_labels = tensors.get("pseudo_labels")
         if "neighbours" in tensors:
-            state.neighbours = NeighbourLabels(tensors["neighbours"].to(device), float(header["label_noise"]))
+            noise = header["label_noise"]
+            noise = None if noise is None else float(noise)
+            state.neighbours = NeighbourLabels(tensors["neighbours"].to(device), noise)
         state.reports = [EpochReport.from_dict(report) for report in header["reports"]]
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path} does not fit its own description: {error}") from error

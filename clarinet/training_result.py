@@ -72,7 +72,7 @@ class TrainResult:
         label_uniformity: p-value of the complementary labels' uniformity, see `uniformity.check_uniformity`;
             None where there are none.
         label_noise: the share of complementary labels that name the true class, as the labels of similar
-            images tell it; None where neighbours were not asked.
+            images tell it; None where neighbours were not asked, or agreed on no class.
         steps, epochs: trained in all.
         seconds: time spent training, over all resumptions.
     """

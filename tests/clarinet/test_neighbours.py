@@ -69,8 +69,10 @@ class TestClasses:
         labels = complementary(classes, wrong=0.0)
         features = torch.randn(len(classes), 16, generator=generator(1, "nothing"))
 
-        found = neighbour_labels(features, votes_of(labels), generator(0, "bank")).probabilities
+        result = neighbour_labels(features, votes_of(labels), generator(0, "bank"))
+        found = result.probabilities
 
+        assert result.label_noise is None  # as neighbours of all classes see a wrong label in every tenth
         own = found.gather(1, labels[:, None]).squeeze(1)
         assert float(own.mean()) < 1 / K  # the class that it is not
         assert float((found.max(1).values > 0.9).float().mean()) < 0.05  # and no other one is believed

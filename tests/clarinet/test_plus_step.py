@@ -203,6 +203,20 @@ def test_the_neighbours_classes_are_learned_sharpened_where_they_are_sure() -> N
     torch.testing.assert_close(loss, complementary + 0.7 * neighbours)
 
 
+def test_neighbours_that_agree_on_no_class_have_no_say() -> None:
+    objective, domains, networks = make_objective(neighbour_weight=0.7)
+    sure = torch.tensor([[0.0, 0.02, 0.98]])  # the few that seem to agree are not to be believed either
+    objective.neighbours = NeighbourLabels(sure.repeat(96, 1), label_noise=None)
+    rows = rows_of(96, "complementary")
+    logits = logits_of(networks.classifier, taken(domains.source, rows).float() / 255, SOURCE)
+    p = logits.softmax(1)[torch.arange(16), domains.complementary[rows]]
+
+    loss, reported = objective.losses(STEP)
+
+    assert float(reported["neighbours"]) == 0
+    torch.testing.assert_close(loss, -(1 - p).log().mean())
+
+
 def test_the_source_learns_from_the_teacher_what_the_answers_leave_open() -> None:
     image_of = torch.arange(96) % 64  # half of the images have two answers, alike or not
     data = dataclasses.replace(make_data(colour_target=True), example=image_of)
