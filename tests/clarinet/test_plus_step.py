@@ -1,6 +1,7 @@
 """The parts of a step that `clarinet-plus` has and the paper has not, each recomputed apart from the code."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -20,7 +21,7 @@ from clarinet.losses import class_proportions, per_class_complementary_risk
 from clarinet.neighbours import NeighbourLabels
 from clarinet.networks import SOURCE, TARGET, Classifier, Domain
 from clarinet.objective import Networks, Objective, _balance
-from clarinet.resuming import RunState
+from clarinet.resuming import RunState, restore, save
 from clarinet.seeding import Shuffle, generator
 from clarinet.training import build_networks, build_optimizer, train_step
 from tests.clarinet.factories import NUM_CLASSES, make_config, make_data
@@ -307,3 +308,16 @@ def test_domains_share_a_pass_only_where_nothing_normalises_batches(
     assert seen == passes
     norms = [module for module in classifier.modules() if isinstance(module, DomainBatchNorm)]
     assert {len(norm.mean) for norm in norms} == ({1} if architecture == "dtn" else set())
+
+
+def test_neighbours_without_a_say_stay_so_through_a_checkpoint(tmp_path: Path) -> None:
+    config = make_config()
+    state, _ = make_run(config)
+    state.neighbours = NeighbourLabels(torch.full((96, NUM_CLASSES), 1 / NUM_CLASSES), label_noise=None)
+    resumed, _ = make_run(config)
+
+    save(tmp_path / "checkpoint", state, config, "digest")
+    restore(tmp_path / "checkpoint", resumed, config, "digest")
+
+    assert resumed.neighbours is not None
+    assert resumed.neighbours.label_noise is None
