@@ -70,7 +70,7 @@ class TrainResult:
         per_class_accuracy: by class; None for a class without test images.
         confusion: counts [true class][predicted class].
         label_uniformity: p-value of the complementary labels' uniformity, see `uniformity.check_uniformity`;
-            None where there are none.
+            None where there are none, or none trains and the probabilities of their questions are known.
         label_noise: the share of complementary labels that name the true class, as the labels of similar
             images tell it; None where neighbours were not asked, or agreed on no class.
         steps, epochs: trained in all.

@@ -197,11 +197,10 @@ def _check_together(values: Mapping[str, Any]) -> None:
         raise ConfigRefused("pseudo_label_share", "The first of two steps needs a complementary loss.")
     if values["pseudo_label_share"] > 0 and values["epochs"] == 1:
         raise ConfigRefused("epochs", "Training in two steps needs at least 2 epochs.")
-    if round(values["pretraining"] * values["epochs"]) >= values["epochs"]:
+    pretraining_epochs = round(values["pretraining"] * values["epochs"])
+    if pretraining_epochs >= values["epochs"]:
         raise ConfigRefused("pretraining", "Pretraining leaves no epoch to learn from labels.")
-    measured = (
-        values["complementary_loss"] == "bounded" and round(values["pretraining"] * values["epochs"]) > 0
-    )
+    measured = values["complementary_loss"] == "bounded" and pretraining_epochs > 0
     if values["label_noise"] > 0 and measured:
         raise ConfigRefused("label_noise", "Pretraining measures the share of wrong labels: leave it at 0.")
     adapts = values["trade_off"] > 0 or values["discrepancy_weight"] > 0

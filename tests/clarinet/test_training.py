@@ -17,7 +17,6 @@ from clarinet import checkpoints
 from clarinet.data import TrainData
 from clarinet.domains import prepare
 from clarinet.errors import CheckpointError, CheckpointMismatch, CheckpointNotWritten, Diverged, Interrupted
-from clarinet.evaluation import predict
 from clarinet.feeding import taken
 from clarinet.methods import config_for
 from clarinet.networks import SOURCE, Classifier
@@ -26,7 +25,6 @@ from clarinet.seeding import Shuffle
 from clarinet.training import (
     PRETRAINING_RATE,
     EpochReport,
-    TrainResult,
     build_networks,
     rate_share,
     train,
@@ -372,43 +370,6 @@ class TestResuming:
         train(make_config(), make_data(), checkpoint=tmp_path / "deep" / "checkpoint.safetensors")
 
         assert [path.name for path in (tmp_path / "deep").iterdir()] == ["checkpoint.safetensors"]
-
-
-class TestModelFiles:
-    @pytest.fixture
-    def result(self) -> TrainResult:
-        return train(make_config(epochs=1), make_data(colour_target=True))
-
-    def test_a_saved_model_predicts_identically(self, result: TrainResult, tmp_path: Path) -> None:
-        images = make_data(colour_target=True).target_images
-
-        checkpoints.save_model(tmp_path / "model.safetensors", result)
-        loaded = checkpoints.load_model(tmp_path / "model.safetensors")
-
-        assert torch.equal(predict(loaded, images), predict(result, images))
-
-    def test_a_checkpoint_is_no_model(self, tmp_path: Path) -> None:
-        train(make_config(epochs=1), make_data(), checkpoint=tmp_path / "c.safetensors")
-
-        with pytest.raises(CheckpointError, match="does not hold a model"):
-            checkpoints.load_model(tmp_path / "c.safetensors")
-
-    def test_another_format_version_is_refused(
-        self, result: TrainResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(checkpoints, "FORMAT_VERSION", 2)
-        checkpoints.save_model(tmp_path / "m.safetensors", result)
-        monkeypatch.undo()
-
-        with pytest.raises(CheckpointError, match="format version 2, not 1"):
-            checkpoints.load_model(tmp_path / "m.safetensors")
-
-    def test_weights_that_do_not_fit_are_refused(self, result: TrainResult, tmp_path: Path) -> None:
-        header = {"spec": result.model.spec.to_dict() | {"num_classes": 7}}
-        checkpoints.write_tensors(tmp_path / "m.safetensors", result.model.state_dict(), header, kind="model")
-
-        with pytest.raises(CheckpointError, match="does not fit"):
-            checkpoints.load_model(tmp_path / "m.safetensors")
 
 
 def test_the_step_size_rises_and_falls() -> None:

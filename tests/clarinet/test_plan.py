@@ -1,0 +1,60 @@
+"""Which trials `clarinet reproduce` plans: the paper's tables, or methods by settings and label numbers."""
+
+import pytest
+
+from clarinet.errors import ConfigError
+from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY
+from clarinet.reproduction.tasks import TASKS
+from clarinet.reproduction.trials import plan, plan_tables
+
+
+def test_the_papers_tables_have_a_trial_for_each_number_of_theirs() -> None:
+    trials = plan_tables(["U->M", "S->M"], seeds=[0])
+
+    by_method = {(t.task, t.method) for t in trials if t.setting == "cc"}
+    assert by_method >= {key for key in (*CC, *ABLATION) if key[0] in {"U->M", "S->M"}}
+    numbers = {(t.task, t.true_labels) for t in trials if t.method == "clarinet" and t.setting == "pc"}
+    printed = {key for key in TRUE_ONLY if key[0] in {"U->M", "S->M"}}
+    assert numbers == printed == {(t.task, t.true_labels) for t in trials if t.method == "cdan_e"}
+    assert len(trials) == len(set(trials)) == 2 * (9 + 15)
+
+
+def test_zero_true_labels_is_the_cc_setting_and_comes_once() -> None:
+    trials = plan(
+        ["U->M"], ["clarinet-plus"], settings=["cc", "pc"], true_counts=[0, 200, 1000], seeds=range(2)
+    )
+
+    assert [(t.setting, t.true_labels, t.seed) for t in trials] == [
+        (setting, number, seed)
+        for seed in (0, 1)
+        for setting, number in (("cc", 0), ("pc", 200), ("pc", 1000))
+    ]
+
+
+def test_methods_of_true_labels_alone_wait_for_pc() -> None:
+    trials = plan(["U->M"], ["clarinet", "dann"], settings=["cc", "pc"], seeds=[0])
+
+    assert [(t.method, t.setting) for t in trials] == [
+        ("clarinet", "cc"),
+        ("clarinet", "pc"),
+        ("dann", "pc"),
+    ]
+    with pytest.raises(ConfigError, match="add --setting pc"):
+        plan(["U->M"], ["dann"], settings=["cc"])
+
+
+def test_a_preset_is_for_the_methods_that_have_it() -> None:
+    trials = plan(["U->M"], ["clarinet", "clarinet-plus"], preset="quick", seeds=[0])
+
+    assert [(t.method, t.preset) for t in trials] == [("clarinet", "paper"), ("clarinet-plus", "quick")]
+
+
+def test_the_papers_methods_take_its_networks_and_ours_does_not() -> None:
+    paper, ours = plan(["Y->S"], ["clarinet", "clarinet-plus"], seeds=[0])
+
+    assert (paper.config().architecture, paper.config().image_size) == ("dtn", 32)
+    assert ours.config().architecture == "auto"
+
+
+def test_every_task_has_a_network_that_fits() -> None:
+    assert len(plan(list(TASKS), ["clarinet", "clarinet-plus"], seeds=[0])) == 2 * len(TASKS)
