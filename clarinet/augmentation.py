@@ -12,6 +12,7 @@ from torch import Tensor
 
 from clarinet.config import TrainConfig
 from clarinet.feeding import Pixels, parts, taken
+from clarinet.images import background
 from clarinet.photographs import PhotoDistortion
 from clarinet.seeding import on_device
 
@@ -76,16 +77,6 @@ def distortion_of(
     if config.augmentation_kind == "photographs":
         return PhotoDistortion.of(config)
     return Distortion(config.rotation, config.scale, config.shift, config.stroke, centre)
-
-
-def background(pixels: Tensor) -> Tensor:
-    """The median of each image's border per channel: (B, C, S, S) to (B, C, 1, 1).
-
-    Digits may touch the border (USPS does) and grounds may be light, so neither zeros nor edge pixels can
-    fill in.
-    """
-    edges = [pixels[:, :, 0], pixels[:, :, -1], pixels[:, :, :, 0], pixels[:, :, :, -1]]
-    return torch.cat(edges, dim=2).median(dim=2).values[:, :, None, None]
 
 
 def ink_spread(images: Pixels) -> tuple[float, float]:

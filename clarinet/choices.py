@@ -46,6 +46,7 @@ EntropyGradient = Literal["none", "reversed"]
 ReversalScale = Literal["discriminator", "classifier"]
 AdaptationSchedule = Literal["constant", "progress", "10000-steps"]
 InputNormalisation = Literal["range", "instance", "imagenet"]
+Greying = Literal["luminance", "ink", "dark-ink"]
 AugmentationKind = Literal["digits", "photographs"]
 
 BACKBONES = frozenset(

@@ -251,6 +251,11 @@ class TrainConfig:
         minimum=0,
         maximum=1,
     )
+    ink_of_colours: bool = option(
+        False,
+        "Whether digits of a coloured source become grey by their distance from the colour of their ground "
+        "where the target is grey.",
+    )
     moment_match: bool = option(
         False, "Whether grey digits of the source are brought to the target's mean extent of ink."
     )

@@ -7,17 +7,19 @@ from hashlib import blake2b
 import torch
 from torch import Tensor
 
+from clarinet.choices import BACKBONES, Greying
 from clarinet.config import TrainConfig
 from clarinet.data import COLOUR_DIMENSIONS, NO_LABEL, TrainData
 from clarinet.errors import DataError, NonUniformLabels
 from clarinet.feeding import Pixels, pixels_of
+from clarinet.images import background
 from clarinet.networks import ModelSpec, spec_for
 from clarinet.seeding import generator
 from clarinet.streams import ImageStream
 from clarinet.uniformity import Uniformity, check_uniformity
 
 TAKE_UNIFORM = ("unbiased", "bounded")  # the complementary losses that are right for uniform labels only
-DIGESTED = 256  # images of a stream
+SOME = 256  # images that stand for all of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,7 +31,8 @@ class Domains:
     Args:
         spec: the network these images are for.
         source, target: images of the domains.
-        source_is_grey, target_is_grey: how the domains came, before they took the network's channels.
+        source_is_grey, target_is_grey: how the domains came, before they took the network's channels; a
+            source of which the network sees the ink alone is grey.
         complementary, true, weights: as in TrainData, with weights of mean 1 over the rows used.
         example: (L,) the source image of each label.
         no_classes: (N, M) classes that each source image is known not to be, from the labels that train; -1
@@ -75,8 +78,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         DataError: the setting needs labels that are not there, or all of them say the same.
     """
     complementary, true, trust = data.complementary.cpu(), data.true.cpu(), data.weights.cpu()
-    colour = COLOUR_DIMENSIONS in (len(data.source_images.shape), len(data.target_images.shape))
-    spec = spec_for(config, colour=colour, num_classes=data.num_classes)
+    spec, source_is_grey = _network_for(data, config)
     held_out = _held_out(data, config)
     usable = trust > 0
     complementary_rows = ((complementary != NO_LABEL) & ~held_out & usable).nonzero().squeeze(1)
@@ -97,8 +99,8 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         spec=spec,
         source=pixels_of(data.source_images, spec, device),
         target=pixels_of(data.target_images, spec, device),
-        source_is_grey=len(data.source_images.shape) != COLOUR_DIMENSIONS,
-        target_is_grey=len(data.target_images.shape) != COLOUR_DIMENSIONS,
+        source_is_grey=source_is_grey,
+        target_is_grey=_is_grey(data.target_images),
         complementary=complementary.to(device),
         true=true.to(device),
         weights=weights.to(device),
@@ -114,6 +116,34 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         test=None if data.target_test_images is None else pixels_of(data.target_test_images, spec, device),
         test_labels=data.target_test_labels,
     )
+
+
+def _network_for(data: TrainData, config: TrainConfig) -> tuple[ModelSpec, bool]:
+    """The network for the data, and whether it sees the source in grey alone."""
+    source_is_grey, target_is_grey = _is_grey(data.source_images), _is_grey(data.target_images)
+    greying: Greying = "luminance"
+    digits = config.augmentation_kind == "digits" and config.architecture not in BACKBONES
+    if config.ink_of_colours and digits and target_is_grey and not source_is_grey:
+        source_is_grey = True
+        greying = "dark-ink" if _has_light_ground(data.target_images) else "ink"
+    colour = not (source_is_grey and target_is_grey)
+    return spec_for(config, colour=colour, num_classes=data.num_classes, greying=greying), source_is_grey
+
+
+def _is_grey(images: Tensor | ImageStream) -> bool:
+    return len(images.shape) != COLOUR_DIMENSIONS
+
+
+def _has_light_ground(images: Tensor | ImageStream) -> bool:
+    """Whether the ground is lighter than the mean in most of some grey images, evenly spread."""
+    seen = _some(images).double()[:, None]  # (R, 1, H, W)
+    return bool((background(seen) > seen.mean((2, 3), keepdim=True)).double().mean() > 1 / 2)
+
+
+def _some(images: Tensor | ImageStream) -> Tensor:
+    """At most SOME of the images, evenly spread, the first and the last among them."""
+    rows = torch.linspace(0, len(images) - 1, min(len(images), SOME), dtype=torch.float64).round().long()
+    return images.index_select(0, rows.to(images.device)) if isinstance(images, Tensor) else images.read(rows)
 
 
 def _uniformity(data: TrainData, config: TrainConfig) -> Uniformity | None:
@@ -242,7 +272,7 @@ def fingerprint(data: TrainData) -> str:
 def digest_of(*parts: Tensor | ImageStream | None) -> str:
     """BLAKE2b of 128 bits, in hex, over shapes, types and contents.
 
-    Of a stream its shape and at most DIGESTED of its images, evenly spread, the first and the last among
+    Of a stream its shape and at most SOME of its images, evenly spread, the first and the last among
     them: another file is noticed, a few images exchanged in a large one may not be.
     """
     digest = blake2b(digest_size=16)
@@ -252,8 +282,7 @@ def digest_of(*parts: Tensor | ImageStream | None) -> str:
             continue
         if not isinstance(part, Tensor):
             digest.update(f"stream of {tuple(part.shape)}".encode())
-            rows = torch.linspace(0, len(part) - 1, min(len(part), DIGESTED), dtype=torch.float64)
-            part = part.read(rows.round().long())  # noqa: PLW2901 - digested like a tensor from here
+            part = _some(part)  # noqa: PLW2901 - digested like a tensor from here
         digest.update(f"{tuple(part.shape)}{part.dtype}".encode())
         digest.update(part.contiguous().cpu().numpy().data)
     return digest.hexdigest()

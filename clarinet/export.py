@@ -17,7 +17,7 @@ from clarinet.cards import card_digest, model_card
 from clarinet.checkpoints import replacing, save_model
 from clarinet.data import RGB, TrainData
 from clarinet.errors import DataError, ExportError
-from clarinet.images import luminance, normalised, whole_levels
+from clarinet.images import greyed, normalised, whole_levels
 from clarinet.networks import TARGET, Classifier
 from clarinet.training_result import TrainResult
 
@@ -125,7 +125,7 @@ class FromImages(nn.Module):
         spec = self.classifier.spec
         pixels = images.permute(0, 3, 1, 2).double()  # (N, C, H, W)
         if self.channels > spec.channels:
-            pixels = luminance(pixels)
+            pixels = greyed(pixels, spec.greying)
         if (self.height, self.width) != (spec.image_size, spec.image_size):
             pixels = self._resized(pixels)
         levels = whole_levels(pixels).float().expand(-1, spec.channels, -1, -1)  # (N, C', S, S)

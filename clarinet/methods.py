@@ -48,6 +48,7 @@ _PLUS: dict[str, Any] = {
     "augmentation": 0.85,
     "augmentation_start": 0.0,
     "augmentation_full": 0.0,
+    "ink_of_colours": True,
     "moment_match": True,
     "recolouring": True,
     "background_blending": True,

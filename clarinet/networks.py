@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from clarinet.backbones import Backbone
-from clarinet.choices import BACKBONES, Architecture, InputNormalisation
+from clarinet.choices import BACKBONES, Architecture, Greying, InputNormalisation
 from clarinet.config import TrainConfig
 from clarinet.errors import ConfigError
 from clarinet.layers import DomainBatchNorm, HalfDropout, replace_batch_norms
@@ -30,6 +30,8 @@ class ModelSpec:
         batch_norm: whether batch normalisation keeps statistics per domain; the DANN network has batch
             normalisation only then, the others always or never.
         num_classes: K.
+        greying: what a network for grey images sees of those in colour: their luminance, or how far each
+            pixel is from its image's ground, as light ink on a dark one or as dark ink on a light one.
     """
 
     architecture: Architecture
@@ -38,14 +40,17 @@ class ModelSpec:
     input_normalisation: InputNormalisation
     batch_norm: bool
     num_classes: int
+    greying: Greying = "luminance"
 
     def to_dict(self) -> dict[str, Any]:
         """Field names to plain JSON values."""
         return asdict(self)
 
 
-def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpec:
-    """The network that a config means for images of a kind; `colour`: any domain has colour."""
+def spec_for(
+    config: TrainConfig, *, colour: bool, num_classes: int, greying: Greying = "luminance"
+) -> ModelSpec:
+    """The network that a config means for images of a kind; `colour`: it sees any domain in colour."""
     architecture = config.architecture
     if architecture == "auto":
         architecture = "dann" if colour else "lenet"
@@ -56,6 +61,7 @@ def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpe
         input_normalisation=config.input_normalisation,
         batch_norm=config.batch_norm and architecture not in {"lenet", "convnext_tiny"},
         num_classes=num_classes,
+        greying=greying,
     )
 
 

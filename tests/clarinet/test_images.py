@@ -6,9 +6,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet import images
-from clarinet.augmentation import Distortion, background, blended, ink_spread, moment_match, recoloured
+from clarinet.augmentation import Distortion, blended, ink_spread, moment_match, recoloured
 from clarinet.choices import InputNormalisation
-from clarinet.images import normalised, resized
+from clarinet.images import background, normalised, resized
 from clarinet.networks import ModelSpec
 from clarinet.seeding import generator
 
