@@ -27,6 +27,7 @@ SMOOTHED_OVER = 30  # neighbours whose classes are averaged
 ROUNDS = 20  # of classes and noise in turn, for the votes
 SWEEPS = 5  # of averaging
 LARGEST_BANK = 65_536  # images among which neighbours are sought
+SAMPLED = 16_384  # of more images than that, those that show whether a search is worth its time
 SIMILARITIES = 2**26  # held at once
 SURE = 0.9  # probability above which an image's class counts as agreed
 LEAST_SURE = 0.5  # share of images with such a class, below which the features do not show the classes
@@ -70,7 +71,9 @@ def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> 
     num_classes = votes.true.shape[1]
     bank = _bank(votes, draws)  # (M,) images
     if len(bank) < 2:  # noqa: PLR2004 - an image is no neighbour of itself
-        return NeighbourLabels(_with_own(torch.ones_like(votes.true) / num_classes, votes, FIRST_NOISE), None)
+        return _silent(votes)
+    if len(features) > LARGEST_BANK and not _worth_a_search(features, votes, bank, draws):
+        return _silent(votes)
     voters = min(max(1, len(bank) // (2 * num_classes)), MOST_VOTERS)
     smoothed_over = max(1, min(SMOOTHED_OVER, len(bank) // (5 * num_classes)))
     sums, kept = [], []
@@ -84,9 +87,29 @@ def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> 
         others = _summed(_with_own(others, votes, noise), near) / smoothed_over  # (N, K)
         noise = _noise(others, votes)
     probabilities = _with_own(others, votes, noise)
-    sure = float((probabilities.amax(1) > SURE).float().mean())
     # Neighbours of many classes seem to have many wrong labels.
-    return NeighbourLabels(probabilities, noise if sure >= LEAST_SURE else None)
+    return NeighbourLabels(probabilities, noise if _sure(probabilities) >= LEAST_SURE else None)
+
+
+def _silent(votes: Votes) -> NeighbourLabels:
+    """What is left where neighbours say nothing: each image's own labels."""
+    nothing = torch.ones_like(votes.true) / votes.true.shape[1]
+    return NeighbourLabels(_with_own(nothing, votes, FIRST_NOISE), None)
+
+
+def _worth_a_search(features: Tensor, votes: Votes, bank: Tensor, draws: torch.Generator) -> bool:
+    """Whether neighbours among some images give a class to half as many of them as it takes in the end.
+
+    Fewer images than all lie further apart, and their neighbours agree less.
+    """
+    some = bank[torch.randperm(len(bank), generator=draws)[:SAMPLED].to(bank.device)]  # (R,) images
+    found = neighbour_labels(features[some], Votes(votes.complementary[some], votes.true[some]), draws)
+    return _sure(found.probabilities) >= LEAST_SURE / 2
+
+
+def _sure(probabilities: Tensor) -> float:
+    """The share of images with a class that counts as agreed."""
+    return float((probabilities.amax(1) > SURE).float().mean())
 
 
 def _bank(votes: Votes, draws: torch.Generator) -> Tensor:

@@ -35,6 +35,7 @@ GREY = ModelSpec(
     batch_norm=False,
     num_classes=10,
 )
+INK = replace(GREY, greying="ink")
 COLOUR = ModelSpec(
     architecture="dann",
     channels=3,
@@ -118,6 +119,8 @@ SHAPES: dict[str, tuple[ModelSpec, tuple[int, ...]]] = {
     "colour as it is": (COLOUR, (28, 28, 3)),
     "colour, shrunk": (COLOUR, (32, 32, 3)),
     "colour images for a grey network": (GREY, (32, 40, 3)),
+    "colour images as ink": (INK, (32, 40, 3)),
+    "colour images as dark ink": (replace(INK, greying="dark-ink"), (28, 28, 3)),
     "colour images of its size for a grey network": (GREY, (28, 28, 3)),
     "grey images for a colour network": (COLOUR, (20, 28)),
     "photographs": (PHOTO, (48, 64, 3)),

@@ -1,6 +1,7 @@
 """Labels from similar images: clusters whose answers are known, counted by hand."""
 
 import math
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -124,6 +125,31 @@ class TestClasses:
         found = neighbour_labels(features, votes_of(complementary(classes, wrong=0.02)), generator(0, "bank"))
 
         assert accuracy(found.probabilities, classes) > 0.98
+
+    @pytest.mark.parametrize("alike", [True, False])
+    def test_a_large_source_is_searched_only_if_a_part_of_it_agrees(
+        self, alike: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        features, classes = clusters()
+        if not alike:
+            features = torch.randn(len(classes), 16, generator=generator(1, "nothing"))
+        searched: list[int] = []
+
+        def counted(features: Tensor, bank: Tensor, count: int) -> Iterator[Tensor]:
+            searched.append(len(features))
+            return nearest(features, bank, count)
+
+        monkeypatch.setattr(neighbours, "LARGEST_BANK", 1_500)
+        monkeypatch.setattr(neighbours, "SAMPLED", 1_000)
+        monkeypatch.setattr(neighbours, "nearest", counted)
+        labels = complementary(classes, wrong=0.0)
+
+        found = neighbour_labels(features, votes_of(labels), generator(0, "bank"))
+
+        assert searched == ([1_000, 2_000] if alike else [1_000])
+        assert (found.label_noise is not None) == alike
+        own = found.probabilities.gather(1, labels[:, None]).squeeze(1)
+        assert float(own.max()) < 0.05  # with or without a search, the class that it is not
 
 
 class TestNearest:

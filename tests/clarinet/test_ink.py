@@ -1,0 +1,215 @@
+"""Digits in colour where the target is grey: what the network sees of them is their ink."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from clarinet.augmentation import recoloured
+from clarinet.checkpoints import load_model, read_tensors, save_model, write_tensors
+from clarinet.choices import Greying
+from clarinet.data import TrainData
+from clarinet.domains import Domains, prepare
+from clarinet.evaluation import predict
+from clarinet.feeding import taken
+from clarinet.images import greyed, resized
+from clarinet.relabelling import pseudo_labels
+from clarinet.seeding import generator
+from clarinet.training import train
+from tests.clarinet.factories import in_memory, make_config, make_data
+
+CPU = torch.device("cpu")
+GROUND, INK = (10, 200, 30), (110, 200, 30)
+
+
+def painted(shades: Tensor, ground: tuple[int, ...] = GROUND, ink: tuple[int, ...] = INK) -> Tensor:
+    """(N, H, W) shades in 0..1 to (N, 3, H, W) float64: 0 is the ground's colour, 1 the ink's."""
+    low, high = (torch.tensor(colour).double()[:, None, None] for colour in (ground, ink))
+    return low + shades[:, None].double() * (high - low)
+
+
+def stroke(side: int = 8) -> Tensor:
+    """(1, S, S): a full stroke with a half shade beside it, which touches the border."""
+    shades = torch.zeros(1, side, side)
+    shades[:, :5, 3] = 1
+    shades[:, 2:5, 4] = 0.5
+    return shades
+
+
+def coloured(images: Tensor) -> Tensor:
+    """(N, H, W) uint8 to (N, H, W, 3): 0 and 255 become two colours at random, of each image its own."""
+    draws = generator(0, "colours")
+    ground, ink = torch.randint(256, (2, len(images), 1, 1, 3), generator=draws)
+    ink = torch.where((ground - ink).abs().amax(-1, keepdim=True) < 60, 255 - ground, ink)
+    return torch.where(images[..., None] > 0, ink, ground).to(torch.uint8)
+
+
+def two_levels(**changes: Any) -> TrainData:
+    """`make_data` with a source of black and white alone."""
+    data = make_data(**changes)
+    return replace(data, source_images=(in_memory(data.source_images) > 100).to(torch.uint8) * 255)
+
+
+def in_colour(data: TrainData) -> TrainData:
+    return replace(data, source_images=coloured(in_memory(data.source_images)))
+
+
+def source_of(domains: Domains) -> Tensor:
+    return taken(domains.source, torch.arange(len(domains.source)))
+
+
+class Stream:
+    def __init__(self, images: Tensor) -> None:
+        self.images = images
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.images.shape)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def read(self, rows: Tensor) -> Tensor:
+        return self.images[rows]
+
+
+class TestGreyed:
+    def test_ink_is_the_distance_from_the_ground_as_a_share_of_the_largest(self) -> None:
+        out = greyed(painted(stroke()), "ink")
+
+        torch.testing.assert_close(out, 255 * stroke().double()[:, None])
+
+    def test_dark_ink_is_its_negative(self) -> None:
+        out = greyed(painted(stroke()), "dark-ink")
+
+        torch.testing.assert_close(out, 255 - 255 * stroke().double()[:, None])
+
+    @pytest.mark.parametrize(
+        ("ground", "ink"),
+        [
+            ((0, 0, 0), (255, 255, 255)),
+            ((255, 255, 255), (0, 0, 0)),
+            ((0, 0, 255), (255, 0, 0)),
+            ((76, 76, 76), (255, 0, 0)),  # equal luminance, within a level
+        ],
+    )
+    def test_the_colours_do_not_matter(self, ground: tuple[int, ...], ink: tuple[int, ...]) -> None:
+        out = greyed(painted(stroke(), ground, ink), "ink")
+
+        torch.testing.assert_close(out, 255 * stroke().double()[:, None])
+
+    def test_colours_that_recolouring_changes_leave_the_ink(self) -> None:
+        pixels = (painted(stroke()) / 255).expand(50, -1, -1, -1)
+        every = torch.ones(50, dtype=torch.bool)
+
+        out = greyed(recoloured(pixels, every, generator(0, "draws")) * 255, "ink")
+
+        torch.testing.assert_close(out, 255 * stroke().double()[:, None].expand(50, -1, -1, -1))
+
+    def test_faint_noise_on_a_plain_image_is_no_ink(self) -> None:
+        plain = torch.full((1, 3, 8, 8), 120.0, dtype=torch.float64)
+        speck = plain.clone()
+        speck[0, :, 4, 4] += 1
+
+        assert float(greyed(plain, "ink").max()) == 0
+        assert float(greyed(speck, "ink").max()) < 20
+
+    def test_luminance_is_as_ever(self) -> None:
+        out = greyed(painted(stroke()), "luminance")
+
+        assert float(out.min()) == pytest.approx(0.299 * 10 + 0.587 * 200 + 0.114 * 30)
+
+
+class TestPrepare:
+    def test_a_source_in_colour_becomes_the_grey_one_it_was_painted_from(self) -> None:
+        data = two_levels()
+
+        grey, colour = (prepare(given, make_config(), CPU) for given in (data, in_colour(data)))
+
+        assert (colour.spec.channels, colour.spec.greying) == (1, "ink")
+        assert colour.source_is_grey
+        assert torch.equal(source_of(colour), source_of(grey))
+
+    def test_the_ink_is_dark_where_the_targets_is(self) -> None:
+        data = two_levels()
+        light = replace(data, target_images=255 - in_memory(data.target_images))
+
+        grey, colour = (prepare(given, make_config(), CPU) for given in (data, in_colour(light)))
+
+        assert colour.spec.greying == "dark-ink"
+        assert torch.equal(source_of(colour), 255 - source_of(grey))
+
+    def test_a_stream_gives_what_a_tensor_gives(self) -> None:
+        data = in_colour(two_levels())
+        assert isinstance(data.target_images, Tensor)
+        stream = replace(
+            data,
+            source_images=Stream(in_memory(data.source_images)),
+            target_images=Stream(255 - data.target_images),
+        )
+        tensor = replace(data, target_images=255 - data.target_images)
+
+        streamed, whole = (prepare(given, make_config(), CPU) for given in (stream, tensor))
+
+        assert streamed.spec == whole.spec
+        assert whole.spec.greying == "dark-ink"
+        assert torch.equal(source_of(streamed), source_of(whole))
+
+    @pytest.mark.parametrize(
+        ("target_in_colour", "changes"),
+        [
+            (True, {}),
+            (False, {"ink_of_colours": False}),
+            (False, {"augmentation_kind": "photographs"}),
+            (False, {"architecture": "resnet18"}),
+        ],
+        ids=["target in colour", "switched off", "photographs", "backbone"],
+    )
+    def test_colours_stay_otherwise(self, target_in_colour: bool, changes: dict[str, Any]) -> None:
+        data = in_colour(two_levels(colour_target=target_in_colour))
+
+        domains = prepare(data, make_config(**changes), CPU)
+
+        assert (domains.spec.channels, domains.spec.greying) == (3, "luminance")
+        assert not domains.source_is_grey
+        assert torch.equal(source_of(domains), resized(in_memory(data.source_images), domains.spec))
+
+    def test_a_grey_source_is_as_ever(self) -> None:
+        assert prepare(make_data(), make_config(), CPU).spec.greying == "luminance"
+
+
+class TestTraining:
+    def test_colours_change_no_bit(self) -> None:
+        data = two_levels()
+
+        grey, colour = (train(make_config(), given) for given in (data, in_colour(data)))
+
+        assert colour.target_accuracy == grey.target_accuracy
+        for ours, theirs in zip(
+            colour.model.state_dict().values(), grey.model.state_dict().values(), strict=True
+        ):
+            assert torch.equal(ours, theirs)
+
+    def test_the_model_takes_pictures_of_the_source_by_their_ink(self, tmp_path: Path) -> None:
+        data = two_levels()
+        grey, colour = in_memory(data.source_images), in_memory(in_colour(data).source_images)
+        result = train(make_config(), in_colour(data))
+
+        save_model(tmp_path / "m.safetensors", result)
+        loaded = load_model(tmp_path / "m.safetensors")
+
+        torch.testing.assert_close(predict(loaded, colour), predict(result, grey))
+        assert torch.equal(pseudo_labels(loaded, colour), pseudo_labels(result, grey))
+
+    def test_a_model_saved_before_there_was_ink_sees_luminance(self, tmp_path: Path) -> None:
+        path = tmp_path / "m.safetensors"
+        save_model(path, train(make_config(epochs=1), make_data()))
+        tensors, header = read_tensors(path, kind="model")
+        del header["spec"]["greying"]
+        write_tensors(path, tensors, header, kind="model")
+
+        expected: Greying = "luminance"
+        assert load_model(path).spec.greying == expected
