@@ -52,6 +52,13 @@ class TrainConfig:
     steps_per_epoch: int = option(
         0, "Optimiser steps in an epoch; 0 means one pass over the larger domain.", minimum=0, maximum=100_000
     )
+    label_passes: float = option(
+        0.0,
+        "Times that a run sees each label at least: an epoch gets as many steps more as that takes. 0 leaves "
+        "steps_per_epoch as it is.",
+        minimum=0,
+        maximum=1000,
+    )
     batch_size: int = option(
         128, "Labels of each kind, and images of the target, in a step.", minimum=2, maximum=4096
     )

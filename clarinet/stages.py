@@ -26,7 +26,7 @@ class Stage:
 
     @property
     def epoch_steps(self) -> int:
-        """Steps in an epoch: as configured, or one pass over the larger set."""
+        """Steps in an epoch: see `steps_in_epoch`."""
         domains = self.domains
         labels = max(len(domains.complementary_rows), len(domains.true_rows))
         return steps_in_epoch(self.config, labels, len(domains.target))
@@ -38,5 +38,10 @@ class Stage:
 
 
 def steps_in_epoch(config: TrainConfig, labels: int, target: int) -> int:
-    """As configured, or one pass over the larger of so many labels and so many target images."""
-    return config.steps_per_epoch or math.ceil(max(labels, target) / config.batch_size)
+    """As configured, or one pass over the larger of so many labels and so many target images.
+
+    More where the epochs after the pretraining would see each label less often than the config asks.
+    """
+    steps = config.steps_per_epoch or math.ceil(max(labels, target) / config.batch_size)
+    learning = config.epochs - config.pretraining_epochs
+    return max(steps, math.ceil(config.label_passes * labels / (config.batch_size * learning)))
