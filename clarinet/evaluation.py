@@ -58,13 +58,14 @@ def predict_resized(network: Classifier, images: Pixels, *, domain: Domain) -> T
     device = next(network.parameters()).device
     size = max(1, min(BATCH, BATCH_PIXELS // network.spec.image_size**2))
     network.eval()
-    rows = [torch.empty(0, network.spec.num_classes)]
+    probabilities, done = torch.empty(len(images), network.spec.num_classes), 0
     with torch.inference_mode():
         for batch in parts(images, size):
             pixels = normalised(batch.to(device).float() / 255, network.spec.input_normalisation)
-            rows.append(network(pixels, domain)[1].softmax(1).cpu())
+            probabilities[done : done + len(batch)] = network(pixels, domain)[1].softmax(1).cpu()
+            done += len(batch)
     network.train(was_training)
-    return torch.cat(rows)
+    return probabilities
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.choices import Greying, InputNormalisation
+from clarinet.joining import joined
 from clarinet.networks import ModelSpec
 
 CHUNK_PIXELS = 2**22  # resized at once: bounds the float copy to some 100 MB
@@ -39,7 +40,7 @@ def resized(images: Tensor, spec: ModelSpec) -> Tensor:
     if planes.shape[2:] == size and planes.shape[1] == spec.channels:
         return planes.contiguous()
     chunk = max(1, CHUNK_PIXELS // max(planes[0, 0].numel(), spec.image_size**2))
-    return torch.cat([_resized_chunk(part, spec) for part in torch.split(planes, chunk)])
+    return joined((_resized_chunk(part, spec) for part in torch.split(planes, chunk)), len(planes))
 
 
 def _resized_chunk(planes: Tensor, spec: ModelSpec) -> Tensor:

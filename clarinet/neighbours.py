@@ -76,12 +76,16 @@ def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> 
         return _silent(votes)
     voters = min(max(1, len(bank) // (2 * num_classes)), MOST_VOTERS)
     smoothed_over = max(1, min(SMOOTHED_OVER, len(bank) // (5 * num_classes)))
-    sums, kept = [], []
+    complementary, true = torch.empty_like(votes.complementary), torch.empty_like(votes.true)  # (N, K)
+    near = bank.new_empty(len(features), smoothed_over)  # (N, k) images; all voters would take gigabytes
+    at = 0
     for found in nearest(features, bank, max(voters, smoothed_over)):
-        sums.append([_summed(kind, found[:, :voters]) for kind in (votes.complementary, votes.true)])
-        kept.append(found[:, :smoothed_over].clone())  # the others of a million images would take gigabytes
-    others = _agreed(Votes(*(torch.cat(kind) for kind in zip(*sums, strict=True))))
-    near = torch.cat(kept)  # (N, k) images
+        rows = slice(at, at + len(found))
+        complementary[rows] = _summed(votes.complementary, found[:, :voters])
+        true[rows] = _summed(votes.true, found[:, :voters])
+        near[rows] = found[:, :smoothed_over]
+        at = rows.stop
+    others = _agreed(Votes(complementary, true))
     noise = FIRST_NOISE
     for _ in range(SWEEPS):
         others = _summed(_with_own(others, votes, noise), near) / smoothed_over  # (N, K)

@@ -1,5 +1,6 @@
 """The first part of a run of `clarinet-plus`: which source images are similar, and what their labels say."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -12,6 +13,7 @@ from clarinet.contrast import contrastive_loss
 from clarinet.domains import Domains
 from clarinet.feeding import Feed, parts
 from clarinet.images import normalised
+from clarinet.joining import joined
 from clarinet.neighbours import NeighbourLabels, Votes, neighbour_labels
 from clarinet.networks import SOURCE, Classifier, ModelSpec, spec_for
 from clarinet.photographs import PhotoDistortion
@@ -108,17 +110,19 @@ class Pretraining:
 
     def _features(self) -> Tensor:
         """(N, D) features of the source images, in their scale but not distorted."""
+        with torch.inference_mode():
+            features = joined(self._feature_parts(), len(self._domains.source))
+        return F.normalize(features, dim=1).clone()
+
+    def _feature_parts(self) -> Iterator[Tensor]:
         encoder = self._encoder.eval()
         device = next(encoder.parameters()).device
-        found = []
-        with torch.inference_mode():
-            for images in parts(self._domains.source, CHUNK):
-                pixels = images.to(device).float() / 255
-                if self._scale is not None:
-                    every = torch.ones(len(pixels), dtype=torch.bool)
-                    pixels = self._scale(pixels, every, generator(0, "no draw matters"))
-                found.append(encoder(self._seen(pixels), SOURCE)[0])
-        return F.normalize(torch.cat(found), dim=1).clone()
+        for images in parts(self._domains.source, CHUNK):
+            pixels = images.to(device).float() / 255
+            if self._scale is not None:
+                every = torch.ones(len(pixels), dtype=torch.bool)
+                pixels = self._scale(pixels, every, generator(0, "no draw matters"))
+            yield encoder(self._seen(pixels), SOURCE)[0]
 
 
 def _view_distortion(config: TrainConfig, centre: tuple[float, float]) -> Distortion | PhotoDistortion:
