@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from clarinet.joining import joined
 from clarinet.precision import in_bfloat16
 
 FIRST_NOISE = 0.02  # assumed share of labels that name the true class, before anything is known
@@ -27,7 +28,6 @@ SMOOTHED_OVER = 30  # neighbours whose classes are averaged
 ROUNDS = 20  # of classes and noise in turn, for the votes
 SWEEPS = 5  # of averaging
 LARGEST_BANK = 65_536  # images among which neighbours are sought
-SAMPLED = 16_384  # of more images than that, those that show whether a search is worth its time
 SIMILARITIES = 2**26  # held at once
 SURE = 0.9  # probability above which an image's class counts as agreed
 LEAST_SURE = 0.5  # share of images with such a class, below which the features do not show the classes
@@ -63,17 +63,39 @@ def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> 
     each image takes, in turn, the mean class of its nearest images and its own labels; the share of labels
     that name the class which the neighbours give is the noise of the labels. No true label is needed.
 
+    Of more than LARGEST_BANK images so many with labels are the bank, in which neighbours are sought. Its own
+    come first: where they agree, every image takes the mean class of its nearest ones among them; where
+    they do not, the rest is not searched.
+
     Args:
         features: (N, D) floats, in which neighbours are sought by their cosine.
         votes: the labels of the N images.
         draws: CPU generator, which chooses where to seek when there are more than LARGEST_BANK images.
     """
-    num_classes = votes.true.shape[1]
     bank = _bank(votes, draws)  # (M,) images
+    if len(features) <= LARGEST_BANK:
+        return _agreement(features, votes, bank)
+    known = _agreement(
+        features[bank],
+        Votes(votes.complementary[bank], votes.true[bank]),
+        torch.arange(len(bank), device=bank.device),
+    )
+    if known.label_noise is None:
+        return NeighbourLabels(_alone(votes), None)
+    values = torch.zeros_like(votes.true)  # (N, K)
+    values[bank] = known.probabilities
+    count = min(SMOOTHED_OVER, len(bank) - 1)
+    means = (_summed(values, found) / count for found in nearest(features, bank, count))
+    return NeighbourLabels(
+        _with_own(joined(means, len(features)), votes, known.label_noise), known.label_noise
+    )
+
+
+def _agreement(features: Tensor, votes: Votes, bank: Tensor) -> NeighbourLabels:
+    """`neighbour_labels` by a search for each image in (M,) images of the bank."""
+    num_classes = votes.true.shape[1]
     if len(bank) < 2:  # noqa: PLR2004 - an image is no neighbour of itself
-        return _silent(votes)
-    if len(features) > LARGEST_BANK and not _worth_a_search(features, votes, bank, draws):
-        return _silent(votes)
+        return NeighbourLabels(_alone(votes), None)
     voters = min(max(1, len(bank) // (2 * num_classes)), MOST_VOTERS)
     smoothed_over = max(1, min(SMOOTHED_OVER, len(bank) // (5 * num_classes)))
     complementary, true = torch.empty_like(votes.complementary), torch.empty_like(votes.true)  # (N, K)
@@ -91,29 +113,14 @@ def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> 
         others = _summed(_with_own(others, votes, noise), near) / smoothed_over  # (N, K)
         noise = _noise(others, votes)
     probabilities = _with_own(others, votes, noise)
+    sure = float((probabilities.amax(1) > SURE).float().mean())
     # Neighbours of many classes seem to have many wrong labels.
-    return NeighbourLabels(probabilities, noise if _sure(probabilities) >= LEAST_SURE else None)
+    return NeighbourLabels(probabilities, noise if sure >= LEAST_SURE else None)
 
 
-def _silent(votes: Votes) -> NeighbourLabels:
-    """What is left where neighbours say nothing: each image's own labels."""
-    nothing = torch.ones_like(votes.true) / votes.true.shape[1]
-    return NeighbourLabels(_with_own(nothing, votes, FIRST_NOISE), None)
-
-
-def _worth_a_search(features: Tensor, votes: Votes, bank: Tensor, draws: torch.Generator) -> bool:
-    """Whether neighbours among some images give a class to half as many of them as it takes in the end.
-
-    Fewer images than all lie further apart, and their neighbours agree less.
-    """
-    some = bank[torch.randperm(len(bank), generator=draws)[:SAMPLED].to(bank.device)]  # (R,) images
-    found = neighbour_labels(features[some], Votes(votes.complementary[some], votes.true[some]), draws)
-    return _sure(found.probabilities) >= LEAST_SURE / 2
-
-
-def _sure(probabilities: Tensor) -> float:
-    """The share of images with a class that counts as agreed."""
-    return float((probabilities.amax(1) > SURE).float().mean())
+def _alone(votes: Votes) -> Tensor:
+    """(N, K) what the labels of each image say by themselves."""
+    return _with_own(torch.ones_like(votes.true) / votes.true.shape[1], votes, FIRST_NOISE)
 
 
 def _bank(votes: Votes, draws: torch.Generator) -> Tensor:

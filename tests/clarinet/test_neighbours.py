@@ -127,7 +127,7 @@ class TestClasses:
         assert accuracy(found.probabilities, classes) > 0.98
 
     @pytest.mark.parametrize("alike", [True, False])
-    def test_a_large_source_is_searched_only_if_a_part_of_it_agrees(
+    def test_a_large_source_is_searched_only_if_its_bank_agrees(
         self, alike: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         features, classes = clusters()
@@ -140,16 +140,27 @@ class TestClasses:
             return nearest(features, bank, count)
 
         monkeypatch.setattr(neighbours, "LARGEST_BANK", 1_500)
-        monkeypatch.setattr(neighbours, "SAMPLED", 1_000)
         monkeypatch.setattr(neighbours, "nearest", counted)
         labels = complementary(classes, wrong=0.0)
 
         found = neighbour_labels(features, votes_of(labels), generator(0, "bank"))
 
-        assert searched == ([1_000, 2_000] if alike else [1_000])
+        assert searched == ([1_500, 2_000] if alike else [1_500])
         assert (found.label_noise is not None) == alike
         own = found.probabilities.gather(1, labels[:, None]).squeeze(1)
         assert float(own.max()) < 0.05  # with or without a search, the class that it is not
+
+    def test_a_part_of_a_large_source_may_have_no_label(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        features, classes = clusters()
+        votes = votes_of(complementary(classes, wrong=0.0))
+        labelled = torch.arange(len(classes)) % 3 > 0
+        monkeypatch.setattr(neighbours, "LARGEST_BANK", 1_000)
+
+        found = neighbour_labels(
+            features, Votes(votes.complementary * labelled[:, None], votes.true), generator(0, "bank")
+        )
+
+        assert accuracy(found.probabilities[~labelled], classes[~labelled]) > 0.98
 
 
 class TestNearest:
