@@ -52,12 +52,12 @@ class TrainConfig:
     steps_per_epoch: int = option(
         0, "Optimiser steps in an epoch; 0 means one pass over the larger domain.", minimum=0, maximum=100_000
     )
-    label_passes: float = option(
+    epoch_share: float = option(
         0.0,
-        "Times that a run sees each label at least: an epoch gets as many steps more as that takes. 0 leaves "
-        "steps_per_epoch as it is.",
+        "Share of the labels that an epoch takes at least; where steps_per_epoch are too few for that it has "
+        "more.",
         minimum=0,
-        maximum=1000,
+        maximum=1,
     )
     batch_size: int = option(
         128, "Labels of each kind, and images of the target, in a step.", minimum=2, maximum=4096
@@ -72,8 +72,8 @@ class TrainConfig:
 
     architecture: Architecture = option(
         "auto",
-        "The network; auto is lenet for grey images and dann (DANN's network) for colour, resnet18 and the "
-        "names after it are for photographs.",
+        "The network; auto is lenet where it sees grey images alone and dann (DANN's network) for colour, "
+        "resnet18 and the names after it are for photographs.",
     )
     pretrained: str = option(
         "",
@@ -260,8 +260,8 @@ class TrainConfig:
     )
     ink_of_colours: bool = option(
         False,
-        "Whether digits of a coloured source become grey by their distance from the colour of their ground "
-        "where the target is grey.",
+        "Whether digits of a coloured source become grey, each pixel by its distance from the colour of its "
+        "ground, when the target is grey; not for photographs, nor for resnet18 and the names after it.",
     )
     moment_match: bool = option(
         False, "Whether grey digits of the source are brought to the target's mean extent of ink."

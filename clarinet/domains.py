@@ -1,25 +1,25 @@
 """The data of a run, made ready: resized once, on its device, with the rows of each kind of label."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import torch
 from torch import Tensor
 
-from clarinet.choices import BACKBONES, Greying
+from clarinet.choices import BACKBONES
 from clarinet.config import TrainConfig
 from clarinet.data import COLOUR_DIMENSIONS, NO_LABEL, TrainData
 from clarinet.errors import DataError, NonUniformLabels
 from clarinet.feeding import Pixels, pixels_of
-from clarinet.images import background
+from clarinet.images import background, resized
 from clarinet.networks import ModelSpec, spec_for
 from clarinet.seeding import generator
 from clarinet.streams import ImageStream
 from clarinet.uniformity import Uniformity, check_uniformity
 
 TAKE_UNIFORM = ("unbiased", "bounded")  # the complementary losses that are right for uniform labels only
-SOME = 256  # images that stand for all of them
+SAMPLED = 256  # images that stand for all of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,7 +78,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         DataError: the setting needs labels that are not there, or all of them say the same.
     """
     complementary, true, trust = data.complementary.cpu(), data.true.cpu(), data.weights.cpu()
-    spec, source_is_grey = _network_for(data, config)
+    spec = _network_for(data, config)
     held_out = _held_out(data, config)
     usable = trust > 0
     complementary_rows = ((complementary != NO_LABEL) & ~held_out & usable).nonzero().squeeze(1)
@@ -99,7 +99,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         spec=spec,
         source=pixels_of(data.source_images, spec, device),
         target=pixels_of(data.target_images, spec, device),
-        source_is_grey=source_is_grey,
+        source_is_grey=_is_grey(data.source_images) or spec.greying != "luminance",
         target_is_grey=_is_grey(data.target_images),
         complementary=complementary.to(device),
         true=true.to(device),
@@ -118,31 +118,28 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
     )
 
 
-def _network_for(data: TrainData, config: TrainConfig) -> tuple[ModelSpec, bool]:
-    """The network for the data, and whether it sees the source in grey alone."""
-    source_is_grey, target_is_grey = _is_grey(data.source_images), _is_grey(data.target_images)
-    greying: Greying = "luminance"
+def _network_for(data: TrainData, config: TrainConfig) -> ModelSpec:
+    grey_source, grey_target = _is_grey(data.source_images), _is_grey(data.target_images)
     digits = config.augmentation_kind == "digits" and config.architecture not in BACKBONES
-    if config.ink_of_colours and digits and target_is_grey and not source_is_grey:
-        source_is_grey = True
-        greying = "dark-ink" if _has_light_ground(data.target_images) else "ink"
-    colour = not (source_is_grey and target_is_grey)
-    return spec_for(config, colour=colour, num_classes=data.num_classes, greying=greying), source_is_grey
+    if config.ink_of_colours and digits and grey_target and not grey_source:
+        spec = spec_for(config, colour=False, num_classes=data.num_classes)
+        return replace(spec, greying="dark-ink" if _has_light_ground(data.target_images, spec) else "ink")
+    return spec_for(config, colour=not (grey_source and grey_target), num_classes=data.num_classes)
 
 
 def _is_grey(images: Tensor | ImageStream) -> bool:
     return len(images.shape) != COLOUR_DIMENSIONS
 
 
-def _has_light_ground(images: Tensor | ImageStream) -> bool:
+def _has_light_ground(images: Tensor | ImageStream, spec: ModelSpec) -> bool:
     """Whether the ground is lighter than the mean in most of some grey images, evenly spread."""
-    seen = _some(images).double()[:, None]  # (R, 1, H, W)
-    return bool((background(seen) > seen.mean((2, 3), keepdim=True)).double().mean() > 1 / 2)
+    seen = resized(_evenly_spread(images), spec).float()  # (R, 1, S, S)
+    return bool((background(seen) > seen.mean((2, 3), keepdim=True)).float().mean() > 1 / 2)
 
 
-def _some(images: Tensor | ImageStream) -> Tensor:
-    """At most SOME of the images, evenly spread, the first and the last among them."""
-    rows = torch.linspace(0, len(images) - 1, min(len(images), SOME), dtype=torch.float64).round().long()
+def _evenly_spread(images: Tensor | ImageStream) -> Tensor:
+    """At most SAMPLED of the images, the first and the last among them."""
+    rows = torch.linspace(0, len(images) - 1, min(len(images), SAMPLED), dtype=torch.float64).round().long()
     return images.index_select(0, rows.to(images.device)) if isinstance(images, Tensor) else images.read(rows)
 
 
@@ -272,7 +269,7 @@ def fingerprint(data: TrainData) -> str:
 def digest_of(*parts: Tensor | ImageStream | None) -> str:
     """BLAKE2b of 128 bits, in hex, over shapes, types and contents.
 
-    Of a stream its shape and at most SOME of its images, evenly spread, the first and the last among
+    Of a stream its shape and at most SAMPLED of its images, evenly spread, the first and the last among
     them: another file is noticed, a few images exchanged in a large one may not be.
     """
     digest = blake2b(digest_size=16)
@@ -282,7 +279,7 @@ def digest_of(*parts: Tensor | ImageStream | None) -> str:
             continue
         if not isinstance(part, Tensor):
             digest.update(f"stream of {tuple(part.shape)}".encode())
-            part = _some(part)  # noqa: PLW2901 - digested like a tensor from here
+            part = _evenly_spread(part)  # noqa: PLW2901 - digested like a tensor from here
         digest.update(f"{tuple(part.shape)}{part.dtype}".encode())
         digest.update(part.contiguous().cpu().numpy().data)
     return digest.hexdigest()

@@ -47,9 +47,7 @@ class ModelSpec:
         return asdict(self)
 
 
-def spec_for(
-    config: TrainConfig, *, colour: bool, num_classes: int, greying: Greying = "luminance"
-) -> ModelSpec:
+def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpec:
     """The network that a config means for images of a kind; `colour`: it sees any domain in colour."""
     architecture = config.architecture
     if architecture == "auto":
@@ -61,7 +59,6 @@ def spec_for(
         input_normalisation=config.input_normalisation,
         batch_norm=config.batch_norm and architecture not in {"lenet", "convnext_tiny"},
         num_classes=num_classes,
-        greying=greying,
     )
 
 

@@ -1,6 +1,6 @@
 """The state of a run between two steps, and its way to disk and back."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,8 @@ def _below(tensors: dict[str, Tensor], part: str) -> dict[str, Tensor]:
 
 def _check_same_run(path: Path, stored: dict[str, object], config: TrainConfig) -> None:
     wanted = config.to_dict()
+    # What was added since it was written was off then, as it is by default.
+    stored = {item.name: item.default for item in fields(TrainConfig)} | stored
     # How often to write checkpoints changes no weight.
     for name in sorted((set(stored) | set(wanted)) - {"checkpoint_every"}):
         if stored.get(name) != wanted.get(name):

@@ -40,8 +40,7 @@ class Stage:
 def steps_in_epoch(config: TrainConfig, labels: int, target: int) -> int:
     """As configured, or one pass over the larger of so many labels and so many target images.
 
-    More where the epochs after the pretraining would see each label less often than the config asks.
+    More where that would take less than the config's share of the labels.
     """
     steps = config.steps_per_epoch or math.ceil(max(labels, target) / config.batch_size)
-    learning = config.epochs - config.pretraining_epochs
-    return max(steps, math.ceil(config.label_passes * labels / (config.batch_size * learning)))
+    return max(steps, math.ceil(config.epoch_share * labels / config.batch_size))

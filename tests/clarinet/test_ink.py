@@ -10,12 +10,13 @@ from torch import Tensor
 
 from clarinet.augmentation import recoloured
 from clarinet.checkpoints import load_model, read_tensors, save_model, write_tensors
-from clarinet.choices import Greying
 from clarinet.data import TrainData
 from clarinet.domains import Domains, prepare
+from clarinet.errors import Interrupted
 from clarinet.evaluation import predict
 from clarinet.feeding import taken
-from clarinet.images import greyed, resized
+from clarinet.images import background, greyed, resized
+from clarinet.methods import config_for
 from clarinet.relabelling import pseudo_labels
 from clarinet.seeding import generator
 from clarinet.training import train
@@ -109,13 +110,28 @@ class TestGreyed:
 
         torch.testing.assert_close(out, 255 * stroke().double()[:, None].expand(50, -1, -1, -1))
 
-    def test_faint_noise_on_a_plain_image_is_no_ink(self) -> None:
+    def test_ink_may_fill_all_but_the_border(self) -> None:
+        shades = torch.zeros(1, 8, 8)
+        shades[:, 1:7, 1:7] = 1
+
+        torch.testing.assert_close(greyed(painted(shades), "ink"), 255 * shades.double()[:, None])
+
+    def test_the_ground_is_the_background_even_where_the_border_is_half_ink(self) -> None:
+        shades = torch.zeros(1, 8, 8)
+        shades[:, :4] = 1
+        pixels = painted(shades)
+
+        light = greyed(pixels, "ink") == 0
+
+        assert torch.equal(light[:, 0], (pixels == background(pixels)).all(1))
+
+    def test_small_differences_on_a_plain_image_stay_fainter(self) -> None:
         plain = torch.full((1, 3, 8, 8), 120.0, dtype=torch.float64)
         speck = plain.clone()
-        speck[0, :, 4, 4] += 1
+        speck[0, 0, 4, 4] += 5.1  # a fifth of what is full ink
 
         assert float(greyed(plain, "ink").max()) == 0
-        assert float(greyed(speck, "ink").max()) < 20
+        assert float(greyed(speck, "ink").max()) == pytest.approx(255 / 5)
 
     def test_luminance_is_as_ever(self) -> None:
         out = greyed(painted(stroke()), "luminance")
@@ -141,6 +157,16 @@ class TestPrepare:
 
         assert colour.spec.greying == "dark-ink"
         assert torch.equal(source_of(colour), 255 - source_of(grey))
+
+    @pytest.mark.parametrize(("light", "greying"), [(45, "ink"), (51, "dark-ink")])
+    def test_most_targets_decide_and_not_how_light_they_are(self, light: int, greying: str) -> None:
+        data = two_levels(count=96)
+        target = in_memory(data.target_images) // 4  # all below the middle of the range
+        target[:light] = 60 - target[:light]
+
+        domains = prepare(replace(in_colour(data), target_images=target), make_config(), CPU)
+
+        assert domains.spec.greying == greying
 
     def test_a_stream_gives_what_a_tensor_gives(self) -> None:
         data = in_colour(two_levels())
@@ -193,6 +219,36 @@ class TestTraining:
         ):
             assert torch.equal(ours, theirs)
 
+    @pytest.mark.parametrize("method", ["gac", "gac+dan"])
+    def test_nor_with_another_method_that_is_told_to_look_at_ink(self, method: str) -> None:
+        data = two_levels()
+        short: dict[str, Any] = {"epochs": 4, "steps_per_epoch": 2, "batch_size": 16}
+        config = config_for(method, "short", ink_of_colours=True, adversarial_start_epoch=0, **short)
+
+        grey, colour = (train(config, given) for given in (data, in_colour(data)))
+
+        for ours, theirs in zip(
+            colour.model.state_dict().values(), grey.model.state_dict().values(), strict=True
+        ):
+            assert torch.equal(ours, theirs)
+
+    def test_a_run_from_a_stream_resumes(self, tmp_path: Path) -> None:
+        data = in_colour(two_levels())
+        stream = replace(data, source_images=Stream(in_memory(data.source_images)))
+        path = tmp_path / "c.safetensors"
+        steps = iter([False] * 9 + [True])
+
+        with pytest.raises(Interrupted):
+            train(make_config(), stream, checkpoint=path, should_stop=lambda: next(steps))
+        resumed = train(make_config(), stream, checkpoint=path)
+
+        for ours, theirs in zip(
+            resumed.model.state_dict().values(),
+            train(make_config(), data).model.state_dict().values(),
+            strict=True,
+        ):
+            assert torch.equal(ours, theirs)
+
     def test_the_model_takes_pictures_of_the_source_by_their_ink(self, tmp_path: Path) -> None:
         data = two_levels()
         grey, colour = in_memory(data.source_images), in_memory(in_colour(data).source_images)
@@ -211,5 +267,4 @@ class TestTraining:
         del header["spec"]["greying"]
         write_tensors(path, tensors, header, kind="model")
 
-        expected: Greying = "luminance"
-        assert load_model(path).spec.greying == expected
+        assert load_model(path).spec.greying == "luminance"

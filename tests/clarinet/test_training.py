@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from clarinet import checkpoints
+from clarinet.checkpoints import read_tensors, write_tensors
 from clarinet.data import TrainData
 from clarinet.domains import prepare
 from clarinet.errors import CheckpointError, CheckpointMismatch, CheckpointNotWritten, Diverged, Interrupted
@@ -300,6 +301,23 @@ class TestResuming:
             train(make_config(seed=1), make_data(), checkpoint=path)
         with pytest.raises(CheckpointMismatch, match="other images or labels"):
             train(make_config(), make_data(seed=1), checkpoint=path)
+
+    @pytest.mark.parametrize("switched_on", [False, True])
+    def test_what_was_added_since_the_checkpoint_was_off_then(
+        self, switched_on: bool, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "checkpoint.safetensors"
+        config = make_config(ink_of_colours=False)
+        train(config, make_data(), checkpoint=path)
+        tensors, header = read_tensors(path, kind="checkpoint")
+        del header["config"]["ink_of_colours"]
+        write_tensors(path, tensors, header, kind="checkpoint")
+
+        if switched_on:
+            with pytest.raises(CheckpointMismatch, match="ink_of_colours = False, this run has True"):
+                train(make_config(), make_data(), checkpoint=path)
+        else:
+            assert train(config, make_data(), checkpoint=path).steps == 12
 
     @pytest.mark.parametrize("content", [b"", b"hello", b"\xff" * 64])
     def test_a_damaged_checkpoint_is_refused(self, content: bytes, tmp_path: Path) -> None:
