@@ -31,9 +31,17 @@ def _what(card: Mapping[str, Any]) -> str:
     return (
         f"Tells {len(card['classes'])} classes apart: {', '.join(map(_plain, card['classes']))}. "
         f"Network: {network['architecture']}, {kind} images of {network['image_size']} x "
-        f"{network['image_size']} pixels; other sizes are resized. It was made for images like those of its "
-        "target domain; on others its accuracy is unknown."
+        f"{network['image_size']} pixels; other sizes are resized. {_ink(network)}It was made for images "
+        "like those of its target domain; on others its accuracy is unknown."
     )
+
+
+def _ink(network: Mapping[str, Any]) -> str:
+    """A sentence, or nothing; cards from before there was ink lack the field."""
+    tones = {"ink": "light on dark", "dark-ink": "dark on light"}.get(network.get("greying", ""))
+    if tones is None:
+        return ""
+    return f"Images in colour are seen {tones}, each pixel by its distance from the colour of its ground. "
 
 
 def _accuracy(card: Mapping[str, Any]) -> str:

@@ -30,7 +30,8 @@ def predict(
 
     Args:
         model: a classifier or the result of `train`.
-        images: uint8, (N, H, W) or (N, H, W, 3), or a stream of such; N may be 0.
+        images: uint8, (N, H, W) or (N, H, W, 3), or a stream of such; N may be 0. A network for grey images
+            sees those in colour as its spec's `greying` says.
         domain: whose batch statistics to use, where the network keeps them.
 
     Returns:

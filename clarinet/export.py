@@ -80,7 +80,8 @@ def export_onnx(
         path: file to write, replaced in one step.
         model: on any device; it is left as it is.
         image_shape: (H, W) of grey images or (H, W, 3) of colour ones; None takes the network's own size and
-            channels. Grey images have C = 1 in the file.
+            channels. Grey images have C = 1 in the file; a network for grey images sees those in colour as
+            its spec's `greying` says.
         card: from `model_card`; without one, classes are named by number.
 
     Raises:

@@ -35,6 +35,22 @@ def test_a_card_counts_labels_and_names_the_data_it_was_trained_on() -> None:
     assert card["data"]["digest"] in text
 
 
+@pytest.mark.parametrize(("light_ground", "tones"), [(False, "light on dark"), (True, "dark on light")])
+def test_a_card_says_how_pictures_in_colour_are_seen(light_ground: bool, tones: str) -> None:
+    data = make_data()
+    target = in_memory(data.target_images)
+    coloured = replace(
+        data,
+        source_images=in_memory(data.source_images)[..., None].expand(-1, -1, -1, 3),
+        target_images=255 - target if light_ground else target,
+    )
+
+    grey, seen = (card_markdown(model_card(train(tiny(), given), given)) for given in (data, coloured))
+
+    assert f"Images in colour are seen {tones}" in seen
+    assert "Images in colour" not in grey
+
+
 def test_a_card_names_no_labels_that_the_method_leaves_out() -> None:
     data = make_data(true_rows=20)
 
