@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self, get_type_hints
 
 from clarinet.choices import (
-    BACKBONES,
-    LEAST_SIZES,
     AdaptationSchedule,
     Architecture,
     AscentWeight,
@@ -26,6 +24,7 @@ from clarinet.choices import (
 )
 from clarinet.errors import ConfigError
 from clarinet.fields import checked, option
+from clarinet.rules import check_together
 
 LARGEST_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 
@@ -336,59 +335,7 @@ class TrainConfig:
         for item in fields(self):
             value = checked(item.name, getattr(self, item.name), kinds[item.name], item.metadata)
             object.__setattr__(self, item.name, value)
-        if self.augmentation_full < self.augmentation_start:
-            start, full = self.augmentation_start, self.augmentation_full
-            raise ConfigError(f"augmentation_full is {full}, before augmentation_start ({start})")
-        if self.trade_off > 0 and self.learning_rate == 0:
-            raise ConfigError(
-                "learning_rate is 0, which leaves the reversal trade_off * gamma 2 / gamma 1 undefined"
-            )
-        if self.pretrained and self.architecture not in BACKBONES:
-            raise ConfigError(
-                f"pretrained is {self.pretrained!r}, but architecture {self.architecture} has no pretrained "
-                f"weights; {', '.join(sorted(BACKBONES))} have"
-            )
-        least = LEAST_SIZES.get(self.architecture, 0)
-        if self.image_size < least:
-            raise ConfigError(
-                f"image_size is {self.image_size}, but {self.architecture} needs {least} or more"
-            )
-        if self.pretraining_epochs >= self.epochs:
-            raise ConfigError(
-                f"pretraining is {self.pretraining}, which of {self.epochs} epochs leaves none to learn from "
-                "labels; lower it or train longer"
-            )
-        self._check_adaptation()
-        self._check_labels()
-
-    def _check_adaptation(self) -> None:
-        if self.trade_off == 0 and self.discrepancy_weight == 0:
-            return
-        epochs = self.epochs - self.first_epochs
-        if self.adversarial_start_epoch >= epochs:
-            raise ConfigError(
-                f"adversarial_start_epoch is {self.adversarial_start_epoch}, but only {epochs} epochs can "
-                "adapt to the target; lower it, train longer, or take the method gac, which does not adapt"
-            )
-
-    def _check_labels(self) -> None:
-        if self.complementary_loss == "none" and self.setting == "cc":
-            raise ConfigError(
-                f"{self.method} with complementary_loss none learns from true labels alone, and the setting "
-                "cc has none; choose the setting pc"
-            )
-        if self.pseudo_label_share > 0 and self.complementary_loss == "none":
-            raise ConfigError(
-                "pseudo_label_share is above 0, but with complementary_loss none the first of the two steps "
-                "has nothing to learn from; set one of them back"
-            )
-        if self.pseudo_label_share > 0 and self.epochs == 1:
-            raise ConfigError("epochs is 1, but training in two steps (pseudo_label_share) needs at least 2")
-        if self.label_noise > 0 and self.complementary_loss == "bounded" and self.pretraining_epochs > 0:
-            raise ConfigError(
-                f"label_noise is {self.label_noise}, but after a pretraining the share of wrong labels is "
-                "measured; leave label_noise at 0, or set pretraining to 0"
-            )
+        check_together(self)
 
     @property
     def first_epochs(self) -> int:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from clarinet import TrainConfig, TrainData, config_for
+from clarinet.networks import Classifier
 from clarinet.reproduction.trials import Trial
 from clarinet.seeding import generator
 from clarinet.streams import ImageStream
@@ -77,3 +78,33 @@ def make_trial(**changes: Any) -> Trial:
         "changes": tuple(sorted(SHORT_TRIAL.items())),
     }
     return Trial(**values | changes)
+
+
+CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "plus grey cc": ("clarinet-plus", {}, {}),
+    "plus colour target": ("clarinet-plus", {}, {"colour_target": True}),
+    "plus pc": ("clarinet-plus", {"setting": "pc"}, {"true_rows": 20}),
+    "paper cc": ("clarinet", {}, {}),
+    "paper pc colour": (
+        "clarinet",
+        {"setting": "pc"},
+        {"colour_target": True, "true_rows": 20},
+    ),
+    "gac": ("gac", {}, {}),
+    "dan": ("dan", {}, {"true_rows": 40}),
+    "dann": ("dann", {}, {"true_rows": 40}),
+    "cdan_e": ("cdan_e", {}, {"true_rows": 40}),
+    "cross-entropy": ("clarinet-ce", {}, {}),
+}
+
+
+def make_case(name: str) -> tuple[TrainConfig, TrainData]:
+    """The config and the data of one of the CASES: methods, settings and colours."""
+    method, changes, data = CASES[name]
+    return make_config(method, **changes), make_data(**data)
+
+
+def equal_weights(one: Classifier, other: Classifier) -> bool:
+    """Whether two networks agree in each bit."""
+    pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)

@@ -20,7 +20,7 @@ from clarinet.methods import config_for
 from clarinet.relabelling import pseudo_labels
 from clarinet.seeding import generator
 from clarinet.training import train
-from tests.clarinet.factories import in_memory, make_config, make_data
+from tests.clarinet.factories import equal_weights, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")
 GROUND, INK = (10, 200, 30), (110, 200, 30)
@@ -214,10 +214,7 @@ class TestTraining:
         grey, colour = (train(make_config(), given) for given in (data, in_colour(data)))
 
         assert colour.target_accuracy == grey.target_accuracy
-        for ours, theirs in zip(
-            colour.model.state_dict().values(), grey.model.state_dict().values(), strict=True
-        ):
-            assert torch.equal(ours, theirs)
+        assert equal_weights(colour.model, grey.model)
 
     @pytest.mark.parametrize("method", ["gac", "gac+dan"])
     def test_nor_with_another_method_that_is_told_to_look_at_ink(self, method: str) -> None:
@@ -227,10 +224,7 @@ class TestTraining:
 
         grey, colour = (train(config, given) for given in (data, in_colour(data)))
 
-        for ours, theirs in zip(
-            colour.model.state_dict().values(), grey.model.state_dict().values(), strict=True
-        ):
-            assert torch.equal(ours, theirs)
+        assert equal_weights(colour.model, grey.model)
 
     def test_a_run_from_a_stream_resumes(self, tmp_path: Path) -> None:
         data = in_colour(two_levels())
@@ -242,12 +236,7 @@ class TestTraining:
             train(make_config(), stream, checkpoint=path, should_stop=lambda: next(steps))
         resumed = train(make_config(), stream, checkpoint=path)
 
-        for ours, theirs in zip(
-            resumed.model.state_dict().values(),
-            train(make_config(), data).model.state_dict().values(),
-            strict=True,
-        ):
-            assert torch.equal(ours, theirs)
+        assert equal_weights(resumed.model, train(make_config(), data).model)
 
     def test_the_model_takes_pictures_of_the_source_by_their_ink(self, tmp_path: Path) -> None:
         data = two_levels()
