@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from difflib import get_close_matches
 from typing import Any, Self, get_type_hints
 
 from clarinet.choices import (
@@ -363,7 +364,7 @@ class TrainConfig:
         known = {item.name for item in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
-            raise ConfigError(
-                f"unknown hyper-parameter {unknown[0]!r}; known ones are {', '.join(sorted(known))}"
-            )
+            near = get_close_matches(unknown[0], known)
+            told = f"did you mean {' or '.join(near)}?" if near else "see the fields of TrainConfig"
+            raise ConfigError(f"unknown hyper-parameter {unknown[0]!r}; {told}")
         return cls(**values)

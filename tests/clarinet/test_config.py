@@ -122,8 +122,10 @@ class TestTrainConfig:
         assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
     def test_an_unknown_field_is_named(self) -> None:
-        with pytest.raises(ConfigError, match="'learning_rte'"):
+        with pytest.raises(ConfigError, match="'learning_rte'; did you mean learning_rate"):
             TrainConfig.from_dict({"learning_rte": 0.1})
+        with pytest.raises(ConfigError, match="'zzz'; see the fields of TrainConfig"):
+            TrainConfig.from_dict({"zzz": 0.1})
 
 
 class TestConfigFor:
