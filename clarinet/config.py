@@ -52,15 +52,15 @@ class TrainConfig:
     steps_per_epoch: int = option(
         0, "Optimiser steps in an epoch; 0 means one pass over the larger domain.", minimum=0, maximum=100_000
     )
-    epoch_share: float = option(
-        0.0,
-        "Share of the labels that an epoch takes at least; where steps_per_epoch are too few for that it has "
-        "more.",
-        minimum=0,
-        maximum=1,
-    )
     batch_size: int = option(
         128, "Labels of each kind, and images of the target, in a step.", minimum=2, maximum=4096
+    )
+    step_share: float = option(
+        0.0,
+        "Share of the labels that a step takes at least: a large source gets larger batches than batch_size. "
+        "Not with resnet18 and the names after it.",
+        minimum=0,
+        maximum=1,
     )
     checkpoint_every: int = option(5, "Epochs between two checkpoints.", minimum=1, maximum=100_000)
     held_out_share: float = option(

@@ -7,7 +7,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import torch
 from torch import Tensor
 
-from clarinet.config import TrainConfig
 from clarinet.errors import DataError
 from clarinet.images import resized
 from clarinet.networks import ModelSpec
@@ -98,12 +97,12 @@ class Feed:
         images: of a domain.
         rows: (R,) int64, labels to draw batches of, R >= 1.
         example: (L,) int64, the image of each label.
-        config: its batch size and seed.
-        stream: the name of the draws.
+        batch_size: labels in a batch.
+        seed, stream: which draws.
     """
 
     def __init__(
-        self, images: Pixels, rows: Tensor, example: Tensor, *, config: TrainConfig, stream: str
+        self, images: Pixels, rows: Tensor, example: Tensor, *, batch_size: int, seed: int, stream: str
     ) -> None:
         self._images = images
         # A stream's rows are looked up by the CPU; a tensor's stay where it is, so that no step copies them.
@@ -112,8 +111,8 @@ class Feed:
         self._example = example.to(where)
         self._shuffle = Shuffle(
             len(rows),
-            batch_size=config.batch_size,
-            seed=config.seed,
+            batch_size=batch_size,
+            seed=seed,
             stream=f"shuffle/{stream}",
             device=where,
         )

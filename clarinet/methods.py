@@ -34,7 +34,7 @@ _PUBLISHED: dict[str, Any] = {
 _PLUS: dict[str, Any] = {
     "epochs": 40,
     "steps_per_epoch": 100,
-    "epoch_share": 0.1,
+    "step_share": 0.001,
     "checkpoint_every": 2,
     "input_normalisation": "instance",
     "batch_norm": True,
@@ -62,7 +62,7 @@ _PLUS: dict[str, Any] = {
 _QUICK: dict[str, Any] = _PLUS | {
     "epochs": 30,
     "steps_per_epoch": 40,
-    "epoch_share": 0.0,
+    "step_share": 0.0,
     "batch_size": 64,
     "learning_rate": 1e-3,
     "final_learning_rate": 0.02,

@@ -1,5 +1,6 @@
 """What one step minimises: the losses of every method, each switched by the config."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from clarinet.adaptation import adaptation_losses, adaptation_share, adapts
 from clarinet.adversarial import DomainBatch, log_sharpened
 from clarinet.augmentation import blended, distortion_of, moment_match, recoloured
+from clarinet.choices import BACKBONES
 from clarinet.config import TrainConfig
 from clarinet.domains import Domains
 from clarinet.feeding import Feed, Pixels
@@ -33,6 +35,7 @@ from clarinet.pretraining import Pretraining
 from clarinet.seeding import generator
 
 BALANCE_TOLERANCE = 1.5  # how far a class's share of pseudo-labels may be off before it is weighted back
+LARGEST_BATCH = 4096  # that a share of the labels makes
 STATISTICS_EVERY = 10  # steps between two looks at a target in no loss yet, for its batch statistics
 
 
@@ -89,6 +92,7 @@ class Objective:
             else 0.0
         )
         labelled = {"complementary": domains.complementary_rows, "true": domains.true_rows}
+        self._batch_size = _batch_size(config, max(len(rows) for rows in labelled.values()))
         self._feeds = {
             kind: self._feed(domains.source, rows, kind) for kind, rows in labelled.items() if len(rows)
         }
@@ -125,7 +129,7 @@ class Objective:
     def _feed(self, images: Pixels, rows: Tensor, stream: str) -> Feed:
         """Batches of source labels, whose images `example` knows, or of the target's images."""
         example = self.domains.example if images is self.domains.source else rows
-        return Feed(images, rows, example, config=self.config, stream=stream)
+        return Feed(images, rows, example, batch_size=self._batch_size, seed=self.config.seed, stream=stream)
 
     def losses(self, step: int) -> tuple[Tensor, dict[str, Tensor]]:
         """The scalar to minimise at a step, and what to report: detached scalars by name.
@@ -348,6 +352,13 @@ class Objective:
         began = self.adaptation_from
         share = adaptation_share(config, step - began, self.steps - began)
         return adaptation_losses(config, discriminator, source, target, share)
+
+
+def _batch_size(config: TrainConfig, labels: int) -> int:
+    """The config's, or its share of so many labels where that is more."""
+    if config.architecture in BACKBONES:  # whose memory the batch was chosen by
+        return config.batch_size
+    return min(max(config.batch_size, math.ceil(config.step_share * labels)), LARGEST_BATCH)
 
 
 def _balance(probabilities: Tensor) -> Tensor:

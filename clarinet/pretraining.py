@@ -62,7 +62,9 @@ class Pretraining:
         self._domains = domains
         self._encoder = encoder
         every = torch.arange(len(domains.source))
-        self._feed = Feed(domains.source, every, every, config=config, stream="views")
+        self._feed = Feed(
+            domains.source, every, every, batch_size=config.batch_size, seed=config.seed, stream="views"
+        )
         self._distort = _view_distortion(config, centre)
         self._scale = Distortion(0.0, 0.0, 0.0, 0.0, centre) if centre != (1.0, 1.0) else None
 

@@ -38,9 +38,5 @@ class Stage:
 
 
 def steps_in_epoch(config: TrainConfig, labels: int, target: int) -> int:
-    """As configured, or one pass over the larger of so many labels and so many target images.
-
-    More where that would take less than the config's share of the labels.
-    """
-    steps = config.steps_per_epoch or math.ceil(max(labels, target) / config.batch_size)
-    return max(steps, math.ceil(config.epoch_share * labels / config.batch_size))
+    """As configured, or one pass over the larger of so many labels and so many target images."""
+    return config.steps_per_epoch or math.ceil(max(labels, target) / config.batch_size)

@@ -1,11 +1,15 @@
-"""How many steps an epoch has."""
+"""How many steps an epoch has, and how many labels a step."""
 
 from typing import Any
 
 import pytest
+import torch
 
-from clarinet import config_for, train
+from clarinet import config_for, objective
+from clarinet.domains import prepare
+from clarinet.networks import SOURCE, TARGET
 from clarinet.stages import steps_in_epoch
+from clarinet.training import build_networks
 from tests.clarinet.factories import make_config, make_data
 
 
@@ -15,10 +19,6 @@ from tests.clarinet.factories import make_config, make_data
         ({"steps_per_epoch": 7}, 1000, 9, 7),
         ({"steps_per_epoch": 0}, 1000, 900, 100),  # one pass over the larger
         ({"steps_per_epoch": 0}, 900, 1001, 101),
-        ({"steps_per_epoch": 7, "epoch_share": 0.2}, 350, 9, 7),  # 70 labels are a fifth
-        ({"steps_per_epoch": 7, "epoch_share": 0.2}, 351, 9, 8),
-        ({"steps_per_epoch": 7, "epoch_share": 0.2}, 1000, 9, 20),
-        ({"steps_per_epoch": 0, "epoch_share": 0.2}, 1000, 900, 100),
     ],
 )
 def test_an_epoch_is_as_long_as_its_labels_ask(
@@ -29,16 +29,41 @@ def test_an_epoch_is_as_long_as_its_labels_ask(
     assert steps_in_epoch(config, labels, target) == steps
 
 
-def test_the_default_has_its_4000_steps_for_all_but_large_sources() -> None:
-    config = config_for("clarinet-plus")
-    svhn, syn_digits = 73_257, 479_400
+@pytest.mark.parametrize(
+    ("labels", "changes", "size"),
+    [
+        (69_594, {}, 128),  # SVHN, the largest source but one, less what is held out
+        (128_000, {}, 128),
+        (128_001, {}, 129),
+        (455_430, {}, 456),  # SYN-DIGITS
+        (10_000_000, {}, 4096),
+        (455_430, {"batch_size": 512}, 512),
+        (455_430, {"step_share": 0.0}, 128),
+        (455_430, {"architecture": "resnet18"}, 128),
+    ],
+)
+def test_a_step_takes_its_share_of_a_large_source(labels: int, changes: dict[str, Any], size: int) -> None:
+    assert objective._batch_size(config_for("clarinet-plus", **changes), labels) == size
 
-    assert config.epochs * steps_in_epoch(config, round(0.95 * svhn), 60_000) == 4_000
-    assert steps_in_epoch(config, syn_digits, 60_000) == 375  # batches of 128: 48,000 of 479,400 labels
 
+@pytest.mark.parametrize(
+    ("changes", "size"), [({}, 16), ({"step_share": 0.1}, 19), ({"step_share": 0.5}, 95)]
+)
+def test_labels_and_target_come_in_such_batches(changes: dict[str, Any], size: int) -> None:
+    data, config = make_data(200), make_config(**changes)  # 190 labels train
+    domains = prepare(data, config, torch.device("cpu"))
+    networks = build_networks(config, domains, torch.device("cpu"))
+    taken: list[tuple[int, int]] = []
+    for part in networks.classifier, networks.averaged, networks.encoder:
+        assert part is not None
+        part.register_forward_pre_hook(lambda _, given: taken.append((len(given[0]), int(given[1]))))
+    step = objective.Objective(config, domains, networks, steps=12, epoch_steps=4)
 
-def test_a_run_with_many_labels_takes_more_steps() -> None:
-    data = make_data(200)  # of which 190 train
-    config = make_config(epoch_share=0.5)  # 95 labels in batches of 16
+    step.losses(0)  # two views of two batches
+    step.find_neighbours()
+    taken_before = taken[0]
+    taken.clear()
+    step.losses(11)
 
-    assert train(config, data).steps == 3 * 6
+    assert taken_before == (64, SOURCE)
+    assert sorted(taken) == [(size, SOURCE), (size, TARGET), (size, TARGET)]
