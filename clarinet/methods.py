@@ -34,7 +34,7 @@ _PUBLISHED: dict[str, Any] = {
 _PLUS: dict[str, Any] = {
     "epochs": 40,
     "steps_per_epoch": 100,
-    "step_share": 0.001,
+    "step_share": 0.002,
     "checkpoint_every": 2,
     "input_normalisation": "instance",
     "batch_norm": True,
