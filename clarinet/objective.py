@@ -1,6 +1,5 @@
 """What one step minimises: the losses of every method, each switched by the config."""
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +9,6 @@ from torch import Tensor, nn
 from clarinet.adaptation import adaptation_losses, adaptation_share, adapts
 from clarinet.adversarial import DomainBatch, log_sharpened
 from clarinet.augmentation import blended, distortion_of, moment_match, recoloured
-from clarinet.choices import BACKBONES
 from clarinet.config import TrainConfig
 from clarinet.domains import Domains
 from clarinet.feeding import Feed, Pixels
@@ -33,9 +31,9 @@ from clarinet.networks import SOURCE, TARGET, Classifier, Domain
 from clarinet.precision import mixed
 from clarinet.pretraining import Pretraining
 from clarinet.seeding import generator
+from clarinet.stages import batch_size
 
 BALANCE_TOLERANCE = 1.5  # how far a class's share of pseudo-labels may be off before it is weighted back
-LARGEST_BATCH = 4096  # that a share of the labels makes
 STATISTICS_EVERY = 10  # steps between two looks at a target in no loss yet, for its batch statistics
 
 
@@ -92,7 +90,7 @@ class Objective:
             else 0.0
         )
         labelled = {"complementary": domains.complementary_rows, "true": domains.true_rows}
-        self._batch_size = _batch_size(config, max(len(rows) for rows in labelled.values()))
+        self._batch_size = batch_size(config, max(len(rows) for rows in labelled.values()))
         self._feeds = {
             kind: self._feed(domains.source, rows, kind) for kind, rows in labelled.items() if len(rows)
         }
@@ -352,13 +350,6 @@ class Objective:
         began = self.adaptation_from
         share = adaptation_share(config, step - began, self.steps - began)
         return adaptation_losses(config, discriminator, source, target, share)
-
-
-def _batch_size(config: TrainConfig, labels: int) -> int:
-    """The config's, or its share of so many labels where that is more."""
-    if config.architecture in BACKBONES:  # whose memory the batch was chosen by
-        return config.batch_size
-    return min(max(config.batch_size, math.ceil(config.step_share * labels)), LARGEST_BATCH)
 
 
 def _balance(probabilities: Tensor) -> Tensor:

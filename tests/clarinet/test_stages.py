@@ -8,7 +8,7 @@ import torch
 from clarinet import config_for, objective
 from clarinet.domains import prepare
 from clarinet.networks import SOURCE, TARGET
-from clarinet.stages import steps_in_epoch
+from clarinet.stages import batch_size, steps_in_epoch
 from clarinet.training import build_networks
 from tests.clarinet.factories import make_config, make_data
 
@@ -19,6 +19,7 @@ from tests.clarinet.factories import make_config, make_data
         ({"steps_per_epoch": 7}, 1000, 9, 7),
         ({"steps_per_epoch": 0}, 1000, 900, 100),  # one pass over the larger
         ({"steps_per_epoch": 0}, 900, 1001, 101),
+        ({"steps_per_epoch": 0, "step_share": 0.02}, 1000, 900, 50),  # one pass in batches of 20
     ],
 )
 def test_an_epoch_is_as_long_as_its_labels_ask(
@@ -43,7 +44,7 @@ def test_an_epoch_is_as_long_as_its_labels_ask(
     ],
 )
 def test_a_step_takes_its_share_of_a_large_source(labels: int, changes: dict[str, Any], size: int) -> None:
-    assert objective._batch_size(config_for("clarinet-plus", **changes), labels) == size
+    assert batch_size(config_for("clarinet-plus", **changes), labels) == size
 
 
 @pytest.mark.parametrize(
