@@ -1,12 +1,15 @@
 """Tiny domains and configs: two strokes that a network tells apart within seconds."""
 
+import threading
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from clarinet import TrainConfig, TrainData, config_for
-from clarinet.networks import Classifier
+from clarinet.choices import Architecture
+from clarinet.networks import Classifier, spec_for
 from clarinet.reproduction.trials import Trial
 from clarinet.seeding import generator
 from clarinet.streams import ImageStream
@@ -108,3 +111,37 @@ def equal_weights(one: Classifier, other: Classifier) -> bool:
     """Whether two networks agree in each bit."""
     pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
     return all(torch.equal(a, b) for a, b in pairs)
+
+
+def make_network(
+    architecture: Architecture,
+    *,
+    size: int = 32,
+    colour: bool = True,
+    batch_norm: bool = True,
+    classes: int = 9,
+) -> Classifier:
+    """A network with fresh weights, as a config means it."""
+    config = TrainConfig(architecture=architecture, image_size=size, batch_norm=batch_norm)
+    return Classifier(spec_for(config, colour=colour, num_classes=classes))
+
+
+@dataclass
+class Recorded:
+    """A stream over a tensor that remembers what was read, and by which threads."""
+
+    images: Tensor
+    reads: list[list[int]] = field(default_factory=list)
+    threads: set[str] = field(default_factory=set)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.images.shape)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def read(self, rows: Tensor) -> Tensor:
+        self.reads.append(rows.tolist())
+        self.threads.add(threading.current_thread().name)
+        return self.images[rows]

@@ -20,7 +20,7 @@ from clarinet.methods import config_for
 from clarinet.relabelling import pseudo_labels
 from clarinet.seeding import generator
 from clarinet.training import train
-from tests.clarinet.factories import equal_weights, in_memory, make_config, make_data
+from tests.clarinet.factories import Recorded, equal_weights, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")
 GROUND, INK = (10, 200, 30), (110, 200, 30)
@@ -60,21 +60,6 @@ def in_colour(data: TrainData) -> TrainData:
 
 def source_of(domains: Domains) -> Tensor:
     return taken(domains.source, torch.arange(len(domains.source)))
-
-
-class Stream:
-    def __init__(self, images: Tensor) -> None:
-        self.images = images
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.images.shape)
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-    def read(self, rows: Tensor) -> Tensor:
-        return self.images[rows]
 
 
 class TestGreyed:
@@ -173,8 +158,8 @@ class TestPrepare:
         assert isinstance(data.target_images, Tensor)
         stream = replace(
             data,
-            source_images=Stream(in_memory(data.source_images)),
-            target_images=Stream(255 - data.target_images),
+            source_images=Recorded(in_memory(data.source_images)),
+            target_images=Recorded(255 - data.target_images),
         )
         tensor = replace(data, target_images=255 - data.target_images)
 
@@ -228,7 +213,7 @@ class TestTraining:
 
     def test_a_run_from_a_stream_resumes(self, tmp_path: Path) -> None:
         data = in_colour(two_levels())
-        stream = replace(data, source_images=Stream(in_memory(data.source_images)))
+        stream = replace(data, source_images=Recorded(in_memory(data.source_images)))
         path = tmp_path / "c.safetensors"
         steps = iter([False] * 9 + [True])
 

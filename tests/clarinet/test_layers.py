@@ -1,4 +1,4 @@
-"""Dropout from random bits is dropout; batch normalisation is tested with the networks."""
+"""Dropout from random bits is dropout; batch normalisation is tested in test_batch_norm."""
 
 import torch
 import torch.nn.functional as F

@@ -1,6 +1,5 @@
 """The paper's architectures and torchvision's: sizes counted by hand, domains kept apart."""
 
-import copy
 from collections.abc import Callable
 
 import pytest
@@ -10,26 +9,14 @@ from torch import Tensor, nn
 from clarinet.choices import BACKBONES, Architecture, Precision
 from clarinet.config import TrainConfig
 from clarinet.errors import ConfigError
-from clarinet.layers import DomainBatchNorm, HalfDropout, replace_batch_norms
-from clarinet.networks import SOURCE, TARGET, Classifier, ModelSpec, discriminator, spec_for
+from clarinet.layers import DomainBatchNorm, HalfDropout
+from clarinet.networks import SOURCE, Classifier, ModelSpec, discriminator, spec_for
 from clarinet.seeding import generator
 from clarinet.training import train
-from tests.clarinet.factories import make_config, make_data
+from tests.clarinet.factories import make_config, make_data, make_network
 
 PAPERS: tuple[Architecture, ...] = ("lenet", "dann", "dtn", "conv-large")
 SMALL: tuple[Architecture, ...] = (*PAPERS, "resnet18")  # those that a test may train within seconds
-
-
-def make_model(
-    architecture: Architecture,
-    *,
-    size: int = 32,
-    colour: bool = True,
-    batch_norm: bool = True,
-    classes: int = 9,
-) -> Classifier:
-    config = TrainConfig(architecture=architecture, image_size=size, batch_norm=batch_norm)
-    return Classifier(spec_for(config, colour=colour, num_classes=classes))
 
 
 def noise(*shape: int) -> Tensor:
@@ -78,7 +65,7 @@ def test_parameters_are_as_many_as_counted_by_hand(
 ) -> None:
     architecture, size, channels = case
 
-    model = make_model(architecture, size=size, colour=channels == 3)
+    model = make_network(architecture, size=size, colour=channels == 3)
 
     assert sum(parameter.numel() for parameter in model.parameters()) == expected
 
@@ -92,7 +79,7 @@ def test_parameters_are_as_many_as_counted_by_hand(
 def test_any_size_and_colour_gives_features_and_logits(
     architecture: Architecture, features: int, colour: bool, size: int
 ) -> None:
-    model = make_model(architecture, size=size, colour=colour, classes=4).eval()
+    model = make_network(architecture, size=size, colour=colour, classes=4).eval()
 
     extracted, logits = model(torch.zeros(2, model.spec.channels, size, size))
 
@@ -210,22 +197,22 @@ def share_weights(network: nn.Module, reference: nn.Module) -> None:
 # The network, its definition layer by layer, and the shape of a batch.
 DEFINITIONS: dict[str, tuple[Callable[[], nn.Module], Callable[[], nn.Module], tuple[int, ...]]] = {
     "lenet": (
-        lambda: make_model("lenet", size=28, colour=False).extractor,
+        lambda: make_network("lenet", size=28, colour=False).extractor,
         plain_lenet,
         (4, 1, 28, 28),
     ),
     "dann": (
-        lambda: make_model("dann", size=28, batch_norm=False).extractor,
+        lambda: make_network("dann", size=28, batch_norm=False).extractor,
         lambda: plain_dann(normalised=False),
         (4, 3, 28, 28),
     ),
     "normalised dann": (
-        lambda: make_model("dann", size=28).extractor,
+        lambda: make_network("dann", size=28).extractor,
         lambda: plain_dann(normalised=True),
         (4, 3, 28, 28),
     ),
-    "dtn": (lambda: make_model("dtn").extractor, plain_dtn, (4, 3, 32, 32)),
-    "conv-large": (lambda: make_model("conv-large").extractor, plain_conv_large, (2, 3, 32, 32)),
+    "dtn": (lambda: make_network("dtn").extractor, plain_dtn, (4, 3, 32, 32)),
+    "conv-large": (lambda: make_network("conv-large").extractor, plain_conv_large, (2, 3, 32, 32)),
     "discriminator": (lambda: discriminator(12), plain_discriminator, (8, 12)),
 }
 
@@ -254,7 +241,7 @@ def test_each_layer_is_the_one_of_its_definition(name: str, training: bool) -> N
 def test_backbones_give_float32_and_a_gradient_everywhere(
     architecture: Architecture, precision: Precision
 ) -> None:
-    model = make_model(architecture, size=65).to(memory_format=torch.channels_last).train()
+    model = make_network(architecture, size=65).to(memory_format=torch.channels_last).train()
 
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bfloat16"):
         features, logits = model(noise(2, 3, 65, 65), SOURCE)
@@ -269,7 +256,7 @@ def test_backbones_give_float32_and_a_gradient_everywhere(
 def test_conv_large_sees_the_whole_image_through_six_pixels() -> None:
     """32 pixels halve twice to 8; the 3x3 without padding leaves 6, which are averaged."""
     sides: list[int] = []
-    model = make_model("conv-large").eval()
+    model = make_network("conv-large").eval()
     pool = next(layer for layer in model.extractor.modules() if isinstance(layer, nn.AdaptiveAvgPool2d))
     pool.register_forward_hook(lambda _, inputs, __: sides.append(inputs[0].shape[-1]))
 
@@ -279,8 +266,8 @@ def test_conv_large_sees_the_whole_image_through_six_pixels() -> None:
 
 
 def test_a_small_resnet_keeps_its_pixels_longer() -> None:
-    assert isinstance(make_model("resnet18", size=64).extractor.body.maxpool, nn.Identity)  # type: ignore[union-attr]
-    assert isinstance(make_model("resnet18", size=65).extractor.body.maxpool, nn.MaxPool2d)  # type: ignore[union-attr]
+    assert isinstance(make_network("resnet18", size=64).extractor.body.maxpool, nn.Identity)  # type: ignore[union-attr]
+    assert isinstance(make_network("resnet18", size=65).extractor.body.maxpool, nn.MaxPool2d)  # type: ignore[union-attr]
 
 
 class TestSpec:
@@ -302,7 +289,7 @@ class TestSpec:
             TrainConfig(architecture="convnext_tiny", image_size=31)
 
     def test_the_least_size_of_all_is_enough_for_efficientnet(self) -> None:
-        assert make_model("efficientnet_b0", size=16)(noise(1, 3, 16, 16))[1].shape == (1, 9)
+        assert make_network("efficientnet_b0", size=16)(noise(1, 3, 16, 16))[1].shape == (1, 9)
 
     def test_a_spec_names_its_network(self) -> None:
         spec = ModelSpec(
@@ -316,74 +303,6 @@ class TestSpec:
 
         with pytest.raises(ConfigError, match="auto"):
             Classifier(spec)
-
-
-class TestDomainBatchNorm:
-    @pytest.mark.parametrize("per_domain", [False, True])
-    def test_it_equals_torchs_own(self, per_domain: bool) -> None:
-        reference = nn.BatchNorm2d(5, eps=1e-3, momentum=0.3)
-        with torch.no_grad():
-            reference.weight.copy_(noise(5))
-            reference.bias.copy_(noise(5) - 1)
-        own = DomainBatchNorm.like(reference, per_domain=per_domain)
-        batches = [3 * noise(4, 5, 6, 6), noise(2, 5, 6, 6) - 1]
-
-        for x in batches:
-            torch.testing.assert_close(own(x), reference(x))
-        own.eval(), reference.eval()
-
-        torch.testing.assert_close(own(batches[0]), reference(batches[0]))
-
-    def test_replacing_keeps_every_value_of_a_trained_network(self) -> None:
-        network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Sequential(nn.BatchNorm2d(4)))
-        network(5 * noise(8, 3, 9, 9))
-        network.eval()
-        expected = network(noise(2, 3, 9, 9))
-
-        replace_batch_norms(network, per_domain=True)
-
-        assert not any(isinstance(module, nn.BatchNorm2d) for module in network.modules())
-        torch.testing.assert_close(network(noise(2, 3, 9, 9)), expected)
-
-    def test_one_value_per_channel_takes_the_running_statistics(self) -> None:
-        norm = DomainBatchNorm(3, per_domain=True).train()
-
-        torch.testing.assert_close(norm(noise(1, 3)), noise(1, 3), atol=1e-4, rtol=0)
-        assert torch.equal(norm.mean, torch.zeros(2, 3))
-
-    @pytest.mark.parametrize("architecture", ["dann", "dtn", "conv-large", "resnet18", "efficientnet_b0"])
-    def test_each_domain_keeps_its_own_statistics(self, architecture: Architecture) -> None:
-        model = make_model(architecture).eval()
-        images = noise(8, 3, 32, 32)
-        source, target = model(images, SOURCE)[1], model(images, TARGET)[1]
-        assert torch.equal(source, target)
-
-        model.train()
-        model(5 + images, TARGET)
-        model.eval()
-
-        assert torch.equal(model(images, SOURCE)[1], source)
-        assert not torch.equal(model(images, TARGET)[1], target)
-
-    @pytest.mark.parametrize("architecture", ["dtn", "conv-large", "resnet18"])
-    def test_without_the_switch_both_share_theirs(self, architecture: Architecture) -> None:
-        model = make_model(architecture, batch_norm=False).train()
-        model(5 + noise(8, 3, 32, 32), TARGET)
-        model.eval()
-
-        images = noise(8, 3, 32, 32)
-
-        assert torch.equal(model(images, SOURCE)[1], model(images, TARGET)[1])
-
-    def test_a_copy_looks_at_its_own_norms(self) -> None:
-        model = make_model("dtn").eval()
-        averaged = copy.deepcopy(model)
-
-        averaged(noise(2, 3, 32, 32), TARGET)
-        model(noise(2, 3, 32, 32), SOURCE)
-
-        norms = [module for module in averaged.modules() if isinstance(module, DomainBatchNorm)]
-        assert {norm.domain for norm in norms} == {TARGET}
 
 
 @pytest.mark.parametrize("architecture", SMALL)

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-import threading
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,30 +25,9 @@ from clarinet.networks import Classifier, spec_for
 from clarinet.seeding import generator
 from clarinet.streams import ImageFiles, ImageStream, NpyImages
 from clarinet.training import train
-from tests.clarinet.factories import make_config, make_data, make_images
+from tests.clarinet.factories import Recorded, make_config, make_data, make_images
 
 CPU = torch.device("cpu")
-
-
-@dataclass
-class Recorded:
-    """A stream over a tensor that remembers what was read, and by which threads."""
-
-    images: Tensor
-    reads: list[list[int]] = field(default_factory=list)
-    threads: set[str] = field(default_factory=set)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.images.shape)
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-    def read(self, rows: Tensor) -> Tensor:
-        self.reads.append(rows.tolist())
-        self.threads.add(threading.current_thread().name)
-        return self.images[rows]
 
 
 def save(path: Path, images: Tensor) -> NpyImages:
