@@ -17,6 +17,8 @@ GLYPH_HEIGHT = 44  # pixels of a digit in it; the rest is margin
 DRAWN_FONTS = 60
 STROKE_POINTS = 40  # the pen's positions along a stroke
 SPACING = 0.1  # between two digits, in digit heights
+# Processors differ in the last bits of a power or a sine. Bytes rounded from float64 do not show it.
+DRAWN_IN = torch.float64
 FONT_FILES = (".ttf", ".otf")
 
 
@@ -25,8 +27,8 @@ class Glyphs:
     """Ten digits in each of several fonts.
 
     Args:
-        masks: (F, 10, CELL, CELL) float32, ink in [0, 1], the digit's box in the middle.
-        advances: (F, 10) float32, from one digit to an equal next one, in digit heights.
+        masks: (F, 10, CELL, CELL) float64, ink in [0, 1], the digit's box in the middle.
+        advances: (F, 10) float64, from one digit to an equal next one, in digit heights.
         names: F fonts.
     """
 
@@ -51,7 +53,7 @@ def glyphs(folder: Path | None = None) -> Glyphs:
         names.append(path.name)
     masks = torch.stack(drawn)  # (F, 10, CELL, CELL)
     columns = (masks > 0.5).any(2)  # noqa: PLR2004 - half covered; (F, 10, CELL)
-    return Glyphs(masks, columns.sum(2) / GLYPH_HEIGHT + SPACING, tuple(names))
+    return Glyphs(masks, columns.sum(2).to(DRAWN_IN) / GLYPH_HEIGHT + SPACING, tuple(names))
 
 
 def _font_files(folder: Path) -> list[Path]:
@@ -87,7 +89,7 @@ def _typeset(font: ImageFont.FreeTypeFont, weight: int) -> Tensor:
         place = ((CELL - right - left) / 2, (CELL - bottom - top) / 2)
         ImageDraw.Draw(canvas).text(place, str(digit), fill=255, font=font, stroke_width=weight)
         masks.append(torch.frombuffer(bytearray(canvas.tobytes()), dtype=torch.uint8).reshape(CELL, CELL))
-    return torch.stack(masks).float() / 255
+    return torch.stack(masks).to(DRAWN_IN) / 255
 
 
 def _drawn_font(number: int) -> Tensor:
@@ -95,15 +97,15 @@ def _drawn_font(number: int) -> Tensor:
     draws = torch.rand(8, generator=generator(number, "glyphs/font"))
     width, squareness, slant, weight, contrast, tip = draws[:6].tolist()
     shapes = torch.randint(0, 6, (10,), generator=generator(number, "glyphs/shapes")).tolist()
-    axis = (torch.arange(CELL) + 0.5 - CELL / 2) / GLYPH_HEIGHT  # in digit heights
+    axis = (torch.arange(CELL, dtype=DRAWN_IN) + 0.5 - CELL / 2) / GLYPH_HEIGHT  # in digit heights
     pen = 0.04 + (0.04 + 0.035 * width) * weight  # half its width; narrow digits would close
     flat = pen * (1 - 0.6 * contrast**2)  # half its height: printed digits have thinner horizontals
-    size = torch.tensor([pen, flat])[:, None, None]
+    size = torch.tensor([pen, flat], dtype=DRAWN_IN)[:, None, None]
     exponent = 2 + 2 * squareness**3
     masks = []
     for digit in range(10):
         points = torch.cat(_skeleton(digit, shapes[digit], exponent))  # (P, 2) in -1..1
-        points = points * torch.tensor([0.2 + 0.14 * width - pen / 2, 0.5 - flat])
+        points = points * torch.tensor([0.2 + 0.14 * width - pen / 2, 0.5 - flat], dtype=DRAWN_IN)
         points[:, 0] -= 0.3 * slant**2 * points[:, 1]
         points -= (points.amin(0) + points.amax(0)) / 2
         # A round pen has exponent 2, a broad one nearly square corners.
@@ -163,13 +165,14 @@ def _arc(
     exponent: float, centre: tuple[float, float], radii: tuple[float, float], start: float, end: float
 ) -> Tensor:
     """Part of a superellipse from one angle to another, in degrees, clockwise from the right."""
-    angle = torch.linspace(math.radians(start), math.radians(end), 2 * STROKE_POINTS)
+    angle = torch.linspace(math.radians(start), math.radians(end), 2 * STROKE_POINTS, dtype=DRAWN_IN)
     sides = torch.stack([angle.cos(), angle.sin()], dim=1)  # (P, 2)
     # By its radius, not by powers of sine and cosine: those leave gaps where they cross zero.
     length = sides.abs().pow(exponent).sum(1, keepdim=True).pow(-1 / exponent)
-    return torch.tensor(centre) + length * sides * torch.tensor(radii)
+    return torch.tensor(centre, dtype=DRAWN_IN) + length * sides * torch.tensor(radii, dtype=DRAWN_IN)
 
 
 def _line(x0: float, y0: float, x1: float, y1: float) -> Tensor:
-    along = torch.linspace(0, 1, STROKE_POINTS)[:, None]  # (P, 1)
-    return torch.tensor([x0, y0]) * (1 - along) + torch.tensor([x1, y1]) * along
+    along = torch.linspace(0, 1, STROKE_POINTS, dtype=DRAWN_IN)[:, None]  # (P, 1)
+    ends = torch.tensor([[x0, y0], [x1, y1]], dtype=DRAWN_IN)
+    return ends[0] * (1 - along) + ends[1] * along

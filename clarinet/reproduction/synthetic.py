@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.errors import DataError
-from clarinet.reproduction.glyphs import CELL, GLYPH_HEIGHT, Glyphs
+from clarinet.reproduction.glyphs import CELL, DRAWN_IN, GLYPH_HEIGHT, Glyphs
 from clarinet.seeding import generator
 
 SIDE = 32  # pixels of an image
@@ -76,8 +76,8 @@ def synthetic_digits(count: int, fonts: Glyphs, *, seed: int) -> Iterator[tuple[
 
 
 def _layout(fonts: Glyphs, draws: torch.Generator) -> _Layout:
-    uniform = torch.rand(CHUNK, 9, generator=draws).T  # (9, B)
-    colours = torch.rand(CHUNK, 3, 3, generator=draws)  # ground, ink, outline
+    uniform = torch.rand(CHUNK, 9, generator=draws).to(DRAWN_IN).T  # (9, B)
+    colours = torch.rand(CHUNK, 3, 3, generator=draws).to(DRAWN_IN)  # ground, ink, outline
     ground, ink = colours[:, 0], colours[:, 1]
     faint = (ground - ink).norm(dim=1) < LEAST_CONTRAST
     colours[faint, 1] = (ground[faint] + 0.5) % 1
@@ -114,7 +114,7 @@ def _drawn(layout: _Layout, fonts: Glyphs) -> Tensor:
 
 def _ink(layout: _Layout, fonts: Glyphs) -> Tensor:
     """(B, 1, FINE, FINE) in [0, 1]: the digits of each number, side by side along their tilted line."""
-    ink = torch.zeros(CHUNK, 1, FINE, FINE)
+    ink = torch.zeros(CHUNK, 1, FINE, FINE, dtype=DRAWN_IN)
     offsets = _offsets(layout, fonts)
     for place in range(MOST_DIGITS):
         rows = (layout.count > place).nonzero().squeeze(1)

@@ -1,6 +1,9 @@
 """SYN-DIGITS made anew: the right digit in the middle, the same bytes for the same seed."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +115,24 @@ class TestSyntheticDigits:
         extent = images.flatten(1, 2).float()
 
         assert float((extent.amax(1) - extent.amin(1)).amax(1).min()) > 20
+
+
+@pytest.mark.parametrize("instructions", ["default", "avx2"])
+def test_another_processor_draws_the_same_bytes(instructions: str, fonts: Glyphs) -> None:
+    program = (
+        "import sys; from clarinet.reproduction.glyphs import glyphs;"
+        "from clarinet.reproduction.synthetic import synthetic_digits;"
+        "images, _ = next(synthetic_digits(1024, glyphs(), seed=0));"
+        "sys.stdout.buffer.write(images.numpy().tobytes())"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"ATEN_CPU_CAPABILITY": instructions},
+        capture_output=True,
+        check=True,
+    )
+
+    assert other.stdout == drawn(1024, fonts)[0].numpy().tobytes()
 
 
 class TestCommand:
