@@ -105,8 +105,11 @@ def _learnt_from(card: Mapping[str, Any]) -> str:
     share = _percent(card["config"]["held_out_share"])
     kept = f"{held_out:,} of them" if held_out is not None else f"{share} of the complementary ones"
     weights = "weighted" if labels["weighted"] else "of equal weight"
+    alpha = labels.get("alpha")  # cards before the key existed have none
+    weighed = f" True labels together weighed alpha = {alpha:.3f}, the others the rest." if alpha else ""
     sentence = (
-        f"{given}, {weights}. {origin} {kept} only estimated the accuracy. Labels: `{labels['digest']}`."
+        f"{given}, {weights}.{weighed} {origin} {kept} only estimated the accuracy. "
+        f"Labels: `{labels['digest']}`."
     )
     return _table(("Images", "How many", "Digest"), rows) + "\n\n" + sentence
 
@@ -118,7 +121,7 @@ def _paper(card: Mapping[str, Any]) -> str:
         for name, item in card["departures"].items()
     ]
     table = _table(("Hyper-parameter", "Here", "Paper's preset", "Meaning"), different) if different else ""
-    told = "Every other hyper-parameter is as in the paper's preset." if different else "All are the paper's."
+    told = f"{'Every other' if different else 'Every'} hyper-parameter is as in the preset `paper`."
     return "\n".join(kept) + "\n\n" + (table + "\n\n" if table else "") + told
 
 

@@ -53,6 +53,7 @@ def model_card(
     if len(names) != num_classes:
         raise DataError(f"there are {len(names)} class names, but the model has {num_classes} classes")
     config = result.config
+    learnt = {"alpha": result.alpha, "simulated": dict(simulated or {}) or None}
     return {
         "card_version": CARD_VERSION,
         "method": config.method,
@@ -65,7 +66,7 @@ def model_card(
         "of_the_paper": paper_parts(config),
         "departures": departures(config),
         "data": None if data is None else _data_facts(data, made or {}),
-        "labels": None if data is None else _label_facts(data) | {"simulated": dict(simulated or {}) or None},
+        "labels": None if data is None else _label_facts(data) | learnt,
         "metrics": _metrics(result),
         "training": {
             "epochs": result.epochs,

@@ -149,7 +149,8 @@ class TrainConfig:
     label_noise: float = option(
         0.0,
         "Assumed share of wrong complementary labels in forward correction and, where no pretraining "
-        "measures it, in the bounded likelihood.",
+        "measures it (or similar images' labels agree on no class), in the bounded likelihood and the "
+        "estimated accuracy.",
         minimum=0,
         maximum=0.5,
     )

@@ -13,6 +13,7 @@ from clarinet.data import COLOUR_DIMENSIONS, NO_LABEL, TrainData
 from clarinet.errors import DataError, NonUniformLabels
 from clarinet.feeding import Pixels, pixels_of
 from clarinet.images import background, resized
+from clarinet.losses import true_label_share
 from clarinet.networks import ModelSpec, spec_for
 from clarinet.seeding import generator
 from clarinet.streams import ImageStream
@@ -69,6 +70,12 @@ class Domains:
     def grey_to_colour(self) -> bool:
         """Whether a grey source meets a target in colour."""
         return self.source_is_grey and not self.target_is_grey
+
+    @property
+    def alpha(self) -> float:
+        """How much the true labels that train weigh beside the complementary ones; 0 without them."""
+        true, complementary = len(self.true_rows), len(self.complementary_rows)
+        return true_label_share(true, complementary, self.spec.num_classes) if true else 0.0
 
 
 def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domains:

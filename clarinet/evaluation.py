@@ -94,31 +94,45 @@ def score(predicted: Tensor, labels: Tensor, num_classes: int) -> Scores:
 
 
 def accuracy_from_complementary(
-    predicted: Tensor, complementary: Tensor, num_classes: int, *, weights: Tensor | None = None
+    predicted: Tensor,
+    complementary: Tensor,
+    num_classes: int,
+    *,
+    weights: Tensor | None = None,
+    label_noise: float = 0.0,
 ) -> tuple[float, float] | None:
     """Estimate the accuracy from labels that say what an image is not.
 
     A wrong prediction hits the complementary label with probability 1/(K-1), a right one never; hence
-    accuracy = 1 - (K-1) * share of hits. The estimate is unbiased and may fall below 0.
+    accuracy = 1 - (K-1) * share of hits. The estimate is unbiased and may fall below 0. Where a share rho of
+    the labels is wrong and names the true class, right predictions hit it too, rho of them, and wrong ones
+    (1-rho)/(K-1); hence
 
-    That is for uniform labels. For questions drawn with recorded probabilities q it holds with weights 1/q:
-    a no that hits has expectation 1 (wrong) or 0 (right), any no has K - 1. Else a network that has learnt to
-    avoid the class that is named too often seems too good.
+        accuracy = (1 - rho - (K-1) share) / (1 - K rho),
+
+    in whose standard error a rho that is itself estimated adds nothing.
+
+    All this is for uniform labels. For questions drawn with recorded probabilities q it holds with weights
+    1/q: a no that hits has expectation 1 (wrong) or 0 (right), any no has K - 1. Else a network that has
+    learnt to avoid the class that is named too often seems too good.
 
     Args:
         predicted: (N,) classes.
         complementary: (N,) classes that the images are not, N may be 0.
         num_classes: K.
         weights: (N,) >= 0, how much each label counts; None counts them alike.
+        label_noise: rho.
 
     Returns:
-        Estimate and its standard error, or None without labels that count.
+        Estimate and its standard error, or None without labels that count, or where so many of them are wrong
+        (rho >= 1/K) that they say nothing.
     """
     found = _hit_share(predicted, complementary, weights)
-    if found is None:
+    told = 1 - num_classes * label_noise  # how much a label says, of what a right one does
+    if found is None or told <= 0:
         return None
     share, error = found
-    return 1 - (num_classes - 1) * share, (num_classes - 1) * error
+    return (1 - label_noise - (num_classes - 1) * share) / told, (num_classes - 1) * error / told
 
 
 def label_noise_from_predictions(

@@ -23,10 +23,9 @@ from clarinet.losses import (
     one_hot,
     per_class_complementary_risk,
     true_label_loss,
-    true_label_share,
     without_classes,
 )
-from clarinet.neighbours import NeighbourLabels
+from clarinet.neighbours import NeighbourLabels, noise_told
 from clarinet.networks import SOURCE, TARGET, Classifier, Domain
 from clarinet.precision import mixed
 from clarinet.pretraining import Pretraining
@@ -82,13 +81,7 @@ class Objective:
         self.networks = networks
         self.steps = steps
         self.adaptation_from = config.adversarial_start_epoch * epoch_steps if adapts(config) else steps
-        self.alpha = (
-            true_label_share(
-                len(domains.true_rows), len(domains.complementary_rows), domains.spec.num_classes
-            )
-            if len(domains.true_rows)
-            else 0.0
-        )
+        self.alpha = domains.alpha
         labelled = {"complementary": domains.complementary_rows, "true": domains.true_rows}
         self._batch_size = batch_size(config, max(len(rows) for rows in labelled.values()))
         self._feeds = {
@@ -291,8 +284,7 @@ class Objective:
         if config.complementary_loss == "cross-entropy":
             loss = true_label_loss(logits, labels, weights)  # towards what the images are not
         else:
-            measured = None if self.neighbours is None else self.neighbours.label_noise
-            noise = config.label_noise if measured is None else measured
+            noise = noise_told(self.neighbours, config.label_noise)
             loss = bounded_complementary_loss(logits, labels, weights, label_noise=noise)
         return loss, loss
 

@@ -9,6 +9,7 @@ from clarinet.config import TrainConfig
 from clarinet.domains import Domains
 from clarinet.errors import Diverged
 from clarinet.evaluation import accuracy_from_complementary, agreement, information, predict_resized, score
+from clarinet.neighbours import noise_told
 from clarinet.networks import SOURCE, TARGET, Classifier
 from clarinet.resuming import RunState
 from clarinet.seeding import generator
@@ -46,7 +47,11 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     estimate = None
     if domains.probabilities is not None or domains.uniformity is None or not domains.uniformity.is_rejected:
         estimate = accuracy_from_complementary(  # which takes the labels for uniform
-            source, domains.complementary[held_out], domains.spec.num_classes, weights=trust
+            source,
+            domains.complementary[held_out],
+            domains.spec.num_classes,
+            weights=trust,
+            label_noise=noise_told(state.neighbours, config.label_noise),
         )
     seen = domains.target[_looked_at(len(domains.target), config, "report/target")]
     predicted = predict_resized(network, seen, domain=TARGET)  # (M, K)
@@ -113,6 +118,7 @@ def run_result(config: TrainConfig, state: RunState, stage: Stage) -> TrainResul
         confusion=scores.confusion if scores else None,
         label_uniformity=domains.uniformity.p_value if domains.uniformity else None,
         label_noise=state.neighbours.label_noise if state.neighbours else None,
+        alpha=domains.alpha if 0 < domains.alpha < 1 else None,
         steps=stage.steps_before + state.step,
         epochs=config.epochs,
         seconds=state.seconds,

@@ -65,8 +65,3 @@ def _check_labels(config: "TrainConfig") -> None:
         )
     if config.pseudo_label_share > 0 and config.epochs == 1:
         raise ConfigError("epochs is 1, but training in two steps (pseudo_label_share) needs at least 2")
-    if config.label_noise > 0 and config.complementary_loss == "bounded" and config.pretraining_epochs > 0:
-        raise ConfigError(
-            f"label_noise is {config.label_noise}, but after a pretraining the share of wrong labels is "
-            "measured; leave label_noise at 0, or set pretraining to 0"
-        )

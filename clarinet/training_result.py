@@ -73,6 +73,8 @@ class TrainResult:
             None where there are none, or none trains and the probabilities of their questions are known.
         label_noise: the share of complementary labels that name the true class, as the labels of similar
             images tell it; None where neighbours were not asked, or agreed on no class.
+        alpha: how much the true labels weighed beside the complementary ones, in 0..1; None where labels of
+            one kind alone trained the model.
         steps, epochs: trained in all.
         seconds: time spent training, over all resumptions.
     """
@@ -85,6 +87,7 @@ class TrainResult:
     confusion: list[list[int]] | None
     label_uniformity: float | None
     label_noise: float | None
+    alpha: float | None
     steps: int
     epochs: int
     seconds: float

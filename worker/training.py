@@ -223,6 +223,7 @@ def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:
         "student_agreement": last.student_agreement,
         "label_uniformity": result.label_uniformity,
         "label_noise": result.label_noise,
+        "alpha": result.alpha,
         "steps": result.steps,
         "epochs": result.epochs,
         "seconds": result.seconds,

@@ -200,9 +200,6 @@ def _check_together(values: Mapping[str, Any]) -> None:
     pretraining_epochs = round(values["pretraining"] * values["epochs"])
     if pretraining_epochs >= values["epochs"]:
         raise ConfigRefused("pretraining", "Pretraining leaves no epoch to learn from labels.")
-    measured = values["complementary_loss"] == "bounded" and pretraining_epochs > 0
-    if values["label_noise"] > 0 and measured:
-        raise ConfigRefused("label_noise", "Pretraining measures the share of wrong labels: leave it at 0.")
     adapts = values["trade_off"] > 0 or values["discrepancy_weight"] > 0
     if adapts and values["adversarial_start_epoch"] >= _adapting_epochs(values):
         raise ConfigRefused(

@@ -86,6 +86,8 @@ def summary_of(result: TrainResult) -> dict[str, Any]:
         "source_accuracy_estimate": last.source_accuracy_estimate,
         "source_accuracy_error": last.source_accuracy_error,
         "smallest_predicted_share": last.smallest_predicted_share,
+        "alpha": result.alpha,
+        "label_noise": result.label_noise,
         "curve": [[report.epoch, report.target_accuracy] for report in result.reports],
     }
 

@@ -8,7 +8,7 @@ import torch
 from clarinet import TrainConfig, config_for, train
 from clarinet.card_text import card_markdown
 from clarinet.cards import card_digest, departures, model_card, paper_parts
-from clarinet.domains import digest_of
+from clarinet.domains import digest_of, prepare
 from clarinet.errors import DataError
 from tests.clarinet.factories import in_memory, make_config, make_data
 
@@ -32,6 +32,10 @@ def test_a_card_counts_labels_and_names_the_data_it_was_trained_on() -> None:
     text = card_markdown(card)
     assert "low, middle, high" in text
     assert "86 complementary labels and 10 true labels" in text
+    trained = len(prepare(data, tiny("pc"), torch.device("cpu")).complementary_rows)  # the rest is held out
+    assert card["labels"]["alpha"] == result.alpha == pytest.approx(10 / (10 + trained / 2))
+    assert f"alpha = {result.alpha:.3f}" in text
+    assert train(tiny("cc"), data).alpha is None  # labels of one kind alone
     assert card["data"]["digest"] in text
 
 

@@ -49,13 +49,6 @@ class TestTrainConfig:
             config_for("clarinet-plus", epochs=4, pretraining=0.9)
         assert config_for("clarinet-plus", epochs=4, pretraining=0.8).pretraining_epochs == 3
 
-    def test_a_noise_rate_that_would_be_measured_is_refused(self) -> None:
-        """It would change nothing; where it does it is taken."""
-        with pytest.raises(ConfigError, match=r"label_noise is 0\.1, but after a pretraining"):
-            config_for("clarinet-plus", label_noise=0.1)
-        assert config_for("clarinet-plus", label_noise=0.1, pretraining=0)
-        assert config_for("clarinet-plus", label_noise=0.1, complementary_loss="forward")
-
     def test_a_number_beyond_all_floats_is_a_sentence(self) -> None:
         with pytest.raises(ConfigError, match="learning_rate is larger"):
             config_for("clarinet", learning_rate=10**400)

@@ -99,6 +99,32 @@ class TestAccuracyFromComplementaryLabels:
         assert abs(estimate - accuracy) <= 4 * error
         assert error < 0.03
 
+    @pytest.mark.parametrize("noise", [0.02, 0.05])
+    @pytest.mark.parametrize("accuracy", [0.3, 0.97])
+    def test_wrong_labels_are_allowed_for(self, noise: float, accuracy: float) -> None:
+        """Every label that an image can have, weighted by its probability: the estimate is exact."""
+        num_classes, count = 10, 1000
+        true = torch.arange(count) % num_classes
+        predicted = torch.where(torch.arange(count) < accuracy * count, true, (true + 3) % num_classes)
+        image, named = torch.cartesian_prod(torch.arange(count), torch.arange(num_classes)).T
+        share = torch.where(named == true[image], noise, (1 - noise) / (num_classes - 1)).double()
+
+        plain, repaired = (
+            accuracy_from_complementary(predicted[image], named, num_classes, weights=share, label_noise=rho)
+            for rho in (0.0, noise)
+        )
+
+        assert plain is not None
+        assert repaired is not None
+        assert repaired[0] == pytest.approx(accuracy)
+        assert repaired[1] == pytest.approx(plain[1] / (1 - 10 * noise))
+        assert abs(plain[0] - accuracy) > 0.03
+
+    def test_labels_as_often_wrong_as_drawn_blindly_say_nothing(self) -> None:
+        labels = torch.arange(20) % 10
+
+        assert accuracy_from_complementary(labels, labels.flip(0), 10, label_noise=0.1) is None
+
     def test_weights_of_one_over_q_make_up_for_questions_that_prefer_classes(self) -> None:
         # Every question about ten images, three of them predicted wrongly, with its probability as its share.
         num_classes, q = 4, torch.tensor([0.7, 0.1, 0.1, 0.1], dtype=torch.float64)

@@ -49,11 +49,27 @@ def test_a_preset_is_for_the_methods_that_have_it() -> None:
     assert [(t.method, t.preset) for t in trials] == [("clarinet", "paper"), ("clarinet-plus", "quick")]
 
 
-def test_the_papers_methods_take_its_networks_and_ours_does_not() -> None:
-    paper, ours = plan(["Y->S"], ["clarinet", "clarinet-plus"], seeds=[0])
+def test_our_method_takes_the_network_that_fits_the_images() -> None:
+    (ours,) = plan(["Y->S"], ["clarinet-plus"], seeds=[0])
 
-    assert (paper.config().architecture, paper.config().image_size) == ("dtn", 32)
     assert ours.config().architecture == "auto"
+
+
+@pytest.mark.parametrize(
+    ("task", "network"),
+    [
+        ("C->T", ("conv-large", 32)),
+        ("U->M", ("lenet", 28)),
+        ("M->U", ("lenet", 28)),
+        ("S->M", ("dtn", 32)),
+        ("M->m", ("dann", 28)),
+        ("Y->M", ("dtn", 32)),
+        ("Y->S", ("dtn", 32)),
+    ],
+)
+def test_each_task_has_the_papers_network(task: str, network: tuple[str, int]) -> None:
+    for trial in plan([task], ["clarinet", "gac", "gac+dan"], seeds=[0]):
+        assert (trial.config().architecture, trial.config().image_size) == network
 
 
 def test_every_task_has_a_network_that_fits() -> None:

@@ -4,6 +4,7 @@ The rows are those of the table of differences: what the paper says, what the co
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -317,11 +318,23 @@ def test_row_13_the_weight_decay_of_all_networks(preset: str, decay: float) -> N
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_row_14_the_domains_are_split_by_their_true_sizes(preset: str) -> None:
-    # 3 source rows and 9 of the target: half of 12 would take target rows for source ones.
-    loss, _ = adversarial_loss(make_config(preset), 0.8)
+    """3 source rows and 9 of the target: half of 12 would take target rows for source ones."""
 
-    both = softplus(-0.8) + softplus(0.8)
-    assert loss.item() == pytest.approx(both / 2 if preset == "published" else both)
+    class CountsRows(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.arange(len(x), dtype=x.dtype)[:, None] + 0 * x.sum(1, keepdim=True)
+
+    config = replace(make_config(preset), conditioning=False)  # else entropy weights say how rows count
+    parts = [make_part(3, "source")], make_part(9, "target")
+    loss = adaptation_losses(config, CountsRows(), *parts, 1.0)["adversarial"]
+
+    def expected(split: int) -> float:
+        source, target = [softplus(-row) for row in range(split)], [softplus(row) for row in range(split, 12)]
+        both = sum(source) / len(source) + sum(target) / len(target)
+        return both / 2 if preset == "published" else both
+
+    assert loss.item() == pytest.approx(expected(3))
+    assert abs(expected(3) - expected(6)) > 0.3
 
 
 @pytest.mark.parametrize("preset", PRESETS)
