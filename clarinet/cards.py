@@ -81,9 +81,10 @@ def model_card(
 def paper_parts(config: TrainConfig) -> dict[str, bool]:
     """Which parts of the paper a configuration has."""
     complementary = config.complementary_loss != "none"
+    unbiased = config.complementary_loss == "unbiased" and config.second_term_prior == "label"
     conditional = config.trade_off > 0 and config.conditioning
     return {
-        "unbiased complementary risk with its correction": config.complementary_loss == "unbiased",
+        "unbiased complementary risk with its correction": unbiased,
         "scattered conditional adversarial loss": conditional,
         "sharpened predictions in it": conditional and config.sharpening < 1,
         "true labels beside complementary ones, weighed by alpha": config.setting == "pc" and complementary,

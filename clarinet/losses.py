@@ -1,6 +1,6 @@
 """Losses on labels: pure functions of logits, in float32 or wider, each with its weights.
 
-Every loss here takes `weights` (N,), normalised so that the batch's labels count equally when all are 1.
+`weights` (N,) are normalised so that the batch's labels count equally when all are 1.
 """
 
 import math

@@ -91,9 +91,10 @@ _DAN: dict[str, Any] = _TRUE_ONLY | {
     "adaptation_schedule": "progress",
 }
 
-# CDAN+E: step sizes, decay, start and loss of CDAN's code for digits (Long et al. 2018); the reversal rises
-# over the progress of the run as in DANN (Ganin et al. 2016). That code also halves the classifier's step
-# size every six epochs and takes batches of 64, which is not done here.
+# CDAN+E: step sizes, weight decay, loss and (that of USPS and MNIST for all) start of CDAN's code for digits
+# (Long et al. 2018); the reversal rises over the progress of the run as in DANN (Ganin et al. 2016). That
+# code also lowers the classifier's step size every few epochs, takes batches of 64 and normalises batches of
+# both domains together, which is not done here.
 _CDAN_E: dict[str, Any] = _TRUE_ONLY | {
     "learning_rate": 0.01,
     "discriminator_learning_rate": 0.01,
@@ -110,7 +111,8 @@ _CDAN_E: dict[str, Any] = _TRUE_ONLY | {
 _DANN: dict[str, Any] = _CDAN_E | {"conditioning": False, "entropy_gradient": "none"}
 
 
-# 500 epochs train GAC, 500 are the ordinary adaptation: the paper says 500 and not whether of each step.
+# 500 epochs train GAC, 500 are the ordinary adaptation: the paper says 500 in all, and not what that means
+# for two steps.
 _TWO_STEPS: dict[str, Any] = {
     "setting": "cc",
     "complementary_loss": "unbiased",
@@ -216,7 +218,8 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "clarinet-unconditioned": (
             "CLARINET without c",
-            "The ablation 'C w/o c': the adversary sees the features alone, and every image weighs the same.",
+            "The ablation 'C w/o c': the adversary sees the features alone, and how sure a prediction is does "
+            "not count.",
         ),
         "clarinet-unsharpened": (
             "CLARINET without T",
