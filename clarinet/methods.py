@@ -218,8 +218,8 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "clarinet-unconditioned": (
             "CLARINET without c",
-            "The ablation 'C w/o c': the adversary sees the features alone, and how sure a prediction is does "
-            "not count.",
+            "The ablation 'C w/o c': the adversary sees the features alone, and no image weighs more for its "
+            "prediction.",
         ),
         "clarinet-unsharpened": (
             "CLARINET without T",
