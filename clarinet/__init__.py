@@ -24,12 +24,12 @@ from clarinet.schema import json_schema
 if TYPE_CHECKING:
     from clarinet.cards import model_card
     from clarinet.checkpoints import load_card, load_model, save_model
-    from clarinet.data import TrainData, load_npz
+    from clarinet.data import Labels, TrainData, load_npz
     from clarinet.evaluation import label_noise_from_predictions, predict
     from clarinet.export import export_model, export_onnx
     from clarinet.folders import load_folder
     from clarinet.label_files import load_labels
-    from clarinet.labels import SimulatedLabels, simulate_labels
+    from clarinet.labels import simulate_labels
     from clarinet.relabelling import pseudo_labels, with_pseudo_labels
     from clarinet.streams import ImageFiles, ImageStream, NpyImages
     from clarinet.training import EpochReport, TrainResult, train
@@ -48,9 +48,9 @@ __all__ = [
     "ImageFiles",
     "ImageStream",
     "Interrupted",
+    "Labels",
     "NonUniformLabels",
     "NpyImages",
-    "SimulatedLabels",
     "TrainConfig",
     "TrainData",
     "TrainResult",
@@ -84,6 +84,7 @@ _LAZY = {
     "load_card": "checkpoints",
     "load_model": "checkpoints",
     "save_model": "checkpoints",
+    "Labels": "data",
     "TrainData": "data",
     "load_npz": "data",
     "label_noise_from_predictions": "evaluation",
@@ -94,7 +95,6 @@ _LAZY = {
     "export_onnx": "export",
     "load_folder": "folders",
     "load_labels": "label_files",
-    "SimulatedLabels": "labels",
     "simulate_labels": "labels",
     "EpochReport": "training",
     "TrainResult": "training",

@@ -175,14 +175,11 @@ def _noise() -> TrainData:
     shape = (SIDE, SIDE)
     truth = torch.randint(NUM_CLASSES, (SOURCE_COUNT,), generator=draws)
     labels = simulate_labels(truth, NUM_CLASSES, seed=0, setting="cc")
-    return TrainData(
-        source_images=torch.randint(256, (SOURCE_COUNT, *shape), generator=draws, dtype=torch.uint8),
-        complementary=labels.complementary,
-        true=labels.true,
-        weights=torch.ones(SOURCE_COUNT),
-        target_images=torch.randint(256, (TARGET_COUNT, *shape), generator=draws, dtype=torch.uint8),
-        num_classes=NUM_CLASSES,
+    source, target = (
+        torch.randint(256, (count, *shape), generator=draws, dtype=torch.uint8)
+        for count in (SOURCE_COUNT, TARGET_COUNT)
     )
+    return TrainData.of(labels, source, target)
 
 
 def _precisions(device: torch.device) -> list[Precision]:

@@ -5,7 +5,7 @@ import math
 import tokenize
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,36 @@ RGB = 3
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 LARGEST_ARRAY_BYTES = 4 * 2**30
 SUM_TOLERANCE = 1e-4  # of probabilities that should sum to 1; people write a few digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labels:
+    """Labels as `simulate_labels` draws and `load_labels` reads them, one row each.
+
+    Args:
+        complementary, true: (L,) int64, at least one of them -1.
+        weights: (L,) float32.
+        example: (L,) int64, the image each label is about; None where row i is about image i.
+        probabilities: (L,) float32 with which the question behind each label was drawn; None where the labels
+            come from no questions, or nobody wrote it down.
+        num_classes: K.
+        named: the names of classes, by number, as far as they are known.
+    """
+
+    complementary: Tensor
+    true: Tensor
+    weights: Tensor
+    example: Tensor | None = None
+    probabilities: Tensor | None = None
+    num_classes: int
+    named: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def class_names(self) -> list[str] | None:
+        """K names, where all classes have one."""
+        if len(self.named) < self.num_classes:
+            return None
+        return [self.named[number] for number in range(self.num_classes)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,6 +99,37 @@ class TrainData:
     target_test_images: Tensor | ImageStream | None = None
     target_test_labels: Tensor | None = None
     num_classes: int
+
+    @classmethod
+    def of(
+        cls,
+        labels: Labels,
+        source_images: Tensor | ImageStream,
+        target_images: Tensor | ImageStream,
+        test: tuple[Tensor | ImageStream | None, Tensor | None] = (None, None),
+    ) -> "TrainData":
+        """Source images with the labels about them, beside a target.
+
+        Args:
+            labels: of the source images.
+            source_images, target_images: see TrainData.
+            test: target images to score on and their true classes, if there are some.
+
+        Raises:
+            DataError: as TrainData does.
+        """
+        return cls(
+            source_images=source_images,
+            complementary=labels.complementary,
+            true=labels.true,
+            weights=labels.weights,
+            example=labels.example,
+            probabilities=labels.probabilities,
+            target_images=target_images,
+            target_test_images=test[0],
+            target_test_labels=test[1],
+            num_classes=labels.num_classes,
+        )
 
     def __post_init__(self) -> None:
         if self.num_classes < 2:  # noqa: PLR2004 - with one class there is nothing to tell apart

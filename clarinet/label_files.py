@@ -3,16 +3,14 @@
 import csv
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from clarinet.data import NO_LABEL, UNREADABLE
+from clarinet.data import NO_LABEL, UNREADABLE, Labels
 from clarinet.errors import ClassesNotCounted, DataError
 
 KINDS = ("complementary", "true")  # in a snapshot their number says the kind
@@ -30,35 +28,6 @@ class Row(NamedTuple):
     chance: float | None
     class_name: str | None
     num_classes: int | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Labels:
-    """Labels as `TrainData` takes them, one row each.
-
-    Args:
-        example: (L,) int64, the image each label is about.
-        complementary, true: (L,) int64, one of them -1.
-        weights: (L,) float32.
-        probabilities: (L,) float32 of the draw behind each label, or None where the file has none.
-        num_classes: K.
-        named: the names of the classes, by number, that the file names: those of the campaign.
-    """
-
-    example: Tensor
-    complementary: Tensor
-    true: Tensor
-    weights: Tensor
-    probabilities: Tensor | None
-    num_classes: int
-    named: dict[int, str]
-
-    @property
-    def class_names(self) -> list[str] | None:
-        """K names, where the file names all classes."""
-        if len(self.named) < self.num_classes:
-            return None
-        return [self.named[number] for number in range(self.num_classes)]
 
 
 def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> Labels:

@@ -1,29 +1,15 @@
 """Complementary labels: simulated from true ones, and checked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import get_args
 
 import torch
 from torch import Tensor
 
 from clarinet.choices import Setting
-from clarinet.data import NO_LABEL
+from clarinet.data import NO_LABEL, Labels
 from clarinet.errors import DataError
 from clarinet.seeding import generator
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedLabels:
-    """(N,) int64 each: a complementary or a true label per image, -1 where it has none of the kind.
-
-    `probabilities` (N,) float32 are those with which the question behind each label was drawn; None where the
-    labels come from no questions.
-    """
-
-    complementary: Tensor
-    true: Tensor
-    probabilities: Tensor | None = None
 
 
 def simulate_labels(
@@ -36,7 +22,7 @@ def simulate_labels(
     questions: bool = False,
     asked: Sequence[float] | None = None,
     label_noise: float = 0.0,
-) -> SimulatedLabels:
+) -> Labels:
     """Draw the labels that people, or the paper's protocol, would give.
 
     The paper's protocol gives every image one complementary label, uniform over its K - 1 wrong classes; in
@@ -90,9 +76,11 @@ def simulate_labels(
                 f"{true_count} true labels are asked for, but {count} images must have labels of both kinds"
             )
         known[torch.randperm(count, generator=draws)[:true_count]] = True
-    return SimulatedLabels(
+    return Labels(
         complementary=complementary.masked_fill(known, NO_LABEL),
         true=true_labels.masked_fill(~known, NO_LABEL),
+        weights=torch.ones(count),
+        num_classes=num_classes,
         probabilities=None
         if shares is None
         else shares.float()[torch.where(known, true_labels, complementary)],

@@ -12,7 +12,7 @@ from clarinet.errors import ClassesNotCounted, ConfigError, DataError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from clarinet.label_files import Labels
+    from clarinet.data import Labels
 
 MOST_CLASSES = 1000  # more are a file of other numbers; the discriminator's memory grows with the classes
 

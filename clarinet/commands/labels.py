@@ -66,20 +66,14 @@ def simulated(arguments: argparse.Namespace, config: TrainConfig) -> dict[str, A
 
 def train_data(arguments: argparse.Namespace, config: TrainConfig, inputs: Inputs) -> "TrainData":
     """Both domains of one trial, with the labels of a file or drawn ones."""
-    import torch
-
     from clarinet.data import TrainData
     from clarinet.labels import simulate_labels
 
     _check_options(arguments)
-    images, given = inputs.source["x_train"], inputs.labels
-    seed, example = label_seed(arguments, config), None
-    if given is not None:
-        complementary, true, weights = given.complementary, given.true, given.weights
-        example, probabilities = given.example, given.probabilities
-    else:
+    labels, seed = inputs.labels, label_seed(arguments, config)
+    if labels is None:
         assert seed is not None
-        drawn = simulate_labels(
+        labels = simulate_labels(
             inputs.source["y_train"],
             inputs.num_classes,
             seed=seed,
@@ -89,20 +83,9 @@ def train_data(arguments: argparse.Namespace, config: TrainConfig, inputs: Input
             asked=arguments.asked,
             label_noise=arguments.label_noise,
         )
-        complementary, true, weights = drawn.complementary, drawn.true, torch.ones(len(images))
-        probabilities = drawn.probabilities
-    return TrainData(
-        source_images=images,
-        complementary=complementary,
-        true=true,
-        weights=weights,
-        example=example,
-        probabilities=probabilities,
-        target_images=inputs.target["x_train"],
-        target_test_images=inputs.target.get("x_test"),
-        target_test_labels=inputs.target.get("y_test"),
-        num_classes=inputs.num_classes,
-    )
+    target = inputs.target
+    test = target.get("x_test"), target.get("y_test")
+    return TrainData.of(labels, inputs.source["x_train"], target["x_train"], test)
 
 
 def _check_options(arguments: argparse.Namespace) -> None:

@@ -47,6 +47,7 @@ class TestFiles:
     def test_what_the_application_writes_is_read_back(self, kind: str, tmp_path: Path) -> None:
         labels = load_labels(write(kind, tmp_path), images=5, num_classes=3)
 
+        assert labels.example is not None
         assert labels.example.tolist() == [1, 4, 4]
         assert labels.true.tolist() == [2, -1, -1]
         assert labels.complementary.tolist() == [-1, 0, 2]
