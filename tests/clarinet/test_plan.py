@@ -3,9 +3,10 @@
 import pytest
 
 from clarinet.errors import ConfigError
+from clarinet.methods import config_for
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY
 from clarinet.reproduction.tasks import TASKS
-from clarinet.reproduction.trials import plan, plan_tables
+from clarinet.reproduction.trials import chosen, plan, plan_tables
 
 
 def test_the_papers_tables_have_a_trial_for_each_number_of_theirs() -> None:
@@ -74,3 +75,12 @@ def test_each_task_has_the_papers_network(task: str, network: tuple[str, int]) -
 
 def test_every_task_has_a_network_that_fits() -> None:
     assert len(plan(list(TASKS), ["clarinet", "clarinet-plus"], seeds=[0])) == 2 * len(TASKS)
+
+
+def test_a_field_that_was_added_later_and_is_off_makes_no_other_trial() -> None:
+    config = config_for("clarinet", "short").to_dict()
+    before = {name: value for name, value in config.items() if name != "step_share"}
+
+    assert chosen(before) == chosen(config)
+    assert chosen(config | {"step_share": 0.5}) != chosen(config)
+    assert chosen(config)["epochs"] == 20
