@@ -276,14 +276,15 @@ def test_a_source_without_labels_is_named(files: list[str], capsys: pytest.Captu
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("source", "target"), [("usps_28x28", "mnist"), ("mnist", "usps_28x28")])
-def test_plus_reaches_95_percent_on_real_digits(
+def test_plus_reaches_97_percent_on_real_digits(
     source: str, target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = [SHARED_DATA / f"{name}.npz" for name in (source, target)]
     if not all(path.exists() for path in paths):
         pytest.skip(f"no {source}.npz and {target}.npz in CLARINET_DATA ({SHARED_DATA})")
 
-    main(["train", "--source", str(paths[0]), "--target", str(paths[1]), "--device", "cpu", "--json"])
+    words = ["train", "--source", str(paths[0]), "--target", str(paths[1]), "--device", "cpu", "--json"]
+    assert main(words) == 0
 
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert summary["mean_accuracy"] >= 0.95
+    assert summary["mean_accuracy"] >= 0.97

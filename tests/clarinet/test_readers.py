@@ -99,6 +99,21 @@ class TestPublishedForms:
 
         check("svhn", tmp_path, 32, 32, 3)
 
+    @pytest.mark.parametrize("zero", [0, 10])
+    def test_syn_digits_as_mat(self, zero: int, tmp_path: Path) -> None:
+        from scipy.io import savemat
+
+        for part, count in COUNTS.items():
+            savemat(
+                tmp_path / f"synth_{part}_32x32.mat",
+                {
+                    "X": np.transpose(pixels(count, 32, 32, 3), (1, 2, 3, 0)),
+                    "y": np.array([[zero], [1], [2], [3], [4], [5]], np.uint8)[:count],
+                },
+            )
+
+        assert "synth_train_32x32.mat" in check("syn_digits", tmp_path, 32, 32, 3)
+
     def test_cifar_as_batches(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         from torchvision.datasets import CIFAR10
 
