@@ -109,6 +109,7 @@ def _import(context: Context, work: Work) -> None:
             state=DatasetState.READY,
             progress=position,
             progress_total=position,
+            made=result["made"],
             class_names=result["class_names"],
             channels=result["channels"],
             train_count=result["counts"]["train"],

@@ -107,7 +107,14 @@ class ClaimedTrial:
         share = self.run.snapshot_facts["simulated_share"]
         simulated = {"share_of_answers": share} if share else None
         try:
-            export_model(folder, result, loaded.data, class_names=loaded.class_names, simulated=simulated)
+            export_model(
+                folder,
+                result,
+                loaded.data,
+                class_names=loaded.class_names,
+                simulated=simulated,
+                made=loaded.made,
+            )
         except ExportError as error:
             log.warning("model.without_onnx", trial_id=str(self.claim.id), exc_info=True)
             return {"missing": str(error)}
@@ -218,6 +225,7 @@ def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:
         "per_class_accuracy": result.per_class_accuracy,
         "confusion": result.confusion,
         "scored_on": loaded.scored_on,
+        "made": loaded.made,
         "smallest_predicted_share": last.smallest_predicted_share,
         "target_information": last.target_information,
         "student_agreement": last.student_agreement,

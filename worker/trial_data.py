@@ -28,6 +28,7 @@ class TrialData:
 
     data: TrainData
     class_names: list[str]
+    made: dict[str, str]  # how images were made that are not the published ones: of "source" or "target"
     scored_on: int  # images of the target's test split whose true class is one of the campaign's
 
 
@@ -61,8 +62,14 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
             num_classes=len(names),
         ),
         class_names=names,
+        made=_made(session, source=campaign.dataset_id, target=run.target_dataset_id),
         scored_on=0 if test_classes is None else len(test_classes),
     )
+
+
+def _made(session: Session, **datasets_of: UUID) -> dict[str, str]:
+    rows = {domain: session.get_one(Dataset, dataset_id) for domain, dataset_id in datasets_of.items()}
+    return {domain: dataset.made for domain, dataset in rows.items() if dataset.made}
 
 
 def _images(session: Session, storage: Storage, dataset_id: UUID, split: Split, image_size: int) -> Images:

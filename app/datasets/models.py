@@ -42,6 +42,9 @@ class Dataset(Claimable, Base):
     ]  # what the intake reads: {"kind": ..., "path": ..., ...}; None once done
     progress: Mapped[int] = mapped_column(default=0)  # images taken in so far
     progress_total: Mapped[int | None]  # images expected, once known
+    made: Mapped[str | None] = mapped_column(
+        String(200)
+    )  # how, where these are not the published images, as the file itself says
     class_names: Mapped[list[str] | None]  # in label order; None where no true classes came with the data
     channels: Mapped[int | None]  # 1 grey, 3 RGB
     train_count: Mapped[int] = mapped_column(default=0)

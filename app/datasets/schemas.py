@@ -32,6 +32,7 @@ class DatasetRead(Output):
     failure: str | None
     progress: int
     progress_total: int | None
+    made: str | None
     class_names: list[str] | None
     channels: int | None
     train_count: int

@@ -63,6 +63,7 @@ def show_run(request: Request, run_id: UUID, session: SessionDep, user: CurrentU
         fragment="runs/_state.html",
         run=run,
         names=service.names_of(session, [run]),
+        made=service.made_of(session, run),
         summary=service.summaries(session, [run], now=now)[run.id],
         curve_data=curve(run, service.metrics_of(session, run)),
         latest=latest,

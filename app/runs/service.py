@@ -212,6 +212,13 @@ def names_of(session: Session, runs: Sequence[Run]) -> dict[UUID, str]:
     return dict(rows.all())
 
 
+def made_of(session: Session, run: Run) -> list[tuple[str, str]]:
+    """Name and making of the run's datasets whose images are not the published ones."""
+    source = select(Campaign.dataset_id).where(Campaign.id == run.campaign_id).scalar_subquery()
+    both = select(Dataset.name, Dataset.made).where(Dataset.id.in_([run.target_dataset_id, source]))
+    return [(name, made) for name, made in session.execute(both.order_by(Dataset.name)) if made]
+
+
 def metrics_of(session: Session, run: Run) -> list[Metric]:
     """What all trials of a run have reported, by trial and epoch."""
     query = select(Metric).where(Metric.trial_id.in_([trial.id for trial in run.trials]))

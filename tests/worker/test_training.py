@@ -63,6 +63,7 @@ def loaded(context: Context) -> tuple[Run, TrialData]:
     """A run and its data."""
     with context.unit_of_work() as session:
         run = make_run(session, context.storage)
+        session.get_one(Dataset, run.target_dataset_id).made = "regenerated, seed 0"
         return run, load(session, context.storage, run, TrainConfig())
 
 
@@ -132,6 +133,8 @@ def test_a_published_model_has_its_card_and_an_onnx_file_that_predicts_alike(
     assert card_digest(card) in (folder / registry.PAGE).read_text()
     graph = (folder / registry.ONNX).read_bytes()
     assert model.card["onnx"] == {"sha256": hashlib.sha256(graph).hexdigest(), "size_bytes": len(graph)}
+    assert card["data"]["target"]["made"] == model.card["made"]["target"] == "regenerated, seed 0"
+    assert card["data"]["source"]["made"] is None
     images = in_memory(trial_data.data.target_images)
     onnx = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
     planes = images if images.ndim == 4 else images[..., None]

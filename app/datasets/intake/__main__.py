@@ -67,6 +67,7 @@ def take_in(storage: Storage, prefix: str, upload: dict[str, Any]) -> dict[str, 
                 _report(done=done, total=reading.total)
             shards.add(incoming)
     return {
+        "made": reading.made,
         "class_names": reading.class_names,
         "channels": shards.channels,
         "counts": shards.counts,

@@ -4,6 +4,7 @@ numpy.load would believe the header: one of 128 bytes makes it ask for 32 GB.
 """
 
 import io
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
@@ -20,6 +21,7 @@ from app.datasets.intake.zips import Archive
 
 SUFFIX = ".npy"
 MAX_HEADER_BYTES = 4096
+MAX_MADE = 200  # characters that say how images were made
 CHUNK_BYTES = 4 * MIB
 GREY_DIMENSIONS, COLOUR_DIMENSIONS, COLOURS = 3, 4, 3
 
@@ -64,7 +66,18 @@ def read_arrays(archive: Archive) -> Reading:
                 true_class = None if label == UNKNOWN_CLASS else int(label)
                 yield Incoming(split, true_class, picture_of_pixels(pixels))
 
-    return Reading(total, class_names, pictures())
+    return Reading(total, class_names, pictures(), made=_made(archive.comment))
+
+
+def _made(comment: bytes) -> str | None:
+    """What the comment of a zip says under "made", if it is JSON and a line of text, as `clarinet
+    make-syn-digits` writes it."""
+    try:
+        facts = json.loads(comment)
+    except (ValueError, RecursionError):
+        return None
+    said = facts.get("made") if isinstance(facts, dict) else None
+    return said if isinstance(said, str) and said.isprintable() and 0 < len(said) <= MAX_MADE else None
 
 
 def _read_header(archive: Archive, path: str) -> Header:

@@ -15,6 +15,7 @@ class Reading:
     total: int
     class_names: list[str] | None  # None: the data came without classes
     pictures: Iterator[Incoming]
+    made: str | None = None  # how, where the file says that these are not the published images
 
 
 def check_total(total: int, name: str) -> None:

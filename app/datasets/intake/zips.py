@@ -47,6 +47,7 @@ class Archive:
         self._file = file
         _check_overlaps(file, name)
         self.members = _members(file, name)
+        self.comment = file.comment
         _check_ratio(self.members, name, packed_bytes=packed_bytes)
 
     def size(self, path: str) -> int:

@@ -192,6 +192,8 @@ class TestShowRun:
     ) -> None:
         run = make_run(session, storage, train=2, seeds=(0, 1))
         run.snapshot_facts = run.snapshot_facts | {"simulated_share": 0.25}
+        target = session.get_one(Dataset, run.target_dataset_id)
+        target.made, name = "regenerated, seed 0", target.name
         for trial, accuracy in zip(run.trials, (0.9, 0.7), strict=True):
             claim = trials.claim_trial(session, trial.id, by="worker", now=NOW)
             assert claim is not None
@@ -207,6 +209,7 @@ class TestShowRun:
         page = client.get(f"/runs/{run.id}", headers=HTML).text
 
         assert "25 % of these answers were simulated" in page
+        assert f"Not the published images of {name}: regenerated, seed 0." in page
         assert "± 14.1 %, 2 seeds" in page
         assert ">18</td>" in page  # the two matrices added up
         assert "Being cancelled" not in page

@@ -1,6 +1,7 @@
 """What becomes of an upload: rows, classes, splits, stored bytes and their digests."""
 
 import hashlib
+import io
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -102,6 +103,36 @@ class TestImport:
         np.testing.assert_array_equal(loaded.arrays, np.concatenate([train, test]))
         assert set(loaded.true_classes[30:]) == {-1}
         assert loaded.ids == [example.id for example in examples_of(session, dataset)]
+
+    @pytest.mark.parametrize(
+        ("comment", "made"),
+        [
+            (b'{"made": "regenerated, seed 0, 63 fonts"}', "regenerated, seed 0, 63 fonts"),
+            (b"made by hand", None),
+            (b'["made"]', None),
+            (b'{"made": "two\\nlines"}', None),
+            (b'{"made": "' + 201 * b"x" + b'"}', None),
+            (60_000 * b"[", None),
+            (b"", None),
+        ],
+    )
+    def test_images_that_were_made_anew_keep_saying_so(
+        self,
+        comment: bytes,
+        made: str | None,
+        context: Context,
+        session: Session,
+        upload: Callable[..., Dataset],
+    ) -> None:
+        file = io.BytesIO(npz_of(x_train=images(3, 8, 8)))
+        with zipfile.ZipFile(file, "a") as archive:
+            archive.comment = comment
+        dataset = upload(file.getvalue())
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert (dataset.state, dataset.made) == (DatasetState.READY, made)
 
     def test_a_folder_read_by_the_library_is_in_the_same_order(
         self,
