@@ -110,7 +110,9 @@ def accuracy_from_complementary(
 
         accuracy = (1 - rho - (K-1) share) / (1 - K rho),
 
-    in whose standard error a rho that is itself estimated adds nothing.
+    where rho comes from elsewhere, as from questions whose answer is known: estimated from predictions it
+    reads the same share the other way round. With rho left at 0, wrong labels make the accuracy seem lower,
+    by rho (K accuracy - 1).
 
     All this is for uniform labels. For questions drawn with recorded probabilities q it holds with weights
     1/q: a no that hits has expectation 1 (wrong) or 0 (right), any no has K - 1. Else a network that has
@@ -121,7 +123,7 @@ def accuracy_from_complementary(
         complementary: (N,) classes that the images are not, N may be 0.
         num_classes: K.
         weights: (N,) >= 0, how much each label counts; None counts them alike.
-        label_noise: rho.
+        label_noise: rho, the share by these weights.
 
     Returns:
         Estimate and its standard error, or None without labels that count, or where so many of them are wrong

@@ -91,11 +91,6 @@ def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> 
     )
 
 
-def noise_told(neighbours: NeighbourLabels | None, otherwise: float) -> float:
-    """The share of wrong labels that neighbours tell, or another where they tell none or were not asked."""
-    return otherwise if neighbours is None or neighbours.label_noise is None else neighbours.label_noise
-
-
 def _agreement(features: Tensor, votes: Votes, bank: Tensor) -> NeighbourLabels:
     """`neighbour_labels` by a search for each image in (M,) images of the bank."""
     num_classes = votes.true.shape[1]

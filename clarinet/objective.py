@@ -25,7 +25,7 @@ from clarinet.losses import (
     true_label_loss,
     without_classes,
 )
-from clarinet.neighbours import NeighbourLabels, noise_told
+from clarinet.neighbours import NeighbourLabels
 from clarinet.networks import SOURCE, TARGET, Classifier, Domain
 from clarinet.precision import mixed
 from clarinet.pretraining import Pretraining
@@ -284,7 +284,8 @@ class Objective:
         if config.complementary_loss == "cross-entropy":
             loss = true_label_loss(logits, labels, weights)  # towards what the images are not
         else:
-            noise = noise_told(self.neighbours, config.label_noise)
+            measured = None if self.neighbours is None else self.neighbours.label_noise
+            noise = config.label_noise if measured is None else measured
             loss = bounded_complementary_loss(logits, labels, weights, label_noise=noise)
         return loss, loss
 

@@ -9,7 +9,6 @@ from clarinet.config import TrainConfig
 from clarinet.domains import Domains
 from clarinet.errors import Diverged
 from clarinet.evaluation import accuracy_from_complementary, agreement, information, predict_resized, score
-from clarinet.neighbours import noise_told
 from clarinet.networks import SOURCE, TARGET, Classifier
 from clarinet.resuming import RunState
 from clarinet.seeding import generator
@@ -51,7 +50,9 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
             domains.complementary[held_out],
             domains.spec.num_classes,
             weights=trust,
-            label_noise=noise_told(state.neighbours, config.label_noise),
+            # Only what is told from outside: the rate that neighbours give has their own errors in it, and a
+            # network that has learnt them would seem to be right.
+            label_noise=config.label_noise,
         )
     seen = domains.target[_looked_at(len(domains.target), config, "report/target")]
     predicted = predict_resized(network, seen, domain=TARGET)  # (M, K)

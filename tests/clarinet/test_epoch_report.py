@@ -50,14 +50,15 @@ def test_the_source_estimate_weighs_each_label_by_one_over_its_questions_probabi
     assert found != pytest.approx(expected(weights), abs=1e-2)
 
 
-def test_the_source_estimate_allows_for_the_wrong_labels_that_neighbours_tell_of() -> None:
-    """Without it 97 % of USPS was told as 55 % where 5 % of the labels were wrong."""
+def test_the_source_estimate_allows_for_wrong_labels_that_it_is_told_of_and_for_no_others() -> None:
+    """The neighbours' errors are a part of their rate: a network that had learnt two merged classes from them
+    was told as right on all images."""
     data = make_data(held_out=torch.arange(96) < 50)
-    config = make_config("clarinet")
-    state, stage = make_state(config, data)
     estimates = []
-    for noise in (None, 0.05):
-        state.neighbours = NeighbourLabels(torch.full((96, NUM_CLASSES), 1 / NUM_CLASSES), noise)
+    for noise in (0.0, 0.05):
+        config = make_config("clarinet", label_noise=noise)
+        state, stage = make_state(config, data)
+        state.neighbours = NeighbourLabels(torch.full((96, NUM_CLASSES), 1 / NUM_CLASSES), 0.1)
         report = epoch_report(config, state, stage)
         assert report.source_accuracy_estimate is not None
         assert report.source_accuracy_error is not None

@@ -204,8 +204,10 @@ def test_the_neighbours_classes_are_learned_sharpened_where_they_are_sure() -> N
     torch.testing.assert_close(loss, complementary + 0.7 * neighbours)
 
 
-def test_neighbours_that_agree_on_no_class_have_no_say() -> None:
-    objective, domains, networks = make_objective(neighbour_weight=0.7)
+@pytest.mark.parametrize("told", [0.0, 0.05])
+def test_neighbours_that_agree_on_no_class_have_no_say(told: float) -> None:
+    """Nor do they tell the share of wrong labels: then the config's counts."""
+    objective, domains, networks = make_objective(neighbour_weight=0.7, label_noise=told)
     sure = torch.tensor([[0.0, 0.02, 0.98]])  # the few that seem to agree are not to be believed either
     objective.neighbours = NeighbourLabels(sure.repeat(96, 1), label_noise=None)
     rows = rows_of(96, "complementary")
@@ -215,7 +217,8 @@ def test_neighbours_that_agree_on_no_class_have_no_say() -> None:
     loss, reported = objective.losses(STEP)
 
     assert float(reported["neighbours"]) == 0
-    torch.testing.assert_close(loss, -(1 - p).log().mean())
+    likelihood = (1 - told) * (1 - p) + told * (NUM_CLASSES - 1) * p
+    torch.testing.assert_close(loss, -likelihood.log().mean())
 
 
 def test_the_source_learns_from_the_teacher_what_the_answers_leave_open() -> None:

@@ -74,9 +74,7 @@ def test_an_image_too_small_for_its_network_is_refused_before_the_queue() -> Non
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("epochs", [1, 2, 3, 4, 50, 51, 101])
-@pytest.mark.parametrize(
-    "changes", [{}, {"adversarial_start_epoch": 1}, {"pretraining": 0.8}, {"label_noise": 0.1}]
-)
+@pytest.mark.parametrize("changes", [{}, {"adversarial_start_epoch": 1}, {"pretraining": 0.8}])
 def test_what_the_library_refuses_never_reaches_a_queue(
     method: str, epochs: int, changes: dict[str, object]
 ) -> None:
