@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, Self, get_type_hints
 
 from clarinet.choices import (
@@ -28,6 +29,8 @@ from clarinet.fields import checked, option
 from clarinet.rules import check_together
 
 LARGEST_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
+# Fields that came after checkpoints and results had been kept, at the values at which they do nothing.
+ADDED_LATER: Mapping[str, Any] = MappingProxyType({"ink_of_colours": False, "step_share": 0.0})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,3 +372,8 @@ class TrainConfig:
             told = f"did you mean {' or '.join(near)}?" if near else "see the fields of TrainConfig"
             raise ConfigError(f"unknown hyper-parameter {unknown[0]!r}; {told}")
         return cls(**values)
+
+
+def in_force(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A config's values without later fields that do nothing: the same for all versions that train so."""
+    return {name: value for name, value in values.items() if ADDED_LATER.get(name, ...) != value}

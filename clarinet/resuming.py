@@ -1,6 +1,6 @@
 """The state of a run between two steps, and its way to disk and back."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from clarinet.checkpoints import read_tensors, write_tensors
-from clarinet.config import TrainConfig
+from clarinet.config import ADDED_LATER, TrainConfig
 from clarinet.errors import CheckpointError, CheckpointMismatch
 from clarinet.neighbours import NeighbourLabels
 from clarinet.objective import Networks
@@ -157,8 +157,7 @@ def _below(tensors: dict[str, Tensor], part: str) -> dict[str, Tensor]:
 
 def _check_same_run(path: Path, stored: dict[str, object], config: TrainConfig) -> None:
     wanted = config.to_dict()
-    # What was added since it was written was off then, as it is by default.
-    stored = {item.name: item.default for item in fields(TrainConfig)} | stored
+    stored = {**ADDED_LATER, **stored}
     # How often to write checkpoints changes no weight.
     for name in sorted((set(stored) | set(wanted)) - {"checkpoint_every"}):
         if stored.get(name) != wanted.get(name):

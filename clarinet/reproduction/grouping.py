@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from clarinet.config import in_force
 from clarinet.reproduction.tasks import TASKS
-from clarinet.reproduction.trials import Trial, chosen
+from clarinet.reproduction.trials import Trial
 
 DOMAINS = ("source", "target")
 Record = dict[str, Any]  # what `running.run_trial` writes
@@ -51,7 +52,7 @@ def grouped(records: Iterable[Record]) -> list[Group]:
     for record in records:
         trial = Trial.from_dict(record["trial"])
         kind = (*(value for name, value in record["trial"].items() if name not in {"seed", "changes"}),)
-        same = {name: value for name, value in chosen(record["config"]).items() if name != "seed"}
+        same = {name: value for name, value in in_force(record["config"]).items() if name != "seed"}
         version = repr((sorted(same.items()), record["data"]["digest"]))
         kinds.setdefault((*kind, trial.changes), {}).setdefault(version, []).append(record)
     groups = []

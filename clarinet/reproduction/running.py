@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from clarinet.checkpoints import read_tensors, write_tensors
-from clarinet.config import TrainConfig
+from clarinet.config import TrainConfig, in_force
 from clarinet.data import TrainData
 from clarinet.domains import fingerprint
 from clarinet.errors import Diverged
@@ -165,7 +165,7 @@ def _gac(run: _Run, config: TrainConfig, data: TrainData) -> tuple[Tensor, dict[
     }
     config = replace(config, **defaults)
     # The fingerprint knows the labels drawn, the digest the test images as well.
-    content = f"{sorted(config.to_dict().items())}{fingerprint(data)}{run.data_digest}"
+    content = f"{sorted(in_force(config.to_dict()).items())}{fingerprint(data)}{run.data_digest}"
     stem = f"gac_seed{config.seed}_{blake2b(content.encode(), digest_size=8).hexdigest()}"
     stored = run.folder / LABELS / f"{stem}.safetensors"
     with alone_with(run.folder / RUNNING / f"{stem}.lock") as alone:

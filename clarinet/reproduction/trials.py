@@ -1,14 +1,14 @@
 """What one trial of the reproduction is: the key that tells it from all others, and the plan of many."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import product
 from typing import Any
 
 from clarinet.choices import Setting
-from clarinet.config import TrainConfig
+from clarinet.config import TrainConfig, in_force
 from clarinet.errors import ConfigError
 from clarinet.methods import METHODS, config_for
 from clarinet.reproduction.tasks import TASKS, TaskData
@@ -62,22 +62,13 @@ class Trial:
 
     def stem(self, data: TaskData) -> str:
         """A file name that says what it is, with a digest of config and data that tells the rest."""
-        content = json.dumps([self.to_dict(), chosen(self.config().to_dict()), data.digest], sort_keys=True)
+        content = json.dumps([self.to_dict(), in_force(self.config().to_dict()), data.digest], sort_keys=True)
         digest = blake2b(content.encode(), digest_size=4).hexdigest()
         parts = [self.task.replace(">", ""), self.method, self.preset, self.setting]
         parts += [f"true{self.true_labels}"] if self.setting == "pc" else []
         parts += [f"answers{self.answers}"] if self.answers else []
         parts += [f"noise{self.label_noise:g}"] if self.label_noise else []
         return "_".join([*parts, f"seed{self.seed}", digest])
-
-
-def chosen(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The hyper-parameters that are not as by default.
-
-    A field that is added later, and off by default, so makes no other trial of what was trained before.
-    """
-    defaults = {item.name: item.default for item in fields(TrainConfig)}
-    return {name: value for name, value in config.items() if name not in defaults or value != defaults[name]}
 
 
 def plan(
