@@ -9,6 +9,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.claims import Claimable
+from app.datasets.intake.limits import MAX_MADE
 from app.db import Base, BigId, enum_column
 
 
@@ -42,9 +43,8 @@ class Dataset(Claimable, Base):
     ]  # what the intake reads: {"kind": ..., "path": ..., ...}; None once done
     progress: Mapped[int] = mapped_column(default=0)  # images taken in so far
     progress_total: Mapped[int | None]  # images expected, once known
-    made: Mapped[str | None] = mapped_column(
-        String(200)
-    )  # how, where these are not the published images, as the file itself says
+    # How, where these are not the published images, as the file itself says.
+    made: Mapped[str | None] = mapped_column(String(MAX_MADE))
     class_names: Mapped[list[str] | None]  # in label order; None where no true classes came with the data
     channels: Mapped[int | None]  # 1 grey, 3 RGB
     train_count: Mapped[int] = mapped_column(default=0)

@@ -1,5 +1,6 @@
 """The data sets of the paper's tasks, read from a folder: npz files, or the forms they are published in."""
 
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -215,10 +216,15 @@ def _svhn(folder: Path, *, download: bool = False) -> Arrays:
 def _syn_digits(folder: Path) -> Arrays:
     """As DANN's authors published it: like SVHN's files, which torchvision reads by their digests alone."""
     from scipy.io import loadmat  # noqa: PLC0415
+    from scipy.io.matlab import MatReadError  # noqa: PLC0415
 
     arrays: Arrays = {}
     for part in ("train", "test"):
-        values = loadmat(folder / f"synth_{part}_32x32.mat", variable_names=("X", "y"))
+        path = folder / f"synth_{part}_32x32.mat"
+        try:
+            values = loadmat(path, variable_names=("X", "y"))
+        except (zlib.error, MatReadError) as error:
+            raise DataError(f"{path} is damaged: {error}") from error
         images = np.ascontiguousarray(np.moveaxis(values["X"], 3, 0))  # (H, W, 3, N) to (N, H, W, 3)
         arrays[f"x_{part}"] = torch.from_numpy(images)
         arrays[f"y_{part}"] = torch.from_numpy(values["y"].reshape(-1).astype(np.int64)) % 10  # 10 is a 0

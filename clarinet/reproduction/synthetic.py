@@ -1,8 +1,8 @@
 """SYN-DIGITS made anew: numbers in many fonts and colours, labelled by the digit in the middle.
 
 After the recipe that the DANN paper gives in a sentence (one to three digits, many fonts, random position,
-orientation, colours of ground and stroke, blur); its own images are not to be had by a program. Results on
-these carry the word "regenerated".
+orientation, colours of ground and stroke, blur); its own images are not to be had by a program, only read
+where they lie. Results on these carry the word "regenerated".
 """
 
 import json
@@ -27,6 +27,8 @@ SIDE = 32  # pixels of an image
 FINE = 64  # pixels of an image before it is reduced, which smooths edges
 CHUNK = 1024  # images drawn at once; part of what a seed means
 MOST_DIGITS = 3
+MADE = "regenerated, "  # what every result says that rests on images made anew
+LONGEST_RECIPE = 200  # characters
 
 SMALLEST, LARGEST = 13.0, 27.0  # height of a digit in pixels
 STRETCH = 0.25  # relative change of its width
@@ -173,7 +175,7 @@ def write_synthetic_digits(path: Path, count: int, fonts: Glyphs, *, seed: int) 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            made = f"regenerated, seed {seed}, {len(fonts.names)} fonts"
+            made = f"{MADE}seed {seed}, {len(fonts.names)} fonts"
             archive.comment = json.dumps({"made": made}).encode()
             with archive.open("x_train.npy", "w", force_zip64=True) as member:
                 _write_header(member, "|u1", (count, SIDE, SIDE, 3))
@@ -195,11 +197,16 @@ def _write_header(member: IO[bytes], kind: str, shape: tuple[int, ...]) -> None:
 
 
 def recipe_of(path: Path) -> str | None:
-    """How the images of an npz were made, if its zip comment says it as `write_synthetic_digits` does."""
+    """How the images of an npz were made, if its zip comment says it in a line.
+
+    Files come from anywhere: what is no short line of text says nothing.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             facts = json.loads(archive.comment)
-    except (OSError, zipfile.BadZipFile, ValueError):
+    except (OSError, zipfile.BadZipFile, ValueError, RecursionError):
         return None
-    made = facts.get("made") if isinstance(facts, dict) else None
-    return made if isinstance(made, str) else None
+    made = facts.get("made", facts.get("made_by")) if isinstance(facts, dict) else None  # the latter at first
+    if not isinstance(made, str) or not made.isprintable() or not 0 < len(made) <= LONGEST_RECIPE:
+        return None
+    return MADE + made.removeprefix(MADE)

@@ -204,6 +204,21 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"USPS in .* cannot be read"):
             read_domain("usps", tmp_path)
 
+    @pytest.mark.parametrize("damage", ["empty", "flipped"])
+    def test_a_damaged_mat_file_is_a_sentence(self, damage: str, tmp_path: Path) -> None:
+        from scipy.io import savemat
+
+        for part in ("train", "test"):
+            path = tmp_path / f"synth_{part}_32x32.mat"
+            values = {"X": pixels(32, 32, 3, 4), "y": np.zeros((4, 1), np.uint8)}
+            savemat(path, values, do_compression=True)
+            content = bytearray(path.read_bytes())
+            content[len(content) // 2] ^= 0xFF
+            path.write_bytes(b"" if damage == "empty" else content)
+
+        with pytest.raises(DataError, match=r"synth_train_32x32\.mat is damaged"):
+            read_domain("syn_digits", tmp_path)
+
     def test_a_wrong_digest_is_a_sentence(self, tmp_path: Path) -> None:
         for part in ("train", "test"):
             (tmp_path / f"{part}_32x32.mat").write_bytes(b"not the published file")

@@ -12,7 +12,7 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-from app.datasets.intake.limits import MAX_CLASSES, MAX_EXAMPLES, MAX_PIXELS, MAX_SIDE, MIB
+from app.datasets.intake.limits import MAX_CLASSES, MAX_EXAMPLES, MAX_MADE, MAX_PIXELS, MAX_SIDE, MIB
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.reading import Reading, check_total
 from app.datasets.intake.refusal import Refused
@@ -21,7 +21,6 @@ from app.datasets.intake.zips import Archive
 
 SUFFIX = ".npy"
 MAX_HEADER_BYTES = 4096
-MAX_MADE = 200  # characters that say how images were made
 CHUNK_BYTES = 4 * MIB
 GREY_DIMENSIONS, COLOUR_DIMENSIONS, COLOURS = 3, 4, 3
 
@@ -70,8 +69,7 @@ def read_arrays(archive: Archive) -> Reading:
 
 
 def _made(comment: bytes) -> str | None:
-    """What the comment of a zip says under "made", if it is JSON and a line of text, as `clarinet
-    make-syn-digits` writes it."""
+    """The line of text under "made" in a zip's comment, which is JSON from `clarinet make-syn-digits`."""
     try:
         facts = json.loads(comment)
     except (ValueError, RecursionError):

@@ -211,6 +211,19 @@ class TestShow:
         assert HOSTILE_NAME not in page
         assert '" onload=' not in page
 
+    def test_images_that_are_not_the_published_ones_say_so_on_the_page_and_in_the_api(
+        self, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        dataset = make_dataset(session, storage)
+        dataset.made = "regenerated, <b>seed 0</b>"
+        session.commit()
+
+        page = client.get(f"/datasets/{dataset.id}", headers=HTML).text
+        read = client.get(f"/api/v1/datasets/{dataset.id}").json()
+
+        assert "Not the published images: regenerated, &lt;b&gt;seed 0&lt;/b&gt;." in page
+        assert read["made"] == dataset.made
+
     def test_without_classes(self, client: TestClient, session: Session, storage: Storage) -> None:
         dataset = make_dataset(session, storage, class_names=None)
         session.commit()

@@ -194,6 +194,8 @@ class TestShowRun:
         run.snapshot_facts = run.snapshot_facts | {"simulated_share": 0.25}
         target = session.get_one(Dataset, run.target_dataset_id)
         target.made, name = "regenerated, seed 0", target.name
+        source = session.get_one(Dataset, session.get_one(Campaign, run.campaign_id).dataset_id)
+        source.made, source_name = "drawn by hand", source.name
         for trial, accuracy in zip(run.trials, (0.9, 0.7), strict=True):
             claim = trials.claim_trial(session, trial.id, by="worker", now=NOW)
             assert claim is not None
@@ -210,6 +212,7 @@ class TestShowRun:
 
         assert "25 % of these answers were simulated" in page
         assert f"Not the published images of {name}: regenerated, seed 0." in page
+        assert f"Not the published images of {source_name}: drawn by hand." in page
         assert "± 14.1 %, 2 seeds" in page
         assert ">18</td>" in page  # the two matrices added up
         assert "Being cancelled" not in page
