@@ -179,7 +179,7 @@ def _noise() -> TrainData:
         torch.randint(256, (count, *shape), generator=draws, dtype=torch.uint8)
         for count in (SOURCE_COUNT, TARGET_COUNT)
     )
-    return TrainData.of(labels, source, target)
+    return TrainData.of(labels, source, target_images=target)
 
 
 def _precisions(device: torch.device) -> list[Precision]:

@@ -105,15 +105,16 @@ class TrainData:
         cls,
         labels: Labels,
         source_images: Tensor | ImageStream,
+        *,
         target_images: Tensor | ImageStream,
-        test: tuple[Tensor | ImageStream | None, Tensor | None] = (None, None),
+        target_test_images: Tensor | ImageStream | None = None,
+        target_test_labels: Tensor | None = None,
     ) -> "TrainData":
         """Source images with the labels about them, beside a target.
 
         Args:
             labels: of the source images.
-            source_images, target_images: see TrainData.
-            test: target images to score on and their true classes, if there are some.
+            source_images, target_images, target_test_images, target_test_labels: see TrainData.
 
         Raises:
             DataError: as TrainData does.
@@ -126,8 +127,8 @@ class TrainData:
             example=labels.example,
             probabilities=labels.probabilities,
             target_images=target_images,
-            target_test_images=test[0],
-            target_test_labels=test[1],
+            target_test_images=target_test_images,
+            target_test_labels=target_test_labels,
             num_classes=labels.num_classes,
         )
 
