@@ -107,14 +107,14 @@ class TrainData:
         source_images: Tensor | ImageStream,
         *,
         target_images: Tensor | ImageStream,
-        target_test_images: Tensor | ImageStream | None = None,
-        target_test_labels: Tensor | None = None,
+        test: tuple[Tensor | ImageStream | None, Tensor | None] = (None, None),
     ) -> "TrainData":
         """Source images with the labels about them, beside a target.
 
         Args:
             labels: of the source images.
-            source_images, target_images, target_test_images, target_test_labels: see TrainData.
+            source_images, target_images: see TrainData.
+            test: target images to score on and their true classes; by default there are none.
 
         Raises:
             DataError: as TrainData does.
@@ -127,8 +127,8 @@ class TrainData:
             example=labels.example,
             probabilities=labels.probabilities,
             target_images=target_images,
-            target_test_images=target_test_images,
-            target_test_labels=target_test_labels,
+            target_test_images=test[0],
+            target_test_labels=test[1],
             num_classes=labels.num_classes,
         )
 

@@ -83,13 +83,9 @@ def train_data(arguments: argparse.Namespace, config: TrainConfig, inputs: Input
             asked=arguments.asked,
             label_noise=arguments.label_noise,
         )
-    return TrainData.of(
-        labels,
-        inputs.source["x_train"],
-        target_images=inputs.target["x_train"],
-        target_test_images=inputs.target.get("x_test"),
-        target_test_labels=inputs.target.get("y_test"),
-    )
+    target = inputs.target
+    test = target.get("x_test"), target.get("y_test")
+    return TrainData.of(labels, inputs.source["x_train"], target_images=target["x_train"], test=test)
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
