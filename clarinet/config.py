@@ -152,8 +152,8 @@ class TrainConfig:
     label_noise: float = option(
         0.0,
         "Assumed share of wrong complementary labels in forward correction and, where no pretraining "
-        "measures it (or similar images' labels agree on no class), in the bounded likelihood and the "
-        "estimated accuracy.",
+        "measures it (or similar images' labels agree on no class), in the bounded likelihood; the estimated "
+        "accuracy on the source always allows for it.",
         minimum=0,
         maximum=0.5,
     )
