@@ -145,3 +145,8 @@ class Recorded:
         self.reads.append(rows.tolist())
         self.threads.add(threading.current_thread().name)
         return self.images[rows]
+
+
+def noise(*shape: int) -> Tensor:
+    """Pixels in [0, 1), always the same ones."""
+    return torch.rand(shape, generator=generator(0, "noise"))

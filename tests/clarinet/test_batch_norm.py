@@ -4,20 +4,12 @@ import copy
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from clarinet.choices import Architecture
 from clarinet.layers import DomainBatchNorm, replace_batch_norms
 from clarinet.networks import SOURCE, TARGET
-from clarinet.seeding import generator
-from tests.clarinet.factories import make_network
-
-PAPERS: tuple[Architecture, ...] = ("lenet", "dann", "dtn", "conv-large")
-SMALL: tuple[Architecture, ...] = (*PAPERS, "resnet18")  # those that a test may train within seconds
-
-
-def noise(*shape: int) -> Tensor:
-    return torch.rand(shape, generator=generator(0, "noise"))
+from tests.clarinet.factories import make_network, noise
 
 
 class TestDomainBatchNorm:

@@ -11,16 +11,11 @@ from clarinet.config import TrainConfig
 from clarinet.errors import ConfigError
 from clarinet.layers import DomainBatchNorm, HalfDropout
 from clarinet.networks import SOURCE, Classifier, ModelSpec, discriminator, spec_for
-from clarinet.seeding import generator
 from clarinet.training import train
-from tests.clarinet.factories import make_config, make_data, make_network
+from tests.clarinet.factories import make_config, make_data, make_network, noise
 
 PAPERS: tuple[Architecture, ...] = ("lenet", "dann", "dtn", "conv-large")
 SMALL: tuple[Architecture, ...] = (*PAPERS, "resnet18")  # those that a test may train within seconds
-
-
-def noise(*shape: int) -> Tensor:
-    return torch.rand(shape, generator=generator(0, "noise"))
 
 
 def convolution(inputs: int, outputs: int, side: int) -> int:

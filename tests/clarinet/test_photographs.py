@@ -10,7 +10,7 @@ from clarinet.evaluation import predict
 from clarinet.photographs import PhotoDistortion
 from clarinet.seeding import generator
 from clarinet.training import train
-from tests.clarinet.factories import in_memory, make_config, make_data
+from tests.clarinet.factories import in_memory, make_config, make_data, noise
 
 
 def distorted(pixels: Tensor, *, seed: int = 0, **changes: float) -> Tensor:
@@ -18,10 +18,6 @@ def distorted(pixels: Tensor, *, seed: int = 0, **changes: float) -> Tensor:
     nothing = {"crop": 1.0, "shift": 0.0, "flip": 0.0, "colour_jitter": 0.0}
     everyone = torch.ones(len(pixels), dtype=torch.bool)
     return PhotoDistortion(**nothing | changes)(pixels, everyone, generator(seed, "draws"))
-
-
-def noise(*shape: int) -> Tensor:
-    return torch.rand(shape, generator=generator(0, "noise"))
 
 
 def test_with_every_part_off_it_is_the_identity() -> None:
