@@ -16,6 +16,7 @@ from clarinet.errors import (
     Diverged,
     Interrupted,
     NonUniformLabels,
+    OtherClasses,
 )
 from clarinet.memory import keep_freed_memory
 from clarinet.methods import METHODS, config_for
@@ -51,6 +52,7 @@ __all__ = [
     "Labels",
     "NonUniformLabels",
     "NpyImages",
+    "OtherClasses",
     "TrainConfig",
     "TrainData",
     "TrainResult",

@@ -25,6 +25,8 @@ from clarinet.training_result import TrainResult
 
 FORMAT_VERSION = 1
 HEADER_KEY = "clarinet"
+DIGEST = "weights"  # where the header has the tensors' digest; model files have had it from the first on
+REST = "rest"  # where it has the digest of all else that it says
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any], *, kind: str) -> None:
@@ -40,10 +42,15 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
         CheckpointNotWritten: no space, no permission, no folder; what was at `path` is still there.
     """
     versions = {"torch": str(torch.__version__), "python": platform.python_version()}
-    text = json.dumps({**header, "kind": kind, "format_version": FORMAT_VERSION, "versions": versions})
     contents = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    ours = {"kind": kind, "format_version": FORMAT_VERSION, "versions": versions, DIGEST: _digest(contents)}
+    said = {**header, **ours}
+    text = json.dumps(said | {REST: _digest_of_json(said)})
     with replacing(path) as temporary:
+        temporary.touch()
+        usual = temporary.stat().st_mode
         save_file(contents, temporary, {HEADER_KEY: text})
+        temporary.chmod(usual)  # safetensors leaves it to its owner alone, whatever the umask says
 
 
 @contextmanager
@@ -53,8 +60,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         CheckpointNotWritten: the disk refuses it; what was at `path` is still there.
     """
-    # Two containers that share a disk may share process ids.
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    temporary = _beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -68,6 +74,30 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def check_writable(path: Path) -> None:
+    """Refuse before a long run what `replacing` would refuse after it; makes the folder, and leaves no file.
+
+    Raises:
+        CheckpointNotWritten: no space, no permission, no folder, or a folder at `path`.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError("it is a folder")
+        temporary = _beside(path)
+        try:
+            temporary.write_bytes(b"clarinet")
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise CheckpointNotWritten(f"{path} cannot be written: {error}") from error
+
+
+def _beside(path: Path) -> Path:
+    # Two containers that share a disk may share process ids.
+    return path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+
+
 def _sync(path: Path) -> None:
     """Wait until a file, or a folder's entries, are on the disk; a power cut can undo a bare rename."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -77,8 +107,10 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what `write_tensors` wrote.
+
+    Files of before there were digests are taken as they are.
 
     Raises:
         CheckpointError: missing, damaged, of another kind or of an unknown format version.
@@ -95,10 +127,15 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str,
         raise CheckpointError(
             f"{path} has format version {header.get('format_version')}, not {FORMAT_VERSION}"
         )
+    digest = header.pop(REST, None)
+    if digest is not None and digest != _digest_of_json(header):
+        raise CheckpointError(f"{path} is damaged: its header says other things than were written")
+    if DIGEST in header and header[DIGEST] != _digest(tensors):
+        raise CheckpointError(f"{path} is damaged: it holds other tensors than were written")
     return tensors, header
 
 
-def save_model(path: Path, result: TrainResult, *, card: Mapping[str, Any] | None = None) -> None:
+def save_model(path: str | Path, result: TrainResult, *, card: Mapping[str, Any] | None = None) -> None:
     """Write a trained classifier with its card; `load_model` and `load_card` read them.
 
     Args:
@@ -109,35 +146,27 @@ def save_model(path: Path, result: TrainResult, *, card: Mapping[str, Any] | Non
     Raises:
         CheckpointNotWritten: the disk refuses it.
     """
-    tensors = result.model.state_dict()
-    header = {
-        "spec": result.model.spec.to_dict(),
-        "weights": _weights_digest(tensors),
-        "card": dict(card or model_card(result)),
-    }
-    write_tensors(path, tensors, header, kind="model")
+    path = Path(path)
+    header = {"spec": result.model.spec.to_dict(), "card": dict(card or model_card(result))}
+    write_tensors(path, result.model.state_dict(), header, kind="model")
 
 
-def load_model(path: Path) -> Classifier:
+def load_model(path: str | Path) -> Classifier:
     """Rebuild a classifier from `save_model`, on the CPU and in eval mode.
 
     Raises:
-        CheckpointError: the file cannot be read, does not fit its own description, or holds other weights
-            than were saved with its card.
+        CheckpointError: the file cannot be read, is damaged, or does not fit its own description.
     """
     tensors, header = read_tensors(path, kind="model")
     try:
         model = Classifier(ModelSpec(**header["spec"]))
         model.load_state_dict(tensors)
-        described = header["weights"]
     except (KeyError, TypeError, RuntimeError, ConfigError) as error:
         raise CheckpointError(f"{path} does not fit its own description: {error}") from error
-    if _weights_digest(tensors) != described:
-        raise CheckpointError(f"{path} holds other weights than its card describes; get the file again")
     return model.eval()
 
 
-def load_card(path: Path) -> dict[str, Any]:
+def load_card(path: str | Path) -> dict[str, Any]:
     """The card that `save_model` wrote.
 
     Raises:
@@ -149,11 +178,17 @@ def load_card(path: Path) -> dict[str, Any]:
     return card
 
 
-def _weights_digest(tensors: Mapping[str, Tensor]) -> str:
+def _digest_of_json(values: Mapping[str, Any]) -> str:
+    """SHA-256 of JSON values as they are read again: tuples as lists, keys as text."""
+    read_again = json.loads(json.dumps(values))
+    return hashlib.sha256(json.dumps(read_again, sort_keys=True).encode()).hexdigest()
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
     """SHA-256 over names, types, shapes and contents; not over the file, whose header holds it."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
-        value = tensors[name].detach().cpu().contiguous()
+        value = tensors[name]  # on the CPU and contiguous
         digest.update(f"{name}{tuple(value.shape)}{value.dtype}".encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()

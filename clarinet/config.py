@@ -153,7 +153,8 @@ class TrainConfig:
         0.0,
         "Assumed share of wrong complementary labels in forward correction and, where no pretraining "
         "measures it (or similar images' labels agree on no class), in the bounded likelihood; the estimated "
-        "accuracy on the source always allows for it.",
+        "accuracy on the source allows for it. None is given where questions of known, unequal "
+        "probabilities were asked.",
         minimum=0,
         maximum=0.5,
     )

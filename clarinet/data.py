@@ -66,17 +66,21 @@ class TrainData:
             a stream (`NpyImages`, `ImageFiles`) is read as it is needed, here and for the target.
         complementary: (L,) int64, a class the image is known not to be, or -1 where there is none.
         true: (L,) int64, the class the image is known to be, or -1 where there is none.
-        weights: (L,) float32 >= 0, trust in each label; normalised to mean 1 inside the training.
+        weights: (L,) float32 >= 0, trust in each label; normalised to mean 1 inside the training. Not 1/q
+            where `probabilities` q are given: the loss "inverse" and the estimated accuracy divide by them.
         example: (L,) int64, the source image that each label is about; None when L = N and they follow the
             images.
         held_out: (L,) bool, complementary labels that only estimate the accuracy; None draws a share of the
-            images from the seed, each with all of its labels.
+            images from the seed, each with all of its labels. In the pc setting it draws from those without a
+            true label, and no true label of an image held out by hand trains.
         probabilities: (L,) float32 in (0, 1], with which the class of the question behind each label was
             drawn for its image; None where that is unknown. The loss "inverse" needs them.
         transition: (K, K) P(complementary = k | true = y), rows sum to 1, for the loss "forward"; None lets
             it estimate the preferences of the questions.
         class_shares: (K,) share of each class in the source, for the losses "forward" and "scarce"; None
             takes them as equal.
+        pseudo_labelled: whether `true` holds predictions, as of `with_pseudo_labels`: a prediction for an
+            image says nothing of the labels that are held out.
         target_images: uint8, (M, H, W) or (M, H, W, 3), no labels.
         target_test_images: uint8 images to score on, or None.
         target_test_labels: (T,) int64 true classes of those, or None.
@@ -95,6 +99,7 @@ class TrainData:
     probabilities: Tensor | None = None
     transition: Tensor | None = None
     class_shares: Tensor | None = None
+    pseudo_labelled: bool = False
     target_images: Tensor | ImageStream
     target_test_images: Tensor | ImageStream | None = None
     target_test_labels: Tensor | None = None
@@ -198,6 +203,7 @@ class TrainData:
             values: Tensor | None = getattr(self, name)
             if values is None:
                 continue
+            check_tensor(name, values)
             if values.shape != shape or not values.is_floating_point():
                 raise DataError(
                     f"{name} has type {values.dtype} and shape {tuple(values.shape)}; expected floats {shape}"
@@ -223,17 +229,31 @@ class TrainData:
 
 def check_images(name: str, images: Tensor | ImageStream, *, least: int = 1) -> None:
     """Refuse what is no stack of at least so many uint8 images, with a DataError."""
+    if not hasattr(images, "read"):  # which streams have
+        check_tensor(name, images)
     if isinstance(images, Tensor) and images.dtype != torch.uint8:
         raise DataError(f"{name} are {images.dtype}; images must be uint8 in 0..255")
     grey = len(images.shape) == GREY_DIMENSIONS
     colour = len(images.shape) == COLOUR_DIMENSIONS and images.shape[3] == RGB
     if not grey and not colour:
         raise DataError(f"{name} have shape {tuple(images.shape)}; expected (N, H, W) or (N, H, W, 3)")
+    if grey and images.shape[2] == RGB:
+        raise DataError(
+            f"{name} have shape {tuple(images.shape)}, which looks like one colour image; give images[None]"
+        )
     if 0 in images.shape[1:] or len(images) < least:
         raise DataError(f"{name} are empty (shape {tuple(images.shape)})")
 
 
+def check_tensor(name: str, values: object) -> None:
+    """Refuse an array, a list and all else that is no tensor, with a DataError."""
+    if not isinstance(values, Tensor):
+        remedy = "torch.from_numpy" if isinstance(values, np.ndarray) else "torch.tensor"
+        raise DataError(f"{name} must be a tensor, not {type(values).__name__}; {remedy} makes it one")
+
+
 def _check_vector(name: str, values: Tensor, *, count: int, dtype: torch.dtype) -> None:
+    check_tensor(name, values)
     if values.dtype != dtype or values.ndim != 1:
         raise DataError(
             f"{name} has type {values.dtype} and shape {tuple(values.shape)}; expected {dtype} and (N,)"
@@ -253,7 +273,7 @@ def check_labels(name: str, labels: Tensor, *, count: int, lowest: int, num_clas
         )
 
 
-def load_npz(path: Path) -> dict[str, Tensor]:
+def load_npz(path: Path | str) -> dict[str, Tensor]:
     """Read x_train, y_train, x_test and y_test, whichever are there: images uint8, labels int64.
 
     Nothing is unpickled, and no more memory is asked for than the member's header and size agree on.

@@ -87,18 +87,21 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
     complementary, true, trust = data.complementary.cpu(), data.true.cpu(), data.weights.cpu()
     spec = _network_for(data, config)
     held_out = _held_out(data, config)
-    usable = trust > 0
+    usable = in_unit(trust, trust.double().sum()) > 0
     complementary_rows = ((complementary != NO_LABEL) & ~held_out & usable).nonzero().squeeze(1)
     held_out_rows = (held_out & usable).nonzero().squeeze(1)
     true_rows = ((true != NO_LABEL) & usable).nonzero().squeeze(1)
+    example = _examples(data)
     if config.setting == "cc":
         true_rows = true_rows[:0]
+    elif not data.pseudo_labelled:
+        # The network would have learnt the class of an image whose answers are to estimate its accuracy.
+        true_rows = true_rows[~torch.isin(example[true_rows], example[held_out_rows])]
     if config.complementary_loss == "none":
         complementary_rows = complementary_rows[:0]
     _check_labels(data, config, complementary_rows, true_rows)
     uniformity = _uniformity(data, config)
-    weights = trust / trust[torch.cat([complementary_rows, true_rows])].mean()
-    example = _examples(data)
+    weights = in_unit(trust, trust[torch.cat([complementary_rows, true_rows])].double().mean())
     no_classes = classes_by_image(
         example[complementary_rows], complementary[complementary_rows], len(data.source_images)
     )
@@ -123,6 +126,11 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         test=None if data.target_test_images is None else pixels_of(data.target_test_images, spec, device),
         test_labels=data.target_test_labels,
     )
+
+
+def in_unit(trust: Tensor, unit: Tensor) -> Tensor:
+    """Weights in a unit, in float32: divided in float64, whose range no float32 weights leave."""
+    return (trust.double() / unit.double()).float()
 
 
 def _network_for(data: TrainData, config: TrainConfig) -> ModelSpec:
@@ -159,12 +167,20 @@ def _uniformity(data: TrainData, config: TrainConfig) -> Uniformity | None:
     if config.complementary_loss == "none" and data.probabilities is not None:
         return None
     found = check_uniformity(data.complementary, data.true, data.num_classes, weights=data.weights)
-    if found is not None and found.is_rejected and config.complementary_loss in TAKE_UNIFORM:
+    unequal = data.probabilities is not None and bool(data.probabilities.min() < data.probabilities.max())
+    # By equal probabilities the inverse is the unbiased risk of uniform labels.
+    taken = (*TAKE_UNIFORM, "inverse") if not unequal else TAKE_UNIFORM
+    if found is not None and found.is_rejected and config.complementary_loss in taken:
         # SCARCE needs the images of a yes as well, which the cc setting leaves out.
         losses = "forward or scarce" if config.setting == "pc" else "forward"
+        # Weights beside known probabilities would correct for the same thing twice.
+        if unequal:
+            losses += ", or inverse, as their probabilities are known"
+        elif data.probabilities is None:
+            losses += ", or give weights"
         sentence = (
             f"the complementary labels are not uniform over the wrong classes (p = {found.p_value:.1g}; "
-            f"class {found.most_named} is named most); choose complementary_loss {losses}, or give weights"
+            f"class {found.most_named} is named most); choose complementary_loss {losses}"
         )
         warnings.warn(sentence, NonUniformLabels, stacklevel=3)
     return found
@@ -174,9 +190,13 @@ def _held_out(data: TrainData, config: TrainConfig) -> Tensor:
     """(N,) bool: the given choice, or a share of the complementary labels drawn from the seed."""
     if data.held_out is not None:
         return data.held_out.cpu()
-    rows = ((data.complementary.cpu() != NO_LABEL) & (data.weights.cpu() > 0)).nonzero().squeeze(1)
+    example, usable = _examples(data), data.weights.cpu() > 0
+    candidates = (data.complementary.cpu() != NO_LABEL) & usable
+    if config.setting == "pc" and not data.pseudo_labelled:
+        candidates &= ~torch.isin(example, example[(data.true.cpu() != NO_LABEL) & usable])
+    rows = candidates.nonzero().squeeze(1)
     chosen = torch.zeros(len(data.complementary), dtype=torch.bool)
-    chosen[rows] = draw_held_out(_examples(data)[rows], config)
+    chosen[rows] = draw_held_out(example[rows], config)
     return chosen
 
 
@@ -248,7 +268,7 @@ def _check_labels(
             "give them, or choose another loss"
         )
     if config.complementary_loss == "forward" and data.transition is not None:
-        impossible = data.transition.cpu()[:, classes].amax(0) == 0
+        impossible = data.transition.float().cpu()[:, classes].amax(0) == 0  # as the loss will have it
         if bool(impossible.any()):
             raise DataError(
                 f"transition says that class {int(classes[impossible][0])} is never a complementary label, "
@@ -270,7 +290,8 @@ def fingerprint(data: TrainData) -> str:
         data.class_shares,
         data.target_images,
     )
-    return digest_of(*parts, torch.tensor(data.num_classes))
+    further = [torch.tensor(data.pseudo_labelled)] if data.pseudo_labelled else []
+    return digest_of(*parts, torch.tensor(data.num_classes), *further)
 
 
 def digest_of(*parts: Tensor | ImageStream | None) -> str:

@@ -23,6 +23,10 @@ class NonUniformLabels(UserWarning):
     """Complementary labels that cannot be uniform are about to train a loss that takes them for uniform."""
 
 
+class OtherClasses(UserWarning):
+    """Test images whose class is none of those that are told apart were left out."""
+
+
 class DataNotFound(DataError):
     """A known data set is not where it was looked for; the message says what to put there."""
 

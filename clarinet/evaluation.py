@@ -99,6 +99,7 @@ def accuracy_from_complementary(
     num_classes: int,
     *,
     weights: Tensor | None = None,
+    images: Tensor | None = None,
     label_noise: float = 0.0,
 ) -> tuple[float, float] | None:
     """Estimate the accuracy from labels that say what an image is not.
@@ -123,13 +124,15 @@ def accuracy_from_complementary(
         complementary: (N,) classes that the images are not, N may be 0.
         num_classes: K.
         weights: (N,) >= 0, how much each label counts; None counts them alike.
+        images: (N,) int64, the image of each label, on which the hits of several labels hang together; None
+            where each label has an image of its own.
         label_noise: rho, the share by these weights.
 
     Returns:
         Estimate and its standard error, or None without labels that count, or where so many of them are wrong
         (rho >= 1/K) that they say nothing.
     """
-    found = _hit_share(predicted, complementary, weights)
+    found = _hit_share(predicted, complementary, weights, images)
     told = 1 - num_classes * label_noise  # how much a label says, of what a right one does
     if found is None or told <= 0:
         return None
@@ -144,6 +147,7 @@ def label_noise_from_predictions(
     *,
     accuracy: float = 1.0,
     weights: Tensor | None = None,
+    images: Tensor | None = None,
 ) -> tuple[float, float] | None:
     """Estimate which share of the complementary labels names the true class.
 
@@ -163,6 +167,7 @@ def label_noise_from_predictions(
         num_classes: K.
         accuracy: a, of the predictions on these images; above 1/K.
         weights: (N,) >= 0, how much each label counts; None counts them alike.
+        images: (N,) int64, the image of each label; None where each label has an image of its own.
 
     Returns:
         Estimate in [0, 1] and its standard error, or None without labels that count.
@@ -174,7 +179,7 @@ def label_noise_from_predictions(
         raise DataError(
             f"accuracy is {accuracy}; noise shows only in predictions better than guessing (1/{num_classes})"
         )
-    found = _hit_share(predicted, complementary, weights)
+    found = _hit_share(predicted, complementary, weights, images)
     if found is None:
         return None
     share, error = found
@@ -183,8 +188,15 @@ def label_noise_from_predictions(
     return min(max(estimate, 0.0), 1.0), error / (accuracy - missed)
 
 
-def _hit_share(predicted: Tensor, labels: Tensor, weights: Tensor | None) -> tuple[float, float] | None:
-    """Weighted share of predictions that equal the label, and its standard error."""
+def _hit_share(
+    predicted: Tensor, labels: Tensor, weights: Tensor | None, images: Tensor | None
+) -> tuple[float, float] | None:
+    """Weighted share of predictions that equal the label, and its standard error.
+
+    The error is the larger of two: that of a share among so many labels of equal weight, smoothed because a
+    share of 0 has an error too, and that of the images' deviations, for hits that come together, several on
+    an image or on heavy labels.
+    """
     trust = torch.ones(len(labels)) if weights is None else weights.cpu()
     if not len(predicted) == len(labels) == len(trust):
         raise DataError(
@@ -195,11 +207,17 @@ def _hit_share(predicted: Tensor, labels: Tensor, weights: Tensor | None) -> tup
     total = float(trust.sum())
     if total == 0:
         return None
-    share = float(trust[predicted.cpu() == labels.cpu()].sum()) / total
+    hits = (predicted.cpu() == labels.cpu()).double()  # (N,)
+    share = float((trust * hits).sum()) / total
     count = total**2 / float(trust.square().sum())  # labels of equal weight that would tell as much
     # One success and one failure more than seen: an error of exactly 0 at no hits would be a lie.
     smoothed = (share * count + 1) / (count + 2)
-    return share, math.sqrt(smoothed * (1 - smoothed) / count)
+    variance = smoothed * (1 - smoothed) / count
+    deviations = trust * (hits - share) / total  # (N,)
+    if images is not None:
+        _, image = torch.unique(images.cpu(), return_inverse=True)
+        deviations = torch.zeros_like(deviations).index_add_(0, image, deviations)
+    return share, math.sqrt(max(variance, float(deviations.square().sum())))
 
 
 def information(probabilities: Tensor) -> float:

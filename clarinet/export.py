@@ -2,11 +2,12 @@
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +17,7 @@ from clarinet.card_text import card_markdown
 from clarinet.cards import card_digest, model_card
 from clarinet.checkpoints import replacing, save_model
 from clarinet.data import RGB, TrainData
-from clarinet.errors import DataError, ExportError
+from clarinet.errors import CheckpointNotWritten, DataError, ExportError
 from clarinet.images import greyed, normalised, whole_levels
 from clarinet.networks import TARGET, Classifier
 from clarinet.training_result import TrainResult
@@ -31,7 +32,7 @@ LARGEST_BYTES = 2**31 - 1  # of one protobuf message
 
 
 def export_model(
-    folder: Path,
+    folder: str | Path,
     result: TrainResult,
     data: TrainData,
     *,
@@ -42,7 +43,7 @@ def export_model(
     """Write all that a model needs to be used: weights, card and ONNX, each replaced in one step.
 
     `model.safetensors` (for `load_model`), `MODEL_CARD.md` and, last because it may fail, `model.onnx` for
-    images as the target's are.
+    images as the target's are. A model that is in the folder stays as it is until the new weights are there.
 
     Args:
         folder: where the files go; it is made.
@@ -51,20 +52,39 @@ def export_model(
 
     Raises:
         ExportError: there is no ONNX file; the others are there.
-        CheckpointNotWritten: the disk refuses a file.
+        CheckpointNotWritten: the disk refuses a file. If it is the weights, the model of before is still
+            there; if another one, the new weights are.
         DataError: another number of names than classes; nothing is written.
     """
+    folder = Path(folder)
     card = model_card(result, data, class_names=class_names, simulated=simulated, made=made)
-    with suppress(OSError):  # what refuses this refuses the weights, in words
-        (folder / ONNX).unlink()  # an older model's must not stay beside these weights
-    save_model(folder / WEIGHTS, result, card=card)
+    with _onnx_aside(folder):
+        save_model(folder / WEIGHTS, result, card=card)
     with replacing(folder / CARD) as temporary:
         temporary.write_text(card_markdown(card), encoding="utf-8")
     export_onnx(folder / ONNX, result.model, image_shape=data.target_images.shape[1:], card=card)
 
 
+@contextmanager
+def _onnx_aside(folder: Path) -> Iterator[None]:
+    """Another model's ONNX must not stay beside new weights; where those are refused it is back."""
+    onnx, aside = folder / ONNX, folder / f".{ONNX}.{uuid4().hex}.tmp"
+    with suppress(OSError):  # what refuses this refuses the weights, in words
+        if onnx.is_file():
+            onnx.rename(aside)
+    try:
+        yield
+    except CheckpointNotWritten:
+        with suppress(OSError):
+            aside.rename(onnx)
+        raise
+    finally:
+        with suppress(OSError):
+            aside.unlink()
+
+
 def export_onnx(
-    path: Path,
+    path: str | Path,
     model: Classifier,
     *,
     image_shape: Sequence[int] | None = None,
@@ -90,7 +110,7 @@ def export_onnx(
         DataError: the card of a model with other classes.
         ValueError: an impossible shape.
     """
-    spec = model.spec
+    path, spec = Path(path), model.spec
     names = [str(k) for k in range(spec.num_classes)] if card is None else card["classes"]
     if len(names) != spec.num_classes:
         raise DataError(f"the card names {len(names)} classes, but the model has {spec.num_classes}")

@@ -87,7 +87,7 @@ def taken(images: Pixels, rows: Tensor) -> Tensor:
     """Some rows, (R,) int64 on the images' device or the CPU, at once: uint8 (R, C, S, S) on the device."""
     if isinstance(images, Tensor):
         return images.index_select(0, on_device(rows, images.device))
-    return images.finish(images.start(rows.cpu()))
+    return images.finish(images.start(rows.cpu())).contiguous()  # as index_select leaves them
 
 
 class Feed:
@@ -131,7 +131,9 @@ class Feed:
         wanted = range(step, step + ahead + 1)
         kept = {at: self._reading[at] for at in wanted if at in self._reading}
         self._reading = {at: kept[at] if at in kept else self._start(self._images, at) for at in wanted}
-        return on_device(rows, self._images.device), self._images.finish(self._reading[step])
+        # Sums go in the order of memory, and rows that index_select takes of a tensor are always contiguous.
+        images = self._images.finish(self._reading[step]).contiguous()
+        return on_device(rows, self._images.device), images
 
     def _start(self, images: StreamedImages, step: int) -> "Future[Tensor]":
         return images.start(self._example[self._rows[self._shuffle.batch(step)]])

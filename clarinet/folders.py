@@ -2,6 +2,8 @@
 
 import os
 import re
+import unicodedata
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from clarinet.errors import DataError
+from clarinet.data import NO_LABEL
+from clarinet.errors import DataError, OtherClasses
 from clarinet.pictures import decoded
 
 SPLITS = ("train", "test")
@@ -20,7 +23,9 @@ IMAGE_FILES |= {".pbm", ".pgm", ".ppm", ".pnm", ".jp2", ".j2k", ".avif", ".heic"
 IMAGE_HEADS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 
 
-def load_folder(folder: Path, *, side: int | None) -> tuple[dict[str, Tensor], list[str]]:
+def load_folder(
+    folder: Path | str, *, side: int | None, class_names: Sequence[str] | None = None
+) -> tuple[dict[str, Tensor], list[str]]:
     """Read a folder of images: train/CLASS/*, test/CLASS/*, or CLASS/* as train alone.
 
     The images of a split may also lie in it without class folders: a target needs no classes. All become
@@ -31,15 +36,19 @@ def load_folder(folder: Path, *, side: int | None) -> tuple[dict[str, Tensor], l
     Args:
         folder: where the images or the class folders are, or one folder that holds them all.
         side: pixels of the squares; None keeps the images' size, which must be the same.
+        class_names: the classes in the order that counts them, as those of a label file; None takes the
+            folder's, by the alphabet, numbers by their value. Of a class that is not among them the test
+            images are left out, with a warning, and the others' label is -1.
 
     Returns:
         x_train, y_train, x_test, y_test, those that are there, as `load_npz` gives them, by their paths; and
-        the class names that the labels count, by the alphabet, numbers by their value.
+        the class names that the labels count.
 
     Raises:
         DataError: no image, one that cannot be read, one that lies too deep, or one beside class folders; a
-            folder that cannot be read, or whose name is no Unicode.
+            folder that cannot be read, or whose name is no Unicode; classes of which two have one name.
     """
+    folder = Path(folder)
     placed = _placed(folder)
     if not placed:
         raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
@@ -57,7 +66,50 @@ def load_folder(folder: Path, *, side: int | None) -> tuple[dict[str, Tensor], l
         names = [placed[row].class_name for row in rows]
         if names[0] is not None:
             arrays[f"y_{split}"] = torch.tensor([classes.index(name) for name in names if name is not None])
-    return arrays, classes
+    if class_names is None:
+        return arrays, classes
+    numbers = numbers_among(class_names, classes, of=("class_names", folder))
+    if "y_train" in arrays:
+        arrays["y_train"] = torch.tensor(numbers)[arrays["y_train"]]
+    if "y_test" in arrays:
+        given = arrays["y_test"].tolist()
+        arrays = scored(arrays, numbers)
+        left = [classes[k] for k in given if numbers[k] < 0]
+        if left:
+            told = f"{len(left)} of {len(given)} test images of {folder} are left out"
+            others = f"their classes ({', '.join(dict.fromkeys(left))}) are not among class_names"
+            warnings.warn(f"{told}: {others}", OtherClasses, stacklevel=2)
+    return arrays, list(class_names)
+
+
+def numbers_among(class_names: Sequence[str], own: Sequence[str], *, of: tuple[object, object]) -> list[int]:
+    """The number that each of one's own classes has among those named, or -1.
+
+    Args:
+        class_names: in the order that counts them.
+        own: any of them, and others.
+        of: what has the former and the latter, for the message.
+
+    Raises:
+        DataError: two of either have one name.
+    """
+    # One name can be written in several ways: composed accents on one system, accents apart on another.
+    listed, found = ([unicodedata.normalize("NFC", name) for name in names] for names in (class_names, own))
+    for owner, names in zip(of, (listed, found), strict=True):
+        if len(set(names)) < len(names):
+            raise DataError(f"{owner} has the classes {', '.join(names)}, of which two are the same")
+    return [listed.index(name) if name in listed else NO_LABEL for name in found]
+
+
+def scored(arrays: dict[str, Tensor], numbers: Sequence[int]) -> dict[str, Tensor]:
+    """Arrays with other numbers for their test labels; what has none, or -1, is left out with its image."""
+    # What is unknown, -1, finds the last entry.
+    labels = torch.tensor([*numbers, NO_LABEL])[arrays["y_test"].clamp(min=NO_LABEL)]  # (T,)
+    kept = labels >= 0
+    rest = {name: array for name, array in arrays.items() if name not in {"x_test", "y_test"}}
+    if not bool(kept.any()):
+        return rest
+    return rest | {"x_test": arrays["x_test"][kept], "y_test": labels[kept]}
 
 
 class _Placed(NamedTuple):

@@ -2,13 +2,17 @@
 
 import csv
 import json
+import math
+import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from clarinet.data import NO_LABEL, UNREADABLE, Labels
 from clarinet.errors import ClassesNotCounted, DataError
@@ -28,15 +32,16 @@ class Row(NamedTuple):
     chance: float | None
     class_name: str | None
     num_classes: int | None = None
+    num_images: int | None = None
 
 
-def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> Labels:
+def load_labels(path: Path | str, *, images: int, num_classes: int | None = None) -> Labels:
     """Read a label file of the application: CSV (.csv), JSON lines (.jsonl), or a frozen snapshot (.npz).
 
     A label's `position` is its image's place in the data set, which is its row in the npz of the images. Its
     `kind` is "true" or "complementary", its `class` counts the campaign's classes from 0, which need not be
-    those of a folder, nor in their order. The columns `class_name`, `num_classes` and `probability` are
-    optional.
+    those of a folder, nor in their order. The columns `class_name`, `num_classes`, `num_images` and
+    `probability` are optional.
 
     Args:
         path: the file; its ending says its format.
@@ -44,10 +49,12 @@ def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> L
         num_classes: K; None takes it from the file.
 
     Raises:
-        DataError: another ending, a file that cannot be read or lacks something, no labels at all, an
-            image or class that is not there, classes that are not always named alike.
+        DataError: another ending, a file that cannot be read or lacks something, no labels at all, a
+            number that is none, an image or class that is not there, another number of images than the file
+            tells, classes that are not always named alike.
         ClassesNotCounted: no `num_classes`, and none in the file.
     """
+    path = Path(path)
     readers = {".csv": _csv_rows, ".jsonl": _json_rows, ".npz": _snapshot_rows}
     if path.suffix not in readers:
         raise DataError(f"{path} is no label file: its name must end in {', '.join(readers)}")
@@ -60,6 +67,7 @@ def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> L
         raise DataError(f"{path} cannot be read as labels: {str(error) or type(error).__name__}") from error
     if not rows:
         raise DataError(f"{path} has no labels")
+    _check_images(path, rows, images)
     count = _count(path, rows, listed, num_classes)
     for number, row in enumerate(rows, 1):
         if row.kind not in KINDS:
@@ -71,6 +79,15 @@ def load_labels(path: Path, *, images: int, num_classes: int | None = None) -> L
         if not 0 <= row.class_ < count:
             raise DataError(f"label {number} of {path} names class {row.class_}; there are {count} classes")
     return _tensors(rows, count, _names(path, rows, listed))
+
+
+def _check_images(path: Path, rows: list[Row], images: int) -> None:
+    told = {row.num_images for row in rows} - {None, images}
+    if told:
+        raise DataError(
+            f"{path} belongs to {told.pop()} images, but here are {images}, and a label finds its image by "
+            "the place; give the images as they were when they were imported, none added and none removed"
+        )
 
 
 def _count(path: Path, rows: list[Row], listed: list[str] | None, wanted: int | None) -> int:
@@ -116,18 +133,20 @@ def _tensors(rows: list[Row], num_classes: int, named: dict[int, str]) -> Labels
 
 def _csv_rows(path: Path) -> Iterator[Row]:
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file, strict=True)
+        reader = csv.DictReader(file, restval="", strict=True)
         _require(path, reader.fieldnames or (), ("position", "kind", "class", "weight"))
         for row in reader:
-            chance, count = row.get("probability"), row.get("num_classes")
+            place = f"line {reader.line_num} of {path}"
+            chance, count, images = (row.get(name) for name in ("probability", "num_classes", "num_images"))
             yield Row(
-                _whole(row["position"]),
+                _whole(row["position"], f"{place}: position"),
                 row["kind"],
-                _whole(row["class"]),
-                float(row["weight"]),
-                float(chance) if chance else None,
+                _whole(row["class"], f"{place}: class"),
+                _amount(row["weight"], f"{place}: weight"),
+                _amount(chance, f"{place}: probability") if chance else None,
                 _unescaped(row.get("class_name")) or None,
-                _whole(count) if count else None,
+                _whole(count, f"{place}: num_classes") if count else None,
+                _whole(images, f"{place}: num_images") if images else None,
             )
 
 
@@ -138,57 +157,70 @@ def _unescaped(name: str | None) -> str | None:
 
 def _json_rows(path: Path) -> Iterator[Row]:
     with path.open(encoding="utf-8") as file:
-        for line in file:
+        for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
+            place = f"line {number} of {path}"
             entry = json.loads(line)
             if not isinstance(entry, dict):
                 raise DataError(f"{path} has a line that is no JSON object: {line.strip()[:80]}")
             _require(path, entry, ("position", "kind", "classes", "weight"))
-            chance, count = entry.get("probability"), entry.get("num_classes")
+            chance, count, images = (entry.get(name) for name in ("probability", "num_classes", "num_images"))
             if not isinstance(entry["classes"], list):
                 raise DataError(f"{path} has a line whose classes are no list: {line.strip()[:80]}")
             for class_, name in zip_longest(entry["classes"], entry.get("class_names") or ()):
                 yield Row(
-                    _whole(entry["position"]),
+                    _whole(entry["position"], f"{place}: position"),
                     str(entry["kind"]),
-                    _whole(class_),
-                    float(entry["weight"]),
-                    float(chance) if chance is not None else None,
+                    _whole(class_, f"{place}: class"),
+                    _amount(entry["weight"], f"{place}: weight"),
+                    None if chance is None else _amount(chance, f"{place}: probability"),
                     None if name is None else str(name),
-                    None if count is None else _whole(count),
+                    None if count is None else _whole(count, f"{place}: num_classes"),
+                    None if images is None else _whole(images, f"{place}: num_images"),
                 )
 
 
 def _snapshot_rows(path: Path) -> Iterator[Row]:
     names = ("positions", "kinds", "classes", "weights")
-    with np.load(path, allow_pickle=False) as arrays:
-        _require(path, arrays.files, names)
-        columns = [arrays[name] for name in names]
-        chances = arrays["probabilities"] if "probabilities" in arrays.files else None
+    arrays = _arrays(path, (*names, "probabilities", "num_images"))
+    _require(path, arrays, names)
+    columns = [arrays[name] for name in names]
+    chances, images = arrays.get("probabilities"), arrays.get("num_images")
+    told = None if images is None else _whole(images.tolist(), f"num_images of {path}")
     lengths = {column.shape for column in columns}
     if len(lengths) > 1 or len(next(iter(lengths))) != 1:
         raise DataError(f"{path} has arrays of the shapes {sorted(lengths)}; expected one length for all")
     listed: list[list[Any]] = [column.tolist() for column in columns]
     listed.append([None] * len(columns[0]) if chances is None else chances.tolist())
-    for position, kind, class_, weight, chance in zip(*listed, strict=True):
+    for number, (position, kind, class_, weight, chance) in enumerate(zip(*listed, strict=True), 1):
+        place = f"label {number} of {path}"
         known = KINDS[kind] if kind in range(len(KINDS)) else str(kind)
         yield Row(
-            _whole(position),
+            _whole(position, f"{place}: position"),
             known,
-            _whole(class_),
-            float(weight),
-            None if chance is None else float(chance),
+            _whole(class_, f"{place}: class"),
+            _amount(weight, f"{place}: weight"),
+            None if chance is None else _amount(chance, f"{place}: probability"),
             None,
+            num_images=told,
         )
 
 
 def _listed_names(path: Path) -> list[str] | None:
     """The class names of an npz, which has them once; a run's snapshot has none."""
-    with np.load(path, allow_pickle=False) as arrays:
-        if "class_names" not in arrays.files:
-            return None
-        return [str(name) for name in arrays["class_names"].tolist()]
+    listed = _arrays(path, ("class_names",)).get("class_names")
+    return None if listed is None else [str(name) for name in listed.tolist()]
+
+
+def _arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Those arrays that an npz has. Not by numpy.load, which advises to unpickle what is no npz."""
+    found = {}
+    with zipfile.ZipFile(path) as archive:
+        for name in {f"{name}.npy" for name in names} & set(archive.namelist()):
+            with archive.open(name) as member:
+                found[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+    return found
 
 
 def _require(path: Path, found: Iterable[str], wanted: tuple[str, ...]) -> None:
@@ -197,10 +229,21 @@ def _require(path: Path, found: Iterable[str], wanted: tuple[str, ...]) -> None:
         raise DataError(f"{path} lacks {missing[0]}; a label file has {', '.join(wanted)}")
 
 
-def _whole(value: Any) -> int:
-    """An integer from text or a number; 1.5 is none, and neither is true."""
+def _whole(value: Any, what: str) -> int:
+    """An integer from text or a number; 1.5 is none, and neither is true. `what` says whose it is."""
+    number = value
     if isinstance(value, str):
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{value!r} is no whole number")
-    return value
+        with suppress(ValueError):
+            number = int(value)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise DataError(f"{what} is {value!r:.80}; expected a whole number")
+    return number
+
+
+def _amount(value: Any, what: str) -> float:
+    """A weight or probability from text or a number; `what` says which."""
+    with suppress(TypeError, ValueError, OverflowError):
+        number = float(value)
+        if 0 <= number < math.inf:
+            return number
+    raise DataError(f"{what} is {value!r:.80}; expected a number of at least 0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from clarinet.nonuniform import (
     per_class_question_risk,
     scarce_risks,
 )
-from clarinet.transitions import transition_of_questions
+from clarinet.transitions import transition_of_questions, uniform_transition
 
 if TYPE_CHECKING:
     from clarinet.objective import SourceBatch
@@ -32,37 +33,46 @@ class LabelFacts:
 
     Args:
         proportions: (K,) share of each complementary label among those that train.
+        presence: (K,) how often a batch has each complementary label at all.
         answered_no: share of the complementary labels among all labels, true ones and held-out ones too.
-        trained_no: the same among the labels that train, so 1 in the cc setting.
+        counted_no: the same in the pc setting, 1 in the cc setting, which counts no image with a yes.
         class_shares: (K,) share of each class in the source.
         transition: (K, K) P(complementary = k | true = y), given or estimated from the proportions.
     """
 
     proportions: Tensor
+    presence: Tensor
     answered_no: float
-    trained_no: float
+    counted_no: float
     class_shares: Tensor
     transition: Tensor
 
     @classmethod
-    def of(cls, config: TrainConfig, domains: Domains) -> LabelFacts:
-        """Of a run; on its device. There must be complementary labels to train on."""
+    def of(cls, config: TrainConfig, domains: Domains, batch_size: int) -> LabelFacts:
+        """Of a run; on its device. There must be complementary labels to train on.
+
+        Raises:
+            DataError: the loss needs a transition matrix that cannot be estimated from these class shares.
+        """
         num_classes, weights = domains.spec.num_classes, domains.weights
         labels, trust = domains.complementary[domains.complementary_rows], weights[domains.complementary_rows]
         equal = torch.full((num_classes,), 1 / num_classes)
         shares = equal if domains.class_shares is None else domains.class_shares
         transition = domains.transition
         if transition is None:
-            transition = transition_of_questions(
-                labels, shares, weights=trust, label_noise=config.label_noise
-            )
+            transition = uniform_transition(num_classes)
+            if config.complementary_loss == "forward":
+                transition = transition_of_questions(
+                    labels, shares, weights=trust, label_noise=config.label_noise
+                )
         answers_no = float(weights[domains.complementary != NO_LABEL].sum())
         answers_yes = float(weights[domains.true != NO_LABEL].sum())
-        trained_yes = float(weights[domains.true_rows].sum())
+        answered_no = answers_no / (answers_no + answers_yes)
         return cls(
             proportions=class_proportions(labels, trust, num_classes),
-            answered_no=answers_no / (answers_no + answers_yes),
-            trained_no=float(trust.sum()) / (float(trust.sum()) + trained_yes),
+            presence=presence_in_batches(labels, num_classes, batch_size),
+            answered_no=answered_no,
+            counted_no=answered_no if len(domains.true_rows) else 1.0,
             class_shares=shares.to(weights.device, torch.float32),
             transition=transition.to(weights.device, torch.float32),
         )
@@ -84,7 +94,7 @@ def complementary_loss(
         loss = forward_complementary_loss(logits[0], part.complementary, part.weights, facts.transition)
         return loss, loss
     if config.complementary_loss == "scarce":
-        shares = (facts.trained_no, 1 - facts.trained_no)
+        shares = (facts.counted_no, 1 - facts.counted_no)
         weights = [
             share * part.weights / part.weights.sum() for share, part in zip(shares, parts, strict=False)
         ]
@@ -93,30 +103,70 @@ def complementary_loss(
             torch.cat([part.complementary for part in parts]),  # -1 in the part of true labels
             torch.cat(weights),
             facts.class_shares,
-            facts.proportions * facts.trained_no,
+            facts.proportions * facts.counted_no,
         )
         return corrected_scarce_objective(of_class, of_others), (of_class + of_others).sum()
-    trust = with_proportions(part.complementary, part.weights, facts.proportions)
-    risk = facts.answered_no * _answer_risk(logits[0], part, part.complementary, trust, yes=False)  # (K,)
+    shares_of_labels = with_proportions(part.complementary, part.weights, facts.proportions, facts.presence)
+    # Their sum is 1 on average only, and the risk is a mean by weights.
+    scale = facts.answered_no * shares_of_labels.sum()
+    risk = scale * _answer_risk(logits[0], part, part.complementary, shares_of_labels, yes=False)  # (K,)
     return corrected_objective(risk), risk.sum()
 
 
-def with_proportions(labels: Tensor, weights: Tensor, proportions: Tensor) -> Tensor:
-    """Scale the weights of a batch so that each label present has its share of the data set.
+def presence_in_batches(labels: Tensor, num_classes: int, batch_size: int) -> Tensor:
+    """How often a batch of `Shuffle` has each label at all.
 
-    Else chance would name some class more often than uniform labels could in nearly every batch, most of all
-    where 1/q is large; its risk would be negative, and the correction would do nothing but ascend.
+    Within a pass no row comes twice: B rows of L lack all L_k of a class in (L - L_k choose B) of
+    (L choose B) cases. A batch that ends one pass and begins the next lacks it in both parts.
+
+    Args:
+        labels: (L,) int64 in [0, K), L >= 1.
+        num_classes: K.
+        batch_size: B; larger than L means L.
+
+    Returns:
+        (K,) in [0, 1], float32 on the device of the labels.
+    """
+    count = len(labels)
+    drawn = min(batch_size, count)
+    others = count - torch.bincount(labels, minlength=num_classes).double().cpu()  # (K,)
+
+    def absent(rows: Tensor) -> Tensor:
+        """(K, R) for (R,) numbers of rows."""
+        total = torch.tensor(float(count), dtype=torch.float64)
+        left = others[:, None] - rows
+        logs = (others + 1).lgamma()[:, None] - (left + 1).clamp(min=1).lgamma()
+        logs = logs - (total + 1).lgamma() + (total - rows + 1).lgamma()
+        return torch.where(left >= 0, logs.exp(), 0.0)
+
+    # Batches begin at the multiples of this in a pass, all of them equally often.
+    stride = math.gcd(count, drawn)
+    parts = torch.arange(stride, drawn, stride, dtype=torch.float64)  # rows that a pass has left
+    whole = count // stride - len(parts)
+    lacking = whole * absent(torch.tensor([float(drawn)], dtype=torch.float64)).squeeze(1)
+    lacking += (absent(parts) * absent(drawn - parts)).sum(1)
+    return (1 - lacking * stride / count).float().to(labels.device)
+
+
+def with_proportions(labels: Tensor, weights: Tensor, proportions: Tensor, presence: Tensor) -> Tensor:
+    """The share of each label of a batch, such that every class keeps on average its share of the data set.
+
+    By their weights alone chance would name some class more often than uniform labels could in nearly every
+    batch, most of all where 1/q is large; its risk would be negative, and the correction would do nothing but
+    ascend. A class that batches often lack has a larger share in the others.
 
     Args:
         labels: (N,) int64 in [0, K).
         weights: (N,) >= 0, not all 0.
         proportions: (K,) share of each label, by weight.
+        presence: (K,) how often a batch has the label, from `presence_in_batches`.
 
     Returns:
-        (N,) weights.
+        (N,) shares, whose sum is 1 over all batches on average.
     """
-    mass = torch.zeros_like(proportions).index_add_(0, labels, weights / weights.sum())  # (K,)
-    return weights * (proportions / mass.clamp(min=torch.finfo(mass.dtype).tiny))[labels]
+    mass = torch.zeros_like(proportions).index_add_(0, labels, weights)  # (K,)
+    tiny = torch.finfo(mass.dtype).tiny
+    return weights * (proportions / presence.clamp(min=tiny) / mass.clamp(min=tiny))[labels]
 
 
 def true_loss(config: TrainConfig, facts: LabelFacts, part: SourceBatch, logits: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from clarinet.choices import Setting
-from clarinet.data import NO_LABEL, Labels
+from clarinet.data import NO_LABEL, Labels, check_tensor
 from clarinet.errors import DataError
 from clarinet.seeding import generator
 
@@ -44,6 +44,7 @@ def simulate_labels(
     Raises:
         DataError: labels of another type or shape, or a label or count out of range.
     """
+    check_tensor("true_labels", true_labels)
     if true_labels.ndim != 1 or true_labels.dtype != torch.int64:
         # A column (N, 1) would broadcast against the rows of draws to N x N labels.
         raise DataError(

@@ -147,7 +147,9 @@ def true_label_share(true_count: int, complementary_count: int, num_classes: int
     return true_count / (true_count + complementary_count / (num_classes - 1))
 
 
-def estimated_class_ceiling(complementary: Tensor, num_classes: int) -> Tensor:
+def estimated_class_ceiling(
+    complementary: Tensor, num_classes: int, *, weights: Tensor | None = None
+) -> Tensor:
     """An upper bound of each class's share, from how often it is named as complementary.
 
     A class with share pi_k is named with probability (1 - pi_k) / (K - 1).
@@ -155,16 +157,23 @@ def estimated_class_ceiling(complementary: Tensor, num_classes: int) -> Tensor:
     Args:
         complementary: (N,) int64 complementary labels, N may be 0.
         num_classes: K.
+        weights: (N,) >= 0, 1/q for questions drawn with probabilities q; None counts all alike.
 
     Returns:
         (K,) estimate plus two standard errors, in [0, 1]; 1 where nothing is known.
     """
-    count = len(complementary)
-    if count == 0:
+    if len(complementary) == 0:
         return torch.ones(num_classes, device=complementary.device)
-    named = torch.bincount(complementary, minlength=num_classes) / count  # (K,)
-    error = (named * (1 - named) / count).sqrt()
-    return (1 - (num_classes - 1) * (named - 2 * error)).clamp(0, 1)
+    if weights is None:
+        named = torch.bincount(complementary, minlength=num_classes) / len(complementary)  # (K,)
+        error = (named * (1 - named) / len(complementary)).sqrt()
+    else:
+        share = weights.double() / weights.double().sum()  # (N,)
+        named = torch.bincount(complementary, share, minlength=num_classes)
+        squares = torch.bincount(complementary, share.square(), minlength=num_classes)  # (K,)
+        # Of sum share (1(label = k) - named_k): the labels k deviate by 1 - named_k, the others by named_k.
+        error = (squares * (1 - named).square() + (squares.sum() - squares) * named.square()).sqrt()
+    return (1 - (num_classes - 1) * (named - 2 * error)).clamp(0, 1).float()
 
 
 def class_floor_loss(logits: Tensor, floor: Tensor) -> Tensor:

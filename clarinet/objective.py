@@ -89,7 +89,11 @@ class Objective:
         }
         self._target = self._feed(domains.target, torch.arange(len(domains.target)), "target")
         self._proportions = self._dataset_proportions() if config.class_proportions == "dataset" else None
-        self._facts = LabelFacts.of(config, domains) if config.complementary_loss in NON_UNIFORM else None
+        self._facts = (
+            LabelFacts.of(config, domains, self._batch_size)
+            if config.complementary_loss in NON_UNIFORM
+            else None
+        )
         self._floor = self._class_floor() if config.class_floor > 0 else None
         grey = domains.source_is_grey and domains.target_is_grey
         digits = config.augmentation_kind == "digits"
@@ -114,7 +118,14 @@ class Objective:
     def _class_floor(self) -> Tensor:
         """(K,) floor of each class's share: the config's, lowered where the labels say that it is rare."""
         domains, num_classes = self.domains, self.domains.spec.num_classes
-        ceiling = estimated_class_ceiling(domains.complementary[domains.complementary_rows], num_classes)
+        rows = domains.complementary_rows
+        weights = domains.weights[rows]
+        if domains.probabilities is not None:
+            weights = weights / domains.probabilities[rows]
+        alike = len(rows) == 0 or bool(weights.min() == weights.max())
+        ceiling = estimated_class_ceiling(
+            domains.complementary[rows], num_classes, weights=None if alike else weights
+        )
         return (ceiling / 2).clamp(1e-3 / num_classes, self.config.class_floor / num_classes)
 
     def _feed(self, images: Pixels, rows: Tensor, stream: str) -> Feed:

@@ -5,12 +5,22 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
 
 from clarinet.errors import DataError
 
 GREY_MODES = frozenset({"1", "L", "LA", "La"})
 STEPS_OF_16_BITS = 257  # in one step of 8 bits
+ORIENTATION = 0x0112  # EXIF's tag
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 
 # What Pillow raises on other bytes, on broken ones and on ones that would fill the memory.
 _UNDECODABLE = (
@@ -28,8 +38,8 @@ _UNDECODABLE = (
 def decoded(path: Path, *, side: int | None, colour: bool | None = None) -> NDArray[np.uint8]:
     """The pixels of an image file, as the application shows it to people.
 
-    It is turned as its camera said; transparent parts become white, 16-bit grey becomes 8-bit; of several
-    pictures in a file the first counts.
+    It is turned as its camera said, if that can be read; transparent parts become white, 16-bit grey becomes
+    8-bit; of several pictures in a file the first counts.
 
     Args:
         path: of any format that Pillow reads.
@@ -46,7 +56,7 @@ def decoded(path: Path, *, side: int | None, colour: bool | None = None) -> NDAr
         with Image.open(path) as opened:
             if side is not None:
                 opened.draft(None, (2 * side, 2 * side))  # JPEG: decode fewer pixels
-            picture = _plain(ImageOps.exif_transpose(opened))
+            picture = _plain(_upright(opened))
     except _UNDECODABLE as error:
         raise DataError(f"{path} cannot be read as an image: {error}") from error
     if colour is not None:
@@ -54,6 +64,19 @@ def decoded(path: Path, *, side: int | None, colour: bool | None = None) -> NDAr
     if side is not None and picture.size != (side, side):
         picture = picture.resize((side, side), Image.Resampling.BILINEAR)
     return np.asarray(picture)
+
+
+def _upright(picture: Image.Image) -> Image.Image:
+    """Turned as its camera said; as it is stored where that cannot be read.
+
+    Pillow's own `exif_transpose` also writes all that cameras say anew, and fails where it cannot.
+    """
+    picture.load()  # an error here is the picture's, not its metadata's
+    try:
+        turn = TURNS.get(picture.getexif().get(ORIENTATION, 1))
+    except _UNDECODABLE:
+        return picture
+    return picture if turn is None else picture.transpose(turn)
 
 
 def _plain(picture: Image.Image) -> Image.Image:

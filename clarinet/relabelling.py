@@ -17,6 +17,7 @@ from torch import Tensor
 
 from clarinet.choices import Setting
 from clarinet.data import NO_LABEL, TrainData
+from clarinet.domains import in_unit
 from clarinet.errors import DataError
 from clarinet.evaluation import predict
 from clarinet.networks import SOURCE, Classifier
@@ -49,9 +50,9 @@ def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> 
     """The same domains, every source image with a true label: a pseudo-label, or the one it has in pc.
 
     Train an ordinary method ("dan", "dann", "cdan_e") on it, which takes the setting pc. A pseudo-label
-    weighs 1, a given true label what it weighed. Those methods learn from no complementary label; the
-    held-out ones still estimate the accuracy, by the probabilities of their questions or as uniform ones, and
-    go where neither is possible.
+    weighs 1, a given true label what it weighed against the mean of all labels. Those methods learn from no
+    complementary label; the held-out ones still estimate the accuracy, by the probabilities of their
+    questions or as uniform ones, and are left out where neither is possible.
 
     Args:
         data: the data that the labels were made for.
@@ -69,12 +70,17 @@ def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> 
         )
     example = torch.arange(count) if data.example is None else data.example.cpu()  # (L,)
     complementary, weights = data.complementary.cpu(), data.weights.cpu()
+    candidates = complementary != NO_LABEL  # (L,)
     classes, trust = labels.cpu().clone(), torch.ones(count)  # (N,), (N,)
     if setting == "pc":
-        given = ((data.true.cpu() != NO_LABEL) & (weights > 0)).nonzero().squeeze(1)
+        known = (data.true.cpu() != NO_LABEL) & (weights > 0)  # (L,)
+        if data.held_out is not None:
+            known &= ~torch.isin(example, example[data.held_out.cpu() & (weights > 0)])
+        given = known.nonzero().squeeze(1)
         classes[example[given]] = data.true.cpu()[given]
-        trust[example[given]] = weights[given]
-    kept = (complementary != NO_LABEL).nonzero().squeeze(1)  # (R,) labels that may be held out
+        trust[example[given]] = in_unit(weights[given], weights[weights > 0].double().mean())
+        candidates &= ~torch.isin(example, example[given])
+    kept = candidates.nonzero().squeeze(1)  # (R,) labels that may be held out
     if data.probabilities is not None:
         asked = data.probabilities.cpu()  # (L,)
     else:
@@ -95,4 +101,5 @@ def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> 
             else torch.cat([torch.zeros(count, dtype=torch.bool), data.held_out.cpu()[kept]])
         ),
         probabilities=torch.cat([torch.ones(count), asked[kept]]),
+        pseudo_labelled=True,
     )

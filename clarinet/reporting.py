@@ -38,22 +38,7 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     # In the pretraining the classifier stands where it began: its accuracy would only alarm people.
     learns = state.step > stage.config.pretraining_epochs * epoch_steps
     network = state.networks.averaged
-    held_out = domains.held_out_rows
-    source = predict_resized(network, domains.source[domains.example[held_out]], domain=SOURCE).argmax(1)
-    trust = domains.weights[held_out]
-    if domains.probabilities is not None:
-        trust = trust / domains.probabilities[held_out]
-    estimate = None
-    if domains.probabilities is not None or domains.uniformity is None or not domains.uniformity.is_rejected:
-        estimate = accuracy_from_complementary(  # which takes the labels for uniform
-            source,
-            domains.complementary[held_out],
-            domains.spec.num_classes,
-            weights=trust,
-            # Only what is told from outside: the rate that neighbours give has their own errors in it, and a
-            # network that has learnt them would seem to be right.
-            label_noise=config.label_noise,
-        )
+    estimate = _source_accuracy(config, network, domains)
     seen = domains.target[_looked_at(len(domains.target), config, "report/target")]
     predicted = predict_resized(network, seen, domain=TARGET)  # (M, K)
     if not bool(predicted.isfinite().all()):  # the last step of the epoch may have been the one
@@ -86,6 +71,31 @@ def _looked_at(count: int, config: TrainConfig, stream: str) -> Tensor:
     if count <= LOOKED_AT_PER_EPOCH:
         return torch.arange(count)
     return torch.randperm(count, generator=generator(config.seed, stream))[:LOOKED_AT_PER_EPOCH]
+
+
+def _source_accuracy(
+    config: TrainConfig, network: Classifier, domains: Domains
+) -> tuple[float, float] | None:
+    """Estimate with its standard error; None where the held-out labels are not known to be uniform."""
+    held_out = domains.held_out_rows
+    trust, images = domains.weights[held_out], domains.example[held_out]
+    if domains.probabilities is not None:
+        asked = domains.probabilities[held_out]
+        trust = trust / asked
+        if config.label_noise > 0 and len(asked) and bool(asked.min() < asked.max()):
+            return None  # which share of these weights is wrong depends on which questions were
+    elif domains.uniformity is not None and domains.uniformity.is_rejected:
+        return None
+    return accuracy_from_complementary(
+        predict_resized(network, domains.source[images], domain=SOURCE).argmax(1),
+        domains.complementary[held_out],
+        domains.spec.num_classes,
+        weights=trust,
+        images=images,
+        # Only what is told from outside: the rate that neighbours give has their own errors in it, and a
+        # network that has learnt them would seem to be right.
+        label_noise=config.label_noise,
+    )
 
 
 def _target_accuracy(

@@ -46,7 +46,7 @@ def train(
     *,
     device: torch.device = torch.device("cpu"),  # noqa: B008 - a value, immutable
     on_epoch: Callable[[EpochReport], None] = ignore,
-    checkpoint: Path | None = None,
+    checkpoint: str | Path | None = None,
     should_stop: Callable[[], bool] = never,
 ) -> TrainResult:
     """Train a classifier for the target from complementary (and true) labels of the source.
@@ -78,6 +78,7 @@ def train(
         Diverged: the mean loss of an epoch is not finite.
         Interrupted: should_stop said so.
     """
+    checkpoint = Path(checkpoint) if checkpoint else None
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         run = _Run(
             config=config,

@@ -24,25 +24,42 @@ def transition_of_questions(
     """Estimate Q from how often each class is named, for questions that prefer classes but look at no image.
 
     Asked with probabilities r_k, an image of class y gets the label k with r_k / (1 - r_y), and "not k" is
-    said with probability r_k (1 - pi_k): hence r_k is proportional to named_k / (1 - pi_k). Nothing here can
-    see choices that depend on the image or its class, nor wrong answers; see `estimate_transition`.
+    said with probability r_k (1 - pi_k): hence r_k is proportional to named_k / (1 - pi_k). Where a share rho
+    of the labels names the true class instead, the images that got a label being of class k in the proportion
+    pi_k (1 - r_k),
+
+        Z named_k = (1 - rho) r_k (1 - pi_k) + rho pi_k (1 - r_k),    Z = 1 - sum_j r_j pi_j,
+
+    which is linear in r_k for a given Z, and Z follows from sum_k r_k = 1. Nothing here can see choices that
+    depend on the image or its class, nor how many answers are wrong; see `estimate_transition`.
 
     Args:
         complementary: (N,) int64 complementary labels in [0, K).
-        class_shares: (K,) pi_k, each below 1, summing to 1.
+        class_shares: (K,) pi_k, each below 1 - label_noise, summing to 1.
         weights: (N,) >= 0, how much each label counts; None counts them alike.
         label_noise: share of labels that name the true class.
 
     Returns:
         (K, K) float64 on the CPU, rows sum to 1. Each class counts as named once more than it is, so that no
         label is impossible.
+
+    Raises:
+        DataError: a class has too large a share for its questions to be told from the rest.
     """
     shares = class_shares.double().cpu()
+    told = 1 - label_noise - shares  # (K,)
+    if bool((told <= 0).any()):
+        raise DataError(
+            f"class_shares has {float(shares.max()):.3g} for class {int(shares.argmax())}, which questions "
+            f"cannot tell at a label_noise of {label_noise}; give shares below {1 - label_noise:.3g}"
+        )
     trust = torch.ones(len(complementary)) if weights is None else weights.cpu()
-    ones = F.one_hot(complementary.cpu(), len(shares)).double()  # (N, K)
-    named = (trust.double()[:, None] * ones).sum(0) + 1  # (K,)
-    asked = named / (1 - shares)
-    asked = asked / asked.sum()  # (K,) r_k
+    counts = torch.bincount(complementary.cpu(), trust.double(), minlength=len(shares)) + 1  # (K,)
+    named = counts / counts.sum()
+    asked_in_all = (1 + (label_noise * shares / told).sum()) / (named / told).sum()  # Z
+    asked = (asked_in_all * named - label_noise * shares) / told  # (K,) r_k
+    asked = asked.clamp(min=float(1 / counts.sum()))  # by chance even fewer than its wrong answers alone
+    asked = asked / asked.sum()
     matrix = asked.expand(len(shares), -1) * (1 - torch.eye(len(shares), dtype=torch.float64))
     return _with_noise(matrix / matrix.sum(1, keepdim=True), label_noise)
 

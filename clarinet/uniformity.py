@@ -59,7 +59,8 @@ def check_uniformity(
         complementary: (N,) int64, -1 where there is none.
         true: (N,) int64, -1 where there is none.
         num_classes: K.
-        weights: (N,) >= 0, how much each label counts; None counts them alike.
+        weights: (N,) >= 0, how much each label counts; None counts them alike. Each kind is taken for as many
+            labels as its weights sum to when the heaviest is 1: few heavy ones prove little.
 
     Returns:
         The result, or None without complementary labels that count.
@@ -88,11 +89,15 @@ def check_uniformity(
 
 
 def _counts(labels: Tensor, weights: Tensor, num_classes: int) -> Tensor:
-    """(K,) weighted counts, scaled to the number of labels of equal weight that would tell as much."""
+    """(K,) weighted counts, in which no label counts more than once.
+
+    As many labels of equal weight as would tell as much on average over the classes (the square of the sum by
+    the sum of the squares) are too many where a class has the heavy labels, as rare questions have by 1/q.
+    """
     weights = weights * (labels != NO_LABEL)
     counts = torch.zeros(num_classes, dtype=torch.float64).index_add_(0, labels.clamp(min=0), weights)
-    squares = float(weights.square().sum())
-    return counts * (float(weights.sum()) / squares) if squares > 0 else counts
+    largest = float(weights.max()) if len(weights) else 0.0
+    return counts / largest if largest > 0 else counts
 
 
 def _too_often(named: Tensor) -> float:

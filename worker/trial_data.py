@@ -55,7 +55,11 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
             true=true,
             weights=torch.from_numpy(labels.weights),
             example=example,
-            probabilities=torch.full((len(example),), probabilities(len(names))[0]),  # drawn uniformly
+            probabilities=(  # drawn uniformly, but for labels from elsewhere: nobody knows how those were
+                None
+                if run.snapshot_facts.get("imported")
+                else torch.full((len(example),), probabilities(len(names))[0])
+            ),
             target_images=torch.from_numpy(target.arrays),
             target_test_images=test_images,
             target_test_labels=test_classes,

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from app.access import admin_only
 from app.campaigns import service as campaigns
 from app.campaigns.noting import note
+from app.datasets.models import Dataset
 from app.datasets.pictures import image_address
 from app.deps import CurrentUser, SettingsDep, UnitOfWorkDep
 from app.journal.models import Action
@@ -56,7 +57,13 @@ def download_labels(
         rows = labels.label_rows(
             service.labels(session, campaign, imported=imported), service.class_factors(session, campaign.id)
         )
-        return labels.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
+        return labels.pieces(
+            rows,
+            format,
+            class_names=campaign.class_names,
+            num_images=session.get_one(Dataset, campaign.dataset_id).train_count,
+            image_url=image_url,
+        )
 
     return _download(request, pieces, name=f"labels-{campaign.id}", format_=format)
 

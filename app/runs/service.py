@@ -109,6 +109,12 @@ def start_run(
         values = configs.config_for(method, setting, preset, config)
     except configs.ConfigRefused as refused:
         raise BadConfig(refused.field, refused.message) from refused
+    if values["complementary_loss"] == "inverse" and labels.facts["imported"]:
+        raise BadConfig(
+            "complementary_loss",
+            "The loss inverse needs the probability of each question, which nobody knows of labels from "
+            "elsewhere; leave those out, or choose forward or scarce.",
+        )
     run = Run(
         campaign_id=labels.campaign_id,
         target_dataset_id=target_dataset.id,

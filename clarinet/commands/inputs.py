@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -161,7 +160,7 @@ def _scored(
 
     Others are a mistake, unless `is_part`: people may have been asked about a part of the classes.
     """
-    import torch
+    from clarinet.folders import numbers_among, scored
 
     given = target.get("y_test")
     if given is None or "x_test" not in target:
@@ -179,26 +178,18 @@ def _scored(
     listed = names or [str(number) for number in range(num_classes)]
     if bool(tested) != bool(names):
         own, listed = _numbered(arguments, own, listed, by_name=bool(tested))
-    # One name can be written in several ways: composed accents on one system, accents apart on another.
-    own, listed = ([unicodedata.normalize("NFC", name) for name in some] for some in (own, listed))
-    for path, some in ((arguments.target, own), (arguments.labels or arguments.source, listed)):
-        if len(set(some)) < len(some):
-            raise DataError(f"{path} has the classes {', '.join(some)}, of which two are the same")
-    places = [listed.index(name) if name in listed else -1 for name in own]
-    others = [own[number] for number in sorted(set(given.tolist())) if number >= 0 and places[number] < 0]
+    numbers = numbers_among(listed, own, of=(arguments.labels or arguments.source, arguments.target))
+    others = [own[number] for number in sorted(set(given.tolist())) if number >= 0 and numbers[number] < 0]
     if others and not is_part:
         raise DataError(
             f"{arguments.target} has images of {', '.join(others)}, but {arguments.source} has the classes "
             f"{', '.join(listed)}; both need a folder of each class under one name"
         )
-    labels = torch.tensor([*places, -1])[given.clamp(min=-1)]  # what is unknown, -1, finds the last entry
-    kept = labels >= 0
-    if not bool(kept.all()):
-        left = f"{int((~kept).sum())} of {len(kept)} test images of {arguments.target}"
-        print(f"clarinet: {left} are of other classes and left out", file=sys.stderr)
-    if not bool(kept.any()):
-        return {"x_train": target["x_train"]}
-    return target | {"x_test": target["x_test"][kept], "y_test": labels[kept]}
+    arrays = scored(target, numbers)
+    if left := len(given) - len(arrays.get("y_test", ())):
+        told = f"{left} of {len(given)} test images of {arguments.target}"
+        print(f"clarinet: {told} are of other classes and left out", file=sys.stderr)
+    return arrays
 
 
 def _numbered(

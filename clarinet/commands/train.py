@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import statistics
 import sys
 from contextlib import ExitStack
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from clarinet.commands.inputs import Inputs, read_inputs
 from clarinet.commands.labels import add_label_options, label_seed, simulated, train_data
-from clarinet.commands.options import Commands, named_device, override, percent
+from clarinet.commands.options import FAILED, Commands, named_device, override, percent
 from clarinet.commands.progress import shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
 from clarinet.config import TrainConfig
-from clarinet.errors import ConfigError, ExportError, Interrupted
+from clarinet.errors import CheckpointNotWritten, ConfigError, ExportError, Interrupted
 from clarinet.methods import METHODS, config_for
 
 if TYPE_CHECKING:
@@ -94,31 +95,34 @@ def add_train(commands: Commands) -> None:
 def run_train(arguments: argparse.Namespace) -> int:
     """Train once per seed and say how well; returns the exit status."""
     try:
-        summary = _train_all(arguments)
+        summary, is_written = _train_all(arguments)
     except Interrupted as stopped:
         print(f"clarinet: {stopped}", file=sys.stderr)
         return INTERRUPTED
     if arguments.json:
         print(json.dumps(summary))
-    return 0
+    return 0 if is_written else FAILED
 
 
-def _train_all(arguments: argparse.Namespace) -> dict[str, Any]:
+def _train_all(arguments: argparse.Namespace) -> tuple[dict[str, Any], bool]:
+    """The summary of all trials, and whether every model is on the disk that should be."""
     import torch
 
     if len(set(arguments.seeds)) < len(arguments.seeds):
         raise ConfigError("--seeds names a seed twice; each is one trial, and the same one is no second")
     device = named_device(arguments.device)
     configs = [_config(arguments, seed) for seed in arguments.seeds]
+    _check_places(arguments, configs)
     inputs = read_inputs(arguments, configs[0].image_size)
     _say_what_is_unused(arguments, inputs)
     trials = []
+    is_written = True
     for config in configs:
         data = train_data(arguments, config, inputs)
         result = _train_one(arguments, config, data, device)
         trials.append(_trial(result) | {"label_seed": label_seed(arguments, config)})
         if arguments.out is not None:
-            _export(arguments, config, data, result, inputs.class_names)
+            is_written &= _export(arguments, config, data, result, inputs.class_names)
         if not arguments.json:
             print(
                 f"seed {config.seed}: target {percent(result.target_accuracy)} after {result.seconds:.0f} s"
@@ -127,7 +131,21 @@ def _train_all(arguments: argparse.Namespace) -> dict[str, Any]:
     if not arguments.json:
         _show_summary(summary)
     made = {"regenerated": _regenerated(arguments)}
-    return summary | made | {"device": device.type, "torch": str(torch.__version__)}
+    summary |= made | {"device": device.type, "torch": str(torch.__version__)}
+    return summary, is_written
+
+
+def _check_places(arguments: argparse.Namespace, configs: list[TrainConfig]) -> None:
+    """Refuse, before hours of training, what could not be written after them."""
+    from clarinet.checkpoints import check_writable
+    from clarinet.export import CARD, ONNX, WEIGHTS
+
+    for config in configs:
+        if checkpoint := _checkpoint(arguments, config):
+            check_writable(checkpoint)
+        if arguments.out is not None:
+            for name in (WEIGHTS, CARD, ONNX):
+                check_writable(_folder(arguments.out, arguments, config) / name)
 
 
 def _regenerated(arguments: argparse.Namespace) -> dict[str, str]:
@@ -172,7 +190,8 @@ def _folder(path: Path, arguments: argparse.Namespace, config: TrainConfig) -> P
 
 def _checkpoint(arguments: argparse.Namespace, config: TrainConfig) -> Path | None:
     path: Path | None = arguments.checkpoint
-    if path is None or len(arguments.seeds) == 1:
+    # A folder is refused where it is tried. Not by Path.is_dir, which raises at names that no disk takes.
+    if path is None or len(arguments.seeds) == 1 or os.path.isdir(path):  # noqa: PTH112
         return path
     return path.with_name(f"{path.stem}-seed-{config.seed}{path.suffix}")
 
@@ -183,7 +202,8 @@ def _export(
     data: "TrainData",
     result: "TrainResult",
     class_names: list[str] | None,
-) -> None:
+) -> bool:
+    """Write the model; says whether it is on the disk, where it may be without ONNX. The other seeds wait."""
     from clarinet.export import export_model
 
     folder = _folder(arguments.out, arguments, config)
@@ -192,8 +212,12 @@ def _export(
         export_model(
             folder, result, data, class_names=class_names, simulated=drawn, made=_regenerated(arguments)
         )
-    except ExportError as error:  # weights and card are written, and the other seeds wait
+    except ExportError as error:  # weights and card are written
         print(f"clarinet: {error}", file=sys.stderr)
+    except CheckpointNotWritten as error:
+        print(f"clarinet: seed {config.seed}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _config(arguments: argparse.Namespace, seed: int) -> TrainConfig:

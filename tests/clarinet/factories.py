@@ -2,8 +2,10 @@
 
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,7 +14,7 @@ from clarinet.choices import Architecture
 from clarinet.networks import Classifier, spec_for
 from clarinet.reproduction.trials import Trial
 from clarinet.seeding import generator
-from clarinet.streams import ImageStream
+from clarinet.streams import ImageStream, NpyImages
 
 NUM_CLASSES = 3
 SHORT_TRIAL = {"epochs": 3, "steps_per_epoch": 2, "batch_size": 16, "checkpoint_every": 1}
@@ -150,3 +152,14 @@ class Recorded:
 def noise(*shape: int) -> Tensor:
     """Pixels in [0, 1), always the same ones."""
     return torch.rand(shape, generator=generator(0, "noise"))
+
+
+def saved(path: Path, images: Tensor) -> NpyImages:
+    """A stream of images that are written to a file first."""
+    np.save(path, images.numpy())
+    return NpyImages(path)
+
+
+def noisy_levels(*shape: int) -> Tensor:
+    """uint8 values of any shape, the same ones each time."""
+    return torch.randint(256, shape, generator=generator(0, "noise"), dtype=torch.uint8)

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from PIL import Image
 from clarinet.cards import card_digest
 from clarinet.checkpoints import load_card, load_model
 from clarinet.cli import main
+from clarinet.errors import CheckpointNotWritten
+from clarinet.export import export_model
 from tests.clarinet.factories import in_memory, make_data, make_images
 
 SHARED_DATA = Path(os.environ.get("CLARINET_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -148,6 +151,74 @@ def test_labels_that_are_none_are_a_sentence(
 
     assert main([*files, *SHORT]) == 1
     assert words in capsys.readouterr().err
+
+
+class TestPlaces:
+    @pytest.mark.parametrize("seeds", [["0"], ["0", "1"]])
+    @pytest.mark.parametrize("option", ["--out", "--checkpoint"])
+    def test_a_file_in_a_folders_place_is_refused_before_the_data_is_read(
+        self,
+        option: str,
+        seeds: list[str],
+        files: list[str],
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        (tmp_path / "file").write_text("of somebody")
+        place = tmp_path / "file" / "x"
+
+        assert main([*files, "--source", "nowhere.npz", option, str(place), "--seeds", *seeds]) == 1
+        error = capsys.readouterr().err
+        assert f"{place}" in error
+        assert "cannot be written" in error
+        assert "nowhere.npz" not in error
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "c --checkpoint c",
+            "c-seed-1 --checkpoint c --seeds 0 1",
+            "m/model.onnx --out m",
+            "m/seed-1/model.safetensors --out m --seeds 0 1",
+        ],
+    )
+    def test_a_folder_in_a_files_place_is_too(
+        self,
+        words: str,
+        files: list[str],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        folder, *more = words.split()
+        Path(folder).mkdir(parents=True)
+
+        assert main([*files, "--source", "nowhere.npz", *more]) == 1
+        assert f"{folder} cannot be written: it is a folder" in capsys.readouterr().err
+        assert not list(tmp_path.rglob(".*"))
+
+    def test_a_model_that_cannot_be_written_lets_the_other_seeds_go_on(
+        self,
+        files: list[str],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        def refuse_first(folder: Path, *arguments: Any, **more: Any) -> None:
+            if folder.name == "seed-0":
+                raise CheckpointNotWritten("the disk is full")
+            export_model(folder, *arguments, **more)
+
+        monkeypatch.setattr("clarinet.export.export_model", refuse_first)
+
+        status = main([*files, *SHORT, "--seeds", "0", "1", "--out", str(tmp_path / "m"), "--json"])
+
+        captured = capsys.readouterr()
+        assert status == 1
+        assert "clarinet: seed 0: the disk is full" in captured.err
+        assert len(json.loads(captured.out.splitlines()[-1])["trials"]) == 2
+        assert (tmp_path / "m" / "seed-1" / "model.safetensors").exists()
 
 
 class TestClasses:

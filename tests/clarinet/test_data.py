@@ -1,5 +1,6 @@
 """What enters the library, and how it is refused."""
 
+import dataclasses
 import io
 import zipfile
 from pathlib import Path
@@ -29,6 +30,17 @@ class TestTrainData:
             ({"source_images": torch.zeros(0, 28, 28, dtype=torch.uint8)}, "empty"),
             ({"target_images": torch.zeros(8, 28, 28, 4, dtype=torch.uint8)}, "shape"),
             ({"target_images": torch.zeros(28, 28, dtype=torch.uint8)}, "shape"),
+            (
+                {"source_images": torch.zeros(32, 32, 3, dtype=torch.uint8)},
+                r"one colour image; .* images\[None\]",
+            ),
+            ({"source_images": np.zeros((8, 28, 28), np.uint8)}, r"not ndarray; torch\.from_numpy makes"),
+            ({"target_test_images": [[[0]]]}, "target_test_images must be a tensor"),
+            ({"complementary": [0] * 8}, r"complementary must be .*, not list; torch\.tensor makes"),
+            ({"complementary": [0] * 8, "example": torch.arange(8)}, "complementary must be a tensor"),
+            ({"weights": np.ones(8, np.float32)}, r"weights must be .* torch\.from_numpy"),
+            ({"target_test_labels": (0,) * 8}, "target_test_labels must be a tensor"),
+            ({"class_shares": [1 / 3] * 3}, "class_shares must be a tensor"),
             ({"complementary": torch.zeros(7, dtype=torch.int64)}, "7 entries for 8"),
             ({"complementary": torch.full((8,), 3)}, "example 0 is 3"),
             ({"complementary": torch.full((8,), -2)}, "example 0 is -2"),
@@ -119,6 +131,34 @@ class TestPrepare:
         assert set(held_out.tolist()).isdisjoint(domains.example[domains.complementary_rows].tolist())
         assert len(domains.source) == 30
 
+    def test_in_pc_no_image_that_estimates_trains_with_its_true_label(self) -> None:
+        # Images 0 to 19 have a no, the first ten a true label as well.
+        images = torch.cat([torch.arange(20), torch.arange(10)])
+        no = torch.arange(30) < 20
+        data = make_data(
+            20,
+            complementary=torch.where(no, images % 3, -1),
+            true=torch.where(no, -1, (images + 1) % 3),
+            weights=torch.ones(30),
+            example=images,
+        )
+        config = make_config(setting="pc", held_out_share=0.5)
+
+        drawn = prepare(data, config, CPU)
+        given = prepare(dataclasses.replace(data, held_out=torch.arange(30) < 4), config, CPU)
+        predicted = prepare(dataclasses.replace(data, pseudo_labelled=True), config, CPU)
+        cc = prepare(data, make_config(held_out_share=0.5), CPU)
+
+        assert sorted(drawn.true_rows.tolist()) == list(range(20, 30))
+        assert len(drawn.held_out_rows) == 5
+        assert int(drawn.held_out_rows.min()) >= 10
+        assert given.held_out_rows.tolist() == [0, 1, 2, 3]
+        assert given.true_rows.tolist() == list(range(24, 30))
+        assert len(predicted.held_out_rows) == 10
+        assert len(predicted.true_rows) == 10
+        assert len(cc.held_out_rows) == 10
+        assert int(cc.held_out_rows.min()) < 10  # where no true label trains
+
     def test_an_image_knows_the_classes_that_its_training_labels_rule_out(self) -> None:
         data = make_data(
             4,
@@ -160,6 +200,20 @@ class TestPrepare:
     ) -> None:
         with pytest.raises(DataError, match=match):
             prepare(make_data(8, **changes), make_config(setting=setting), CPU)
+
+    def test_weights_may_be_as_large_as_float32_goes(self) -> None:
+        weights = torch.where(torch.arange(20) < 10, 3e38, 1e-30)
+
+        domains = prepare(make_data(20, weights=weights), make_config(held_out_share=0), CPU)
+
+        assert domains.complementary_rows.tolist() == list(range(10))  # the others are nothing beside them
+        assert domains.weights[:10].tolist() == [1.0] * 10
+
+    def test_a_matrix_is_checked_as_the_loss_will_have_it(self) -> None:
+        never = torch.tensor([[0, 1, 1e-50], [1, 0, 1e-50], [0.5, 0.5, 0]], dtype=torch.float64)
+
+        with pytest.raises(DataError, match="class 2 is never"):
+            prepare(make_data(transition=never), make_config(complementary_loss="forward"), CPU)
 
     def test_one_colour_domain_makes_a_colour_network(self) -> None:
         grey, mixed = (

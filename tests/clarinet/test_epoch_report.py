@@ -69,6 +69,18 @@ def test_the_source_estimate_allows_for_wrong_labels_that_it_is_told_of_and_for_
     assert wider == pytest.approx(error / (1 - NUM_CLASSES * 0.05))
 
 
+@pytest.mark.parametrize(("other", "is_known"), [(1 / 3, True), (1 / 4, False)])
+def test_wrong_answers_to_questions_that_preferred_classes_leave_no_estimate(
+    other: float, is_known: bool
+) -> None:
+    """By weights 1/q another share is wrong than the one that is told: 0.80 was told as 0.29 +- 0.01."""
+    probabilities = torch.where(torch.arange(96) % 2 == 0, 1 / 3, other)
+    config = make_config("clarinet", label_noise=0.05, held_out_share=0.5)
+    state, stage = make_state(config, make_data(probabilities=probabilities))
+
+    assert (epoch_report(config, state, stage).source_accuracy_estimate is not None) == is_known
+
+
 @pytest.mark.filterwarnings("ignore::clarinet.errors.NonUniformLabels")
 def test_labels_that_cannot_be_uniform_give_no_estimate_unless_their_probabilities_are_known() -> None:
     """Else an accuracy of 0.91 was told as 0.55 +- 0.01."""

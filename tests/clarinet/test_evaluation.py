@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -56,6 +57,8 @@ class TestPredict:
         [
             torch.zeros(2, 28, 28),
             torch.zeros(28, 28, dtype=torch.uint8),
+            torch.zeros(32, 32, 3, dtype=torch.uint8),
+            np.zeros((2, 28, 28), np.uint8),
             torch.zeros(2, 28, 28, 4, dtype=torch.uint8),
             torch.zeros(2, 0, 28, dtype=torch.uint8),
         ],
@@ -163,6 +166,31 @@ class TestAccuracyFromComplementaryLabels:
         smoothed = (share * count + 1) / (count + 2)
         assert found[0] == pytest.approx(1 - 2 * share)
         assert found[1] == pytest.approx(2 * math.sqrt(smoothed * (1 - smoothed) / count))
+
+    def test_labels_of_one_image_err_together(self) -> None:
+        # Ten images, each with five labels that say the same; two of them are hit by all of theirs.
+        predicted, labels = torch.zeros(50), (torch.arange(50) >= 10).long()
+        images = torch.arange(50) // 5
+
+        alone = accuracy_from_complementary(predicted, labels, 2)
+        together = accuracy_from_complementary(predicted, labels, 2, images=images)
+
+        assert alone is not None
+        assert together is not None
+        assert together[0] == alone[0] == pytest.approx(0.8)
+        assert together[1] == pytest.approx(math.sqrt(0.2 * 0.8 / 10))  # as of ten labels
+        assert alone[1] < together[1] / 2
+
+    def test_hits_of_heavy_labels_count_as_the_few_that_they_are(self) -> None:
+        weights = torch.tensor([10.0] * 2 + [1.0] * 100)
+        labels = (torch.arange(102) >= 2).long()
+
+        found = accuracy_from_complementary(torch.zeros(102), labels, 2, weights=weights)
+
+        assert found is not None
+        share = 20 / 120
+        squares = 2 * (10 * (1 - share)) ** 2 + 100 * share**2
+        assert found[1] == pytest.approx(math.sqrt(squares) / 120)
 
     def test_equal_weights_of_any_size_are_no_weights(self) -> None:
         labels, predicted = torch.arange(20) % 5, torch.arange(20) % 4

@@ -2,8 +2,12 @@
 
 import json
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,6 +17,7 @@ import torch
 from torch import Tensor
 
 from clarinet.cards import card_digest
+from clarinet.checkpoints import load_model
 from clarinet.choices import Architecture
 from clarinet.data import load_npz
 from clarinet.errors import CheckpointNotWritten, DataError, ExportError
@@ -23,7 +28,7 @@ from clarinet.layers import DomainBatchNorm
 from clarinet.networks import TARGET, Classifier, ModelSpec
 from clarinet.seeding import generator, seed_global
 from clarinet.training import train
-from tests.clarinet.factories import in_memory, make_config, make_data
+from tests.clarinet.factories import equal_weights, in_memory, make_config, make_data
 
 SHARED_DATA = Path(os.environ.get("CLARINET_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -238,6 +243,22 @@ class TestFile:
         assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files, hidden ones too."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """The system refuses larger files meanwhile, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 class TestRefusals:
     @pytest.mark.parametrize("shape", [(28,), (28, 28, 2), (0, 28), (28, 28, 3, 1)])
     def test_impossible_shapes(self, shape: tuple[int, ...], tmp_path: Path) -> None:
@@ -265,6 +286,68 @@ class TestRefusals:
             export_model(tmp_path, train(make_config(epochs=1), data), data)
 
         assert sorted(path.name for path in tmp_path.iterdir()) == ["MODEL_CARD.md", "model.safetensors"]
+
+    def test_a_disk_that_refuses_the_weights_leaves_the_model_of_before(self, tmp_path: Path) -> None:
+        data = make_data()
+        export_model(tmp_path, train(make_config(epochs=1), data), data)
+        before = contents(tmp_path)
+
+        with (
+            files_of_at_most(len(before["model.safetensors"]) // 2),
+            pytest.raises(CheckpointNotWritten, match="cannot be written"),
+        ):
+            export_model(tmp_path, train(make_config(epochs=1, seed=1), data), data)
+
+        assert contents(tmp_path) == before
+
+    @pytest.mark.parametrize("failure", [CheckpointNotWritten("full"), KeyboardInterrupt(), MemoryError()])
+    def test_new_weights_are_kept_whatever_becomes_of_their_onnx(
+        self, failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        data = make_data()
+        export_model(tmp_path, train(make_config(epochs=1), data), data)
+        result = train(make_config(epochs=1, seed=1), data)
+
+        def fail(*_: Any, **__: Any) -> None:
+            raise failure
+
+        monkeypatch.setattr("clarinet.export.export_onnx", fail)
+        with pytest.raises(type(failure)):
+            export_model(tmp_path, result, data)
+
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["MODEL_CARD.md", "model.safetensors"]
+        assert equal_weights(load_model(tmp_path / "model.safetensors"), result.model)
+
+    def test_a_folder_in_a_files_place_leaves_the_onnx_of_before(self, tmp_path: Path) -> None:
+        data = make_data()
+        (tmp_path / "model.onnx").write_bytes(b"an older model")
+        (tmp_path / "model.safetensors").mkdir()
+
+        with pytest.raises(CheckpointNotWritten):
+            export_model(tmp_path, train(make_config(epochs=1), data), data)
+
+        assert (tmp_path / "model.onnx").read_bytes() == b"an older model"
+        assert not list(tmp_path.glob(".*"))
+
+    def test_a_disk_that_refuses_the_onnx_of_a_first_model_has_its_weights(self, tmp_path: Path) -> None:
+        (tmp_path / "model.onnx").mkdir()
+        data = make_data()
+
+        with pytest.raises(CheckpointNotWritten):
+            export_model(tmp_path, train(make_config(epochs=1), data), data)
+
+        assert load_model(tmp_path / "model.safetensors").spec.num_classes == 3
+
+    def test_another_model_takes_all_places(self, tmp_path: Path) -> None:
+        data = make_data()
+        export_model(tmp_path, train(make_config(epochs=1), data), data)
+        before, result = contents(tmp_path), train(make_config(epochs=1, seed=1), data)
+
+        export_model(tmp_path, result, data)
+
+        assert contents(tmp_path).keys() == before.keys()
+        assert all(content != before[name] for name, content in contents(tmp_path).items())
+        assert_equal_predictions(tmp_path / "model.onnx", result.model, in_memory(data.target_images))
 
     def test_a_file_in_the_folders_place_is_a_sentence(self, tmp_path: Path) -> None:
         (tmp_path / "model").write_text("a file")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from clarinet.errors import DataError
+from clarinet.errors import DataError, OtherClasses
 from clarinet.folders import load_folder, load_listed
 
 
@@ -23,6 +23,45 @@ class TestFolders:
         assert arrays["y_train"].tolist() == [0, 1]
         assert arrays["x_train"][:, 0, 0, 0].tolist() == [20, 10]
         assert arrays["y_test"].tolist() == [1]
+
+    def test_given_names_count_the_classes_however_their_accents_are_written(self, tmp_path: Path) -> None:
+        for place, level in (("train/owl", 10), ("test/a\u0308pfel", 20), ("test/cat", 30)):
+            (tmp_path / place).mkdir(parents=True)
+            Image.new("L", (16, 16), level).save(tmp_path / place / "a.png")
+
+        arrays, classes = load_folder(str(tmp_path), side=16, class_names=("owl", "cat", "\u00e4pfel"))
+
+        assert classes == ["owl", "cat", "\u00e4pfel"]
+        assert arrays["y_train"].tolist() == [0]
+        assert dict(zip(arrays["x_test"][:, 0, 0].tolist(), arrays["y_test"].tolist(), strict=True)) == {
+            20: 2,
+            30: 1,
+        }
+
+    def test_test_images_of_other_classes_are_left_out_and_no_others(self, tmp_path: Path) -> None:
+        """An image of the train split keeps its place, by which label files find it."""
+        for place in ("train/ant", "train/cat", "test/ant", "test/bee", "test/cat"):
+            (tmp_path / place).mkdir(parents=True)
+            Image.new("L", (16, 16)).save(tmp_path / place / "a.png")
+
+        with pytest.warns(OtherClasses, match=r"2 of 3 test images of .*their classes \(ant, bee\) are not"):
+            arrays, _ = load_folder(tmp_path, side=16, class_names=["dog", "cat"])
+        with pytest.warns(OtherClasses, match="3 of 3"):
+            unscored, _ = load_folder(tmp_path, side=16, class_names=["dog"])
+
+        assert arrays["y_train"].tolist() == [-1, 1]
+        assert (len(arrays["x_train"]), len(arrays["x_test"])) == (2, 1)
+        assert arrays["y_test"].tolist() == [1]
+        assert set(unscored) == {"x_train", "y_train"}
+
+    def test_a_name_given_twice_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "cat").mkdir()
+        Image.new("L", (16, 16)).save(tmp_path / "cat/a.png")
+
+        with pytest.raises(
+            DataError, match="class_names has the classes cat, cat, of which two are the same"
+        ):
+            load_folder(tmp_path, side=16, class_names=["cat", "cat"])
 
     @pytest.mark.parametrize("wrapped", ["", "unpacked/"])
     def test_splits_may_be_capital_and_lie_in_one_folder(self, wrapped: str, tmp_path: Path) -> None:

@@ -20,9 +20,8 @@ import torch
 
 from clarinet.checkpoints import load_model, read_tensors, write_tensors
 from clarinet.cli import main
-from clarinet.networks import Classifier
 from clarinet.training import train
-from tests.clarinet.factories import in_memory, make_config, make_data
+from tests.clarinet.factories import equal_weights, in_memory, make_config, make_data
 
 pytestmark = pytest.mark.faults
 
@@ -37,11 +36,6 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "clarinet-plus in float32": ("clarinet-plus", {"precision": "float32"}),
     "two steps": ("gac+dan", {"epochs": 4}),
 }
-
-
-def equal_weights(one: Classifier, other: Classifier) -> bool:
-    pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
 
 
 def train_until_killed(path: Path, run: str, step: int) -> None:

@@ -38,14 +38,16 @@ def write(kind: str, folder: Path, names: tuple[str, ...] = NAMES) -> Path:
         return storage.path(f"snapshots/{freeze(storage, labels)}.npz")
     path = folder / f"labels.{kind}"
     rows = label_rows(GIVEN, np.ones(len(names)))
-    path.write_bytes(b"".join(pieces(rows, ExportFormat(kind), class_names=names, image_url="")))
+    path.write_bytes(
+        b"".join(pieces(rows, ExportFormat(kind), class_names=names, num_images=5, image_url=""))
+    )
     return path
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "npz", "snapshot"])
 class TestFiles:
     def test_what_the_application_writes_is_read_back(self, kind: str, tmp_path: Path) -> None:
-        labels = load_labels(write(kind, tmp_path), images=5, num_classes=3)
+        labels = load_labels(str(write(kind, tmp_path)), images=5, num_classes=3)
 
         assert labels.example is not None
         assert labels.example.tolist() == [1, 4, 4]
@@ -59,7 +61,9 @@ class TestFiles:
     def test_labels_of_other_images_or_classes_are_refused(self, kind: str, tmp_path: Path) -> None:
         path = write(kind, tmp_path)
 
-        with pytest.raises(DataError, match=r"label 2 of .* is about image 4, but there are 4"):
+        with pytest.raises(
+            DataError, match=r"label 2 of .* is about image 4, but there are 4|belongs to 5 images"
+        ):
             load_labels(path, images=4, num_classes=3)
         with pytest.raises(DataError, match=r"label 1 of .* names class 2; there are 2 classes|is about 3"):
             load_labels(path, images=5, num_classes=2)
@@ -71,7 +75,9 @@ def test_the_classes_have_the_campaigns_names_and_order(kind: str, tmp_path: Pat
     given = [ExampleLabel(91 + k, k, LabelKind.TRUE, (k,), 1, 1.0) for k in (2, 0, 1)]
     path = tmp_path / f"labels.{kind}"
     rows = label_rows(given, np.ones(len(NAMES)))
-    path.write_bytes(b"".join(pieces(rows, ExportFormat(kind), class_names=NAMES, image_url="")))
+    path.write_bytes(
+        b"".join(pieces(rows, ExportFormat(kind), class_names=NAMES, num_images=5, image_url=""))
+    )
 
     labels = load_labels(path, images=5)
 
@@ -79,6 +85,18 @@ def test_the_classes_have_the_campaigns_names_and_order(kind: str, tmp_path: Pat
     assert labels.num_classes == 3
     with pytest.raises(DataError, match="is about 3 classes, but there should be 2"):
         load_labels(path, images=5, num_classes=2)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+def test_an_image_more_or_less_is_refused(kind: str, tmp_path: Path) -> None:
+    """The labels of all images after it would be those of others."""
+    path = write(kind, tmp_path)
+
+    with pytest.raises(
+        DataError, match=r"belongs to 5 images, but here are 6,.* give the images as they were"
+    ):
+        load_labels(path, images=6)
+    assert len(load_labels(path, images=5).true) == 3
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
@@ -143,19 +161,30 @@ class TestProbabilities:
         ("l.csv", HEADER, "has no labels"),
         ("l.csv", "position,kind,class\n0,true,1", "lacks weight"),
         ("l.csv", f"{HEADER}\n0,maybe,1,1,", "kind 'maybe'"),
-        ("l.csv", f"{HEADER}\n0,true,1.5,1,", "cannot be read as labels"),
-        ("l.csv", f"{HEADER}\n0,true", "cannot be read as labels"),
+        ("l.csv", f"{HEADER}\n0,true,1,1,\n0,true,1.5,1,", r"^line 3 of .*l\.csv: class is '1\.5'; .* whole"),
+        ("l.csv", f'{HEADER},note\n0,true,1,1,,"a\nb"\nx,true,1,1,', "^line 4 of .*: position is 'x'"),
+        ("l.csv", f"{HEADER}\n0,true", "^line 2 of .*: class is ''; expected a whole number"),
+        ("l.csv", f"{HEADER}\n0,true,1", "^line 2 of .*: weight is ''; expected a number of at least 0"),
+        ("l.csv", f"{HEADER}\n0,true,1,heavy,", "^line 2 of .*: weight is 'heavy'"),
+        ("l.csv", f"{HEADER}\n0,true,1,-1,", "^line 2 of .*: weight is '-1'"),
+        ("l.csv", f"{HEADER}\n0,true,1,nan,", "^line 2 of .*: weight is 'nan'"),
+        ("l.csv", f"{HEADER}\n0,true,1,inf,", "^line 2 of .*: weight is 'inf'"),
+        ("l.csv", f"{HEADER}\n0,true,1,1,often", "^line 2 of .*: probability is 'often'"),
+        ("l.csv", f"{HEADER},num_classes\n0,true,1,1,,two", "^line 2 of .*: num_classes is 'two'"),
+        ("l.csv", f"{HEADER},num_images\n0,true,1,1,,2.0", "^line 2 of .*: num_images is '2.0'"),
         ("l.csv", f"{HEADER}\n-1,true,1,1,", "about image -1"),
         ("l.jsonl", "{", "cannot be read as labels"),
         ("l.jsonl", "[1]", "no JSON object"),
         (
             "l.jsonl",
             json.dumps({"position": 0, "kind": "true", "classes": [True], "weight": 1}),
-            "True is no",
+            r"^line 1 of .*l\.jsonl: class is True; expected a whole number",
         ),
         ("l.jsonl", json.dumps({"position": 0, "kind": "true", "classes": 1, "weight": 1}), "no list"),
         ("l.jsonl", json.dumps({"position": 0, "kind": "true", "classes": "1", "weight": 1}), "no list"),
-        ("l.npz", "not a zip", "cannot be read as labels"),
+        ("l.npz", "not a zip", r"l\.npz cannot be read as labels: File is not a zip file"),
+        ("l.npz", "", "not a zip file"),
+        ("l.npz", "PK\x03\x04 and no more", "not a zip file"),
     ],
 )
 def test_what_is_no_label_file_is_a_sentence(name: str, content: str, words: str, tmp_path: Path) -> None:
@@ -175,5 +204,8 @@ def test_a_missing_file_and_arrays_of_unequal_length_are_a_sentence(tmp_path: Pa
         load_labels(path, images=2, num_classes=2)
     ones = np.ones(2, np.int64)
     np.savez(path, positions=ones, kinds=ones, classes=ones, weights=ones, probabilities=np.array(["a", "b"]))
-    with pytest.raises(DataError, match="cannot be read as labels"):
+    with pytest.raises(DataError, match=r"label 1 of .*: probability is 'a'"):
+        load_labels(path, images=2, num_classes=2)
+    np.savez(path, positions=ones, kinds=ones, classes=ones, weights=[1, -1])
+    with pytest.raises(DataError, match=r"label 2 of .*: weight is -1"):
         load_labels(path, images=2, num_classes=2)

@@ -1,6 +1,7 @@
 """Losses for labels that are not uniform inside a step, and in training."""
 
 import dataclasses
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -13,11 +14,11 @@ from clarinet.config import TrainConfig
 from clarinet.data import TrainData
 from clarinet.domains import prepare
 from clarinet.errors import DataError, NonUniformLabels
-from clarinet.label_losses import LabelFacts, with_proportions
+from clarinet.label_losses import LabelFacts, complementary_loss, presence_in_batches, with_proportions
 from clarinet.methods import config_for
 from clarinet.nonuniform import per_class_question_risk
 from clarinet.objective import Objective, SourceBatch
-from clarinet.seeding import generator
+from clarinet.seeding import Shuffle, generator
 from clarinet.training import build_networks, train
 from clarinet.transitions import estimate_transition, transition_of_questions
 from tests.clarinet.factories import NUM_CLASSES, make_config, make_data, make_images
@@ -91,6 +92,21 @@ class TestTraining:
         assert found is not None
         assert found.is_rejected
 
+    def test_only_what_can_help_is_recommended(self) -> None:
+        config, equal = make_config("clarinet"), torch.full((240,), 1 / 3)
+
+        with pytest.warns(NonUniformLabels, match="forward, or inverse, as their probabilities are known$"):
+            prepare(make_questions(), config, CPU)
+        with pytest.warns(NonUniformLabels, match="forward, or give weights$"):
+            prepare(make_questions(probabilities=None), config, CPU)
+        for loss in ("unbiased", "inverse"):  # by equal probabilities the same
+            with pytest.warns(NonUniformLabels, match="forward$"):
+                prepare(
+                    make_questions(probabilities=equal),
+                    make_config("clarinet", complementary_loss=loss),
+                    CPU,
+                )
+
     def test_uniform_labels_are_not_warned_of(self) -> None:
         result = train(make_config(epochs=1), make_data())  # warnings are errors here
 
@@ -101,10 +117,31 @@ class TestTraining:
 class TestProportions:
     def test_each_label_present_gets_its_share_of_the_data_set(self) -> None:
         labels, weights = torch.tensor([0, 0, 1, 2]), torch.tensor([1.0, 3.0, 1.0, 1.0])
+        shares = torch.tensor([0.5, 0.2, 0.3])
+        always, sometimes = torch.ones(3), torch.tensor([1.0, 1.0, 0.5])
 
-        scaled = with_proportions(labels, weights, torch.tensor([0.5, 0.2, 0.3]))
+        assert with_proportions(labels, weights, shares, always).tolist() == pytest.approx(
+            [0.125, 0.375, 0.2, 0.3]
+        )
+        assert with_proportions(labels, weights, shares, sometimes).tolist() == pytest.approx(
+            [0.125, 0.375, 0.2, 0.6]
+        )
 
-        assert (scaled / scaled.sum()).tolist() == pytest.approx([0.125, 0.375, 0.2, 0.3])
+    @pytest.mark.parametrize(("count", "batch_size"), [(10, 8), (10, 5), (9, 4), (7, 99)])
+    def test_presence_is_the_share_of_batches_that_have_the_label(self, count: int, batch_size: int) -> None:
+        labels = torch.tensor([0] * (count - 3) + [1, 1, 2])
+        shuffle = Shuffle(count, batch_size=batch_size, seed=0, stream="presence")
+        batches = [labels[shuffle.batch(step)] for step in range(4_000)]
+
+        found = presence_in_batches(labels, 4, batch_size).tolist()
+
+        seen = [sum(bool((batch == k).any()) for batch in batches) / 4_000 for k in range(4)]
+        assert found == pytest.approx(seen, abs=0.03)  # four standard errors
+
+    def test_what_every_batch_has_is_present_always(self) -> None:
+        labels = torch.arange(500_000) % 10
+
+        assert presence_in_batches(labels, 10, 128).tolist() == pytest.approx([1] * 10, abs=1e-4)
 
     def test_an_untrained_network_is_then_not_corrected_whatever_the_preference(self) -> None:
         # A batch of questions that prefer class 0, in which chance has named class 1 five times too often.
@@ -118,7 +155,8 @@ class TestProportions:
             )
 
         ones = torch.ones(len(labels))
-        assert bool((risk(with_proportions(labels, ones, asked)) > 0).all())  # equal classes: named as asked
+        # Equal classes: named as asked.
+        assert bool((risk(with_proportions(labels, ones, asked, torch.ones(4))) > 0).all())
         assert bool((risk(ones) < 0).any())
 
 
@@ -161,8 +199,16 @@ class TestDemands:
             prepare(make_data(transition=never), make_config(complementary_loss="forward"), CPU)
 
 
-def make_objective(loss: str, data: TrainData) -> Objective:
-    config = make_config("clarinet", setting="pc", complementary_loss=loss, held_out_share=0)
+def make_objective(
+    loss: str, data: TrainData, *, held_out_share: float = 0, batch_size: int = 240
+) -> Objective:
+    config = make_config(
+        "clarinet",
+        setting="pc",
+        complementary_loss=loss,
+        held_out_share=held_out_share,
+        batch_size=batch_size,
+    )
     domains = prepare(data, config, CPU)
     return Objective(config, domains, build_networks(config, domains, CPU), steps=12, epoch_steps=4)
 
@@ -226,12 +272,50 @@ class TestStep:
 
         assert float(reported["complementary"]) == pytest.approx(total, rel=1e-4)
 
+    @pytest.mark.parametrize("batch_size", [2, 3, 6])
+    def test_over_all_batches_inverse_is_that_of_the_data_whatever_they_lack(self, batch_size: int) -> None:
+        data = make_data(
+            8,  # six labels of which batches of 2, 3 and 6 take whole passes
+            complementary=torch.tensor([0, 0, 0, 0, 1, 2, -1, -1]),
+            true=torch.tensor([-1] * 6 + [0, 1]),
+            probabilities=PREFERENCE[torch.tensor([0, 0, 0, 0, 1, 2, 0, 1])],
+        )
+        whole, small = (make_objective("inverse", data, batch_size=size) for size in (240, batch_size))
+        part, _ = whole_parts(data)
+        logits = torch.randn(6, 3, generator=generator(1, "logits"))
+
+        def risk(objective: Objective, rows: list[int]) -> float:
+            chosen = dataclasses.replace(
+                part,
+                complementary=part.complementary[rows],
+                weights=part.weights[rows],
+                probabilities=None if part.probabilities is None else part.probabilities[rows],
+            )
+            assert objective._facts is not None
+            _, shown = complementary_loss(objective.config, objective._facts, [chosen], [logits[rows]])
+            return float(shown)
+
+        batches = [list(rows) for rows in combinations(range(6), batch_size)]
+        mean = sum(risk(small, rows) for rows in batches) / len(batches)
+        assert mean == pytest.approx(risk(whole, list(range(6))), rel=1e-4)
+
+    def test_scarce_counts_held_out_answers_where_it_counts_those_with_a_yes(self) -> None:
+        data = make_questions(weights=torch.ones(240))
+
+        facts, halved = (make_objective("scarce", data, held_out_share=share)._facts for share in (0.0, 0.5))
+
+        assert facts is not None
+        assert halved is not None
+        assert (
+            halved.counted_no == facts.counted_no == pytest.approx(int((data.complementary >= 0).sum()) / 240)
+        )
+
     def test_forward_takes_the_given_matrix_or_estimates_the_preference(self) -> None:
         given = torch.tensor([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3], [0.4, 0.6, 0.0]])
 
         def matrix(data: TrainData) -> Tensor:
             config = make_config(complementary_loss="forward", held_out_share=0)
-            return LabelFacts.of(config, prepare(data, config, CPU)).transition
+            return LabelFacts.of(config, prepare(data, config, CPU), 16).transition
 
         named = make_questions().complementary
         weights = make_questions().weights[named >= 0]

@@ -4,6 +4,7 @@ import inspect
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,23 +48,32 @@ def test_the_example_runs_and_leaves_a_model(
     assert (tmp_path / "model" / "model.onnx").exists()
 
 
-def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str], tmp_path: Path) -> None:
+def test_the_example_with_photographs_runs_and_leaves_a_model(
+    examples: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Folders of colour images, and a label file as a campaign with its own order of classes hands it out."""
-    for folder, names in (("office", ["chair", "desk"]), ("street", [""])):
+    for folder, names in (("office", ["chair", "desk"]), ("street", ["train", "test/chair", "test/desk"])):
         for name in names:
             (tmp_path / folder / name).mkdir(parents=True, exist_ok=True)
             for number in range(6):
                 pixels = np.random.default_rng(number).integers(0, 256, (80, 120, 3), np.uint8)
                 Image.fromarray(pixels).save(tmp_path / folder / name / f"{number}.jpg")
-    kinds = ("complementary", "true")
-    asked = ("desk", "chair")
-    rows = [f"{i},{kinds[i % 2]},{i // 6},{asked[i // 6]},1.0,2" for i in range(12)]
-    (tmp_path / "labels.csv").write_text(
-        "\n".join(["position,kind,class,class_name,weight,num_classes", *rows])
+    images = np.arange(12)
+    np.savez(
+        tmp_path / "labels.npz",
+        positions=images,
+        kinds=images % 2,
+        classes=images // 6,
+        weights=np.ones(12),
+        class_names=["desk", "chair"],
+        num_images=12,
     )
 
-    exec(compile(examples[1], "library.md", "exec"), {})
+    page: dict[str, Any] = {}
+    exec(compile(examples[1], "library.md", "exec"), page)
 
+    assert page["data"].target_test_labels.tolist() == [1] * 6 + [0] * 6
+    assert 0 <= float(capsys.readouterr().out) <= 1
     card = load_card(tmp_path / "model" / "model.safetensors")
     assert card["classes"] == ["desk", "chair"]
     assert (tmp_path / "model" / "model.onnx").exists()

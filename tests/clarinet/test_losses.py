@@ -301,6 +301,21 @@ class TestClassFloor:
             assert share <= bound <= share + 0.06
         assert estimated_class_ceiling(labels[:0], 3).tolist() == [1, 1, 1]
 
+    def test_shares_are_bounded_by_weights_where_questions_preferred_classes(self) -> None:
+        # Class 0 has no image; its questions, one of 51, are all answered no and have all of the weight back.
+        labels = torch.tensor([0] * 1_000 + [1] * 12_500 + [2] * 12_500)
+        weights = torch.where(labels == 0, 25.0, 1.0)
+
+        alike, weighed = (
+            estimated_class_ceiling(labels, 3, weights=given).tolist() for given in (None, weights)
+        )
+
+        named = 25_000 / 50_000  # of class 0, whose labels each weigh 1/2,000
+        spread = (1_000 * (1 - named) ** 2 / 2_000**2 + 25_000 * named**2 / 50_000**2) ** 0.5
+        assert alike[0] > 0.9
+        assert weighed[0] == pytest.approx(1 - 2 * (named - 2 * spread), abs=1e-6)
+        assert weighed[1] == pytest.approx(0.5, abs=0.02)
+
 
 class TestRulingOut:
     def test_the_other_classes_share_the_probability(self) -> None:

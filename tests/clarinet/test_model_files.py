@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from clarinet import checkpoints
-from clarinet.errors import CheckpointError
+from clarinet.errors import CheckpointError, Interrupted
 from clarinet.evaluation import predict
+from clarinet.export import export_model, export_onnx
 from clarinet.training import TrainResult, train
 from tests.clarinet.factories import make_config, make_data
 
@@ -24,6 +25,23 @@ def test_a_saved_model_predicts_identically(result: TrainResult, tmp_path: Path)
     loaded = checkpoints.load_model(tmp_path / "model.safetensors")
 
     assert torch.equal(predict(loaded, images), predict(result, images))
+
+
+def test_paths_may_be_text(tmp_path: Path) -> None:
+    checkpoint, model, data = str(tmp_path / "c"), str(tmp_path / "m"), make_data()
+
+    with pytest.raises(Interrupted) as caught:
+        train(make_config(), data, checkpoint=checkpoint, should_stop=lambda: True)
+    result = train(make_config(epochs=1), data)
+    checkpoints.save_model(model, result)
+    export_model(str(tmp_path / "folder"), result, data)
+    export_onnx(str(tmp_path / "m.onnx"), result.model)
+
+    assert caught.value.checkpoint == Path(checkpoint)
+    assert Path(checkpoint).exists()
+    assert checkpoints.load_card(model)["seed"] == 0
+    assert checkpoints.load_model(str(tmp_path / "folder" / "model.safetensors")).spec == result.model.spec
+    assert (tmp_path / "m.onnx").exists()
 
 
 def test_a_checkpoint_is_no_model(tmp_path: Path) -> None:
@@ -50,3 +68,28 @@ def test_weights_that_do_not_fit_are_refused(result: TrainResult, tmp_path: Path
 
     with pytest.raises(CheckpointError, match="does not fit"):
         checkpoints.load_model(tmp_path / "m.safetensors")
+
+
+def test_weights_that_are_damaged_are_refused_with_their_card(result: TrainResult, tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    checkpoints.save_model(path, result)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+    for read in (checkpoints.load_model, checkpoints.load_card):
+        with pytest.raises(CheckpointError, match="is damaged"):
+            read(path)
+
+
+def test_a_card_that_is_damaged_is_refused_with_its_weights(result: TrainResult, tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    checkpoints.save_model(path, result)
+    content = path.read_bytes()
+    card = content.index(b"card")
+    seed = card + content[card:].index(b"seed")
+    path.write_bytes(content[:seed] + b"sead" + content[seed + 4 :])
+
+    for read in (checkpoints.load_model, checkpoints.load_card):
+        with pytest.raises(CheckpointError, match="header says other things"):
+            read(path)

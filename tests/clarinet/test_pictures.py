@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 
 from app.datasets.intake.pictures import picture_of_file
 from clarinet import ImageFiles
@@ -44,6 +44,56 @@ def test_sixteen_bits_become_eight_and_stay_grey(tmp_path: Path) -> None:
 
     assert pixels.ndim == 2
     assert np.abs(pixels.numpy() - DEEP / 257).max() <= 0.5
+
+
+@pytest.mark.parametrize("suffix", ["png", "webp"])
+@pytest.mark.parametrize("exif", [b"garbage", b"Exif\x00\x00MM\x00*\x00\x00"])
+def test_a_picture_of_a_camera_whose_notes_are_broken_is_taken_as_it_is_stored(
+    suffix: str, exif: bytes, tmp_path: Path
+) -> None:
+    path, picture = tmp_path / f"x.{suffix}", Image.fromarray(COVER).convert("RGB")
+    picture.save(path, exif=exif, lossless=True)
+
+    assert np.array_equal(decoded(path, side=None), np.asarray(picture))
+    stored = Image.open(io.BytesIO(picture_of_file(path.read_bytes(), "x").data))
+    assert np.array_equal(np.asarray(stored), np.asarray(picture))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_it_is_turned_as_pillow_turns_it(orientation: int, tmp_path: Path) -> None:
+    path, exif = tmp_path / "x.png", Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(COVER[:5]).save(path, exif=exif)
+    with Image.open(path) as opened:
+        turned = np.asarray(ImageOps.exif_transpose(opened))
+
+    assert np.array_equal(decoded(path, side=None), turned)
+    stored = Image.open(io.BytesIO(picture_of_file(path.read_bytes(), "x").data))
+    assert np.array_equal(np.asarray(stored), turned)
+
+
+def test_a_picture_is_turned_though_other_notes_of_its_camera_are_broken(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112], exif[0x0100] = 6, 7
+    broken = exif.tobytes().replace(b"\x01\x00\x00\x04", b"\x01\x00\x00\x02")  # a width that is text
+    Image.fromarray(COVER[:5]).save(tmp_path / "x.png", exif=broken)
+
+    pixels = decoded(tmp_path / "x.png", side=None)
+
+    assert np.array_equal(pixels, np.rot90(COVER[:5], -1))
+
+
+def test_a_picture_cut_short_is_refused_whatever_its_camera_said(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64), np.uint8)).save(
+        tmp_path / "x.png", exif=exif
+    )
+    content = (tmp_path / "x.png").read_bytes()
+    (tmp_path / "x.png").write_bytes(content[: len(content) // 2])
+
+    with pytest.raises(DataError, match="cannot be read as an image"):
+        decoded(tmp_path / "x.png", side=None)
 
 
 def test_floating_point_pixels_have_no_range_and_are_refused(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ TWO, THREE = torch.tensor([0, 1]), torch.tensor([0, 1, 2])
         (lambda: label_noise_from_predictions(THREE, TWO, 3), "3 predictions, 2 labels"),
         (lambda: accuracy_from_complementary(TWO, THREE, 3), "2 predictions, 3 labels"),
         (lambda: estimate_transition(torch.eye(3), torch.tensor([0, 1, -1])), "allowed are 0 to 2"),
+        (lambda: simulate_labels([0, 1], 2, seed=0, setting="cc"), "true_labels must be a tensor"),  # type: ignore[arg-type]
         (lambda: simulate_labels(TWO, 2, seed=0, setting="xx"), "setting is 'xx'"),  # type: ignore[arg-type]
     ],
 )

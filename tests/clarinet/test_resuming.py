@@ -1,5 +1,6 @@
 """A run that was interrupted or killed goes on to the same bits; what is no checkpoint of it is refused."""
 
+import json
 import os
 import stat
 import subprocess
@@ -25,6 +26,16 @@ def stop_after(steps: int) -> Any:
     """A should_stop that lets so many steps through."""
     asked = count()
     return lambda: next(asked) >= steps
+
+
+def flip_bit_of(path: Path, part: str) -> None:
+    """Flip one bit of the first tensor whose name begins so, in the file's bytes."""
+    content = bytearray(path.read_bytes())
+    start = 8 + int.from_bytes(content[:8], "little")
+    places = json.loads(content[8:start])
+    name = min(name for name in places if name.startswith(part))
+    content[start + places[name]["data_offsets"][0]] ^= 1
+    path.write_bytes(content)
 
 
 class TestResuming:
@@ -128,6 +139,28 @@ class TestResuming:
             train(make_config(epochs=1), make_data(), checkpoint=path)
 
     @pytest.mark.parametrize("part", ["optimizer/", "totals/", "classifier/", "averaged/"])
+    def test_a_checkpoint_with_one_bit_that_flipped_is_refused(self, part: str, tmp_path: Path) -> None:
+        path = tmp_path / "checkpoint.safetensors"
+        with pytest.raises(Interrupted):
+            train(make_config(), make_data(), checkpoint=path, should_stop=stop_after(3))
+        flip_bit_of(path, part)
+
+        with pytest.raises(CheckpointError, match="is damaged"):
+            train(make_config(), make_data(), checkpoint=path)
+
+    def test_a_checkpoint_of_before_there_was_a_digest_is_resumed_from(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "checkpoint.safetensors"
+        monkeypatch.setattr(checkpoints, "DIGEST", "unknown")
+        with pytest.raises(Interrupted):
+            train(make_config(), make_data(), checkpoint=path, should_stop=stop_after(3))
+        monkeypatch.undo()
+
+        assert "weights" not in read_tensors(path, kind="checkpoint")[1]
+        assert train(make_config(), make_data(), checkpoint=path).steps == 12
+
+    @pytest.mark.parametrize("part", ["optimizer/", "totals/", "classifier/", "averaged/"])
     def test_a_checkpoint_that_lacks_a_tensor_is_refused(self, part: str, tmp_path: Path) -> None:
         path = tmp_path / "checkpoint.safetensors"
         with pytest.raises(Interrupted):
@@ -175,6 +208,16 @@ class TestResuming:
         checkpoints.write_tensors(tmp_path / "a.safetensors", {"a": torch.ones(1)}, {}, kind="checkpoint")
 
         assert synced == [False, True]
+
+    @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+    def test_who_may_read_it_is_as_of_any_file(self, umask: int, mode: int, tmp_path: Path) -> None:
+        before = os.umask(umask)
+        try:
+            write_tensors(tmp_path / "a.safetensors", {"a": torch.ones(1)}, {}, kind="checkpoint")
+        finally:
+            os.umask(before)
+
+        assert stat.S_IMODE((tmp_path / "a.safetensors").stat().st_mode) == mode
 
     def test_no_temporary_file_is_left(self, tmp_path: Path) -> None:
         train(make_config(), make_data(), checkpoint=tmp_path / "deep" / "checkpoint.safetensors")

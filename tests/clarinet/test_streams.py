@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
 from torch import Tensor
 
 from clarinet import feeding
@@ -19,24 +18,21 @@ from clarinet.data import TrainData
 from clarinet.domains import fingerprint, prepare
 from clarinet.errors import CheckpointMismatch, DataError, Interrupted
 from clarinet.evaluation import predict
-from clarinet.feeding import Feed, StreamedImages, parts, taken
-from clarinet.folders import read_images
-from clarinet.networks import Classifier, spec_for
-from clarinet.seeding import generator
-from clarinet.streams import ImageFiles, ImageStream, NpyImages
+from clarinet.feeding import Feed, Pixels, StreamedImages, parts, pixels_of, taken
+from clarinet.networks import spec_for
+from clarinet.streams import ImageStream
 from clarinet.training import train
-from tests.clarinet.factories import Recorded, make_config, make_data, make_images
+from tests.clarinet.factories import (
+    Recorded,
+    equal_weights,
+    make_config,
+    make_data,
+    make_images,
+    noisy_levels,
+    saved,
+)
 
 CPU = torch.device("cpu")
-
-
-def save(path: Path, images: Tensor) -> NpyImages:
-    np.save(path, images.numpy())
-    return NpyImages(path)
-
-
-def noise(*shape: int) -> Tensor:
-    return torch.randint(256, shape, generator=generator(0, "noise"), dtype=torch.uint8)
 
 
 def streamed_images(stream: ImageStream, size: int = 28) -> StreamedImages:
@@ -49,7 +45,7 @@ def on_disk(data: TrainData, folder: Path) -> TrainData:
 
     def moved(name: str) -> ImageStream | None:
         images = getattr(data, name)
-        return None if images is None else save(folder / f"{name}.npy", images)
+        return None if images is None else saved(folder / f"{name}.npy", images)
 
     names = ("source_images", "target_images", "target_test_images")
     others = {
@@ -70,11 +66,6 @@ def on_disk(data: TrainData, folder: Path) -> TrainData:
     return TrainData(source_images=source, target_images=target, target_test_images=test, **others)
 
 
-def same(one: Classifier, other: Classifier) -> bool:
-    pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
-
-
 class TestRuns:
     @pytest.mark.parametrize(
         ("method", "changes", "data"),
@@ -91,9 +82,26 @@ class TestRuns:
 
         one, other = train(config, resident), train(config, on_disk(resident, tmp_path))
 
-        assert same(one.model, other.model)
+        assert equal_weights(one.model, other.model)
         assert [r.target_accuracy for r in one.reports] == [r.target_accuracy for r in other.reports]
         assert one.confusion == other.confusion
+
+    @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+    def test_it_is_also_of_colour_images_that_are_resized(self, precision: str, tmp_path: Path) -> None:
+        looks = {"architecture": "dann", "image_size": 32, "input_normalisation": "instance"}
+        config = make_config("clarinet", precision=precision, **looks)
+        resident = make_data(
+            48,
+            source_images=noisy_levels(48, 48, 48, 3),
+            target_images=noisy_levels(40, 48, 48, 3),
+            target_test_images=noisy_levels(48, 48, 48, 3),
+            target_test_labels=torch.arange(48) % 3,
+        )
+
+        one, other = train(config, resident), train(config, on_disk(resident, tmp_path))
+
+        assert equal_weights(one.model, other.model)
+        assert [r.losses for r in one.reports] == [r.losses for r in other.reports]
 
     def test_a_streamed_run_resumes_and_refuses_other_images(self, tmp_path: Path) -> None:
         config, data = make_config(), on_disk(make_data(), tmp_path)
@@ -107,15 +115,15 @@ class TestRuns:
             train(config, on_disk(make_data(seed=5), tmp_path / "other"), checkpoint=tmp_path / "run")
         resumed = train(config, data, checkpoint=tmp_path / "run")
 
-        assert same(whole.model, resumed.model)
+        assert equal_weights(whole.model, resumed.model)
         assert read_tensors(tmp_path / "run", kind="checkpoint")[1]["step"] == 12
 
     def test_predictions_are_those_of_images_in_memory(self, tmp_path: Path) -> None:
         result = train(make_config(epochs=1), make_data())
-        images = noise(70, 33, 20, 3)
+        images = noisy_levels(70, 33, 20, 3)
 
-        assert torch.equal(predict(result, save(tmp_path / "x.npy", images)), predict(result, images))
-        assert predict(result, save(tmp_path / "none.npy", images[:0])).shape == (0, 3)
+        assert torch.equal(predict(result, saved(tmp_path / "x.npy", images)), predict(result, images))
+        assert predict(result, saved(tmp_path / "none.npy", images[:0])).shape == (0, 3)
 
     def test_memory_does_not_grow_with_the_data(self, tmp_path: Path) -> None:
         """Two runs in one process: its peak after a sparse file of 1 GB is that after one of 10 MB."""
@@ -163,7 +171,7 @@ def test_images_in_memory_lie_on_the_device_whole_as_bytes(size: int) -> None:
 
 class TestFeed:
     def test_batches_are_read_ahead_by_other_threads_and_once(self) -> None:
-        stream = Recorded(noise(64, 28, 28))
+        stream = Recorded(noisy_levels(64, 28, 28))
         rows = torch.arange(64)
         config = make_config()
         feed = Feed(
@@ -182,7 +190,7 @@ class TestFeed:
         assert all(name.startswith("clarinet-images") for name in stream.threads)
 
     def test_batches_that_are_taken_now_and_then_are_all_that_is_read(self) -> None:
-        stream, rows = Recorded(noise(64, 28, 28)), torch.arange(64)
+        stream, rows = Recorded(noisy_levels(64, 28, 28)), torch.arange(64)
         feed = Feed(streamed_images(stream), rows, rows, batch_size=16, seed=0, stream="x")
 
         for step in range(0, 100, 10):
@@ -192,7 +200,7 @@ class TestFeed:
         assert len(stream.reads) == 10
 
     def test_a_run_resumed_at_a_step_reads_that_steps_images(self) -> None:
-        stream, rows = Recorded(noise(64, 28, 28)), torch.arange(64)
+        stream, rows = Recorded(noisy_levels(64, 28, 28)), torch.arange(64)
         fresh = Feed(streamed_images(stream), rows, rows, batch_size=16, seed=0, stream="x")
         walked = Feed(streamed_images(stream), rows, rows, batch_size=16, seed=0, stream="x")
         for step in range(30):
@@ -201,7 +209,7 @@ class TestFeed:
         assert torch.equal(fresh.batch(29)[1], expected[1])
 
     def test_labels_lead_to_their_images(self) -> None:
-        images, example = noise(4, 28, 28), torch.tensor([3, 3, 1, 0, 2, 0])
+        images, example = noisy_levels(4, 28, 28), torch.tensor([3, 3, 1, 0, 2, 0])
         rows = torch.tensor([0, 2, 5])
 
         for pixels in (images[:, None], streamed_images(Recorded(images))):
@@ -218,13 +226,30 @@ def wait_for_readers(feed: Feed) -> None:
 
 @pytest.mark.parametrize("size", [1, 4, 100])
 def test_parts_are_all_images_in_order_also_of_selected_rows(size: int) -> None:
-    images, rows = noise(23, 28, 28), torch.tensor([5, 5, 0, 22, 7])
+    images, rows = noisy_levels(23, 28, 28), torch.tensor([5, 5, 0, 22, 7])
     stream = streamed_images(Recorded(images))
 
     assert torch.equal(torch.cat(list(parts(stream, size))), images[:, None])
     assert torch.equal(torch.cat(list(parts(stream[rows], size))), images[rows][:, None])
     assert torch.equal(taken(stream[rows], torch.tensor([3, 0])), images[torch.tensor([22, 5])][:, None])
     assert not list(parts(stream[rows[:0]], size))
+
+
+def test_batches_and_parts_lie_in_memory_as_those_of_a_tensor() -> None:
+    images, rows = noisy_levels(23, 48, 48, 3), torch.arange(23)
+    spec = spec_for(TrainConfig(architecture="dann", image_size=32), colour=True, num_classes=2)
+    resident, streamed = pixels_of(images, spec, CPU), StreamedImages(Recorded(images), spec, CPU)
+
+    ways: list[Callable[[Pixels], Tensor]] = [
+        lambda pixels: Feed(pixels, rows, rows, batch_size=8, seed=0, stream="x").batch(0)[1],
+        lambda pixels: taken(pixels, rows[:8]),
+        lambda pixels: next(iter(parts(pixels, 8))),
+        lambda pixels: next(iter(parts(pixels[rows[3:]], 8))),
+    ]
+    for take in ways:
+        one, other = take(resident), take(streamed)
+        assert torch.equal(one, other)
+        assert one.stride() == other.stride()
 
 
 def test_the_inks_extent_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +266,7 @@ class TestFingerprint:
 
         def digest(images: Tensor) -> str:
             tmp_path.joinpath("x").mkdir(exist_ok=True)
-            target = save(tmp_path / "x" / "target.npy", images)
+            target = saved(tmp_path / "x" / "target.npy", images)
             return fingerprint(
                 make_data(target_images=target, target_test_images=None, target_test_labels=None)
             )
@@ -252,108 +277,6 @@ class TestFingerprint:
         changed[-1] += 1
         assert digest(images) == digest(images)
         assert len({digest(images), digest(changed), digest(images[:-1])}) == 3
-
-
-class TestNpyImages:
-    def test_rows_come_in_the_order_asked_for(self, tmp_path: Path) -> None:
-        images = noise(9, 5, 7, 3)
-        stream = save(tmp_path / "x.npy", images)
-
-        assert (stream.shape, len(stream)) == ((9, 5, 7, 3), 9)
-        assert torch.equal(stream.read(torch.tensor([8, 0, 8])), images[torch.tensor([8, 0, 8])])
-
-    @pytest.mark.parametrize(
-        "array",
-        [
-            np.zeros((3, 4, 4), np.float32),
-            np.zeros((3, 4), np.uint8),
-            np.zeros((3, 4, 4), np.uint8, order="F"),
-        ],
-    )
-    def test_other_arrays_are_refused(self, array: "np.typing.NDArray[np.generic]", tmp_path: Path) -> None:
-        np.save(tmp_path / "x.npy", array)
-
-        with pytest.raises(DataError, match="expected uint8 images"):
-            NpyImages(tmp_path / "x.npy")
-
-    @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00v\x00{'descr'"])
-    def test_other_files_are_refused(self, content: bytes, tmp_path: Path) -> None:
-        (tmp_path / "x.npy").write_bytes(content)
-
-        with pytest.raises(DataError, match="cannot be read as npy"):
-            NpyImages(tmp_path / "x.npy")
-        with pytest.raises(DataError, match="cannot be read as npy"):
-            NpyImages(tmp_path / "none.npy")
-
-    def test_pickled_arrays_are_not_unpickled(self, tmp_path: Path) -> None:
-        np.save(tmp_path / "x.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
-
-        with pytest.raises(DataError):
-            NpyImages(tmp_path / "x.npy")
-
-    def test_a_file_cut_short_while_training_says_so(self, tmp_path: Path) -> None:
-        stream = save(tmp_path / "x.npy", noise(9, 5, 7))
-        with (tmp_path / "x.npy").open("r+b") as file:
-            file.truncate(200)
-
-        with pytest.raises(DataError, match="image 8 is cut off"):
-            stream.read(torch.tensor([0, 8]))
-
-
-class TestImageFiles:
-    def test_lossless_files_of_its_size_come_back_as_they_are(self, tmp_path: Path) -> None:
-        images = noise(3, 20, 20, 3)
-        paths = [tmp_path / f"{i}.png" for i in range(3)]
-        for path, image in zip(paths, images, strict=True):
-            Image.fromarray(image.numpy()).save(path)
-
-        stream = ImageFiles(paths, image_size=20)
-
-        assert torch.equal(stream.read(torch.tensor([2, 0])), images[torch.tensor([2, 0])])
-        assert ImageFiles(paths, image_size=20, colour=False).read(torch.tensor([1])).shape == (1, 20, 20)
-
-    @pytest.mark.parametrize("size", [(300, 200), (10, 50)])
-    @pytest.mark.parametrize("suffix", ["jpg", "png"])
-    def test_any_shape_becomes_square_and_smooth(
-        self, size: tuple[int, int], suffix: str, tmp_path: Path
-    ) -> None:
-        Image.new("RGB", size, (200, 100, 50)).save(tmp_path / f"x.{suffix}")
-
-        images = ImageFiles([tmp_path / f"x.{suffix}"], image_size=32).read(torch.tensor([0]))
-
-        assert images.shape == (1, 32, 32, 3)
-        assert bool(((images.int() - torch.tensor([200, 100, 50])).abs() <= 2).all())
-
-    def test_a_camera_held_upright_is_turned(self, tmp_path: Path) -> None:
-        picture = Image.new("L", (40, 40))
-        picture.paste(255, (0, 0, 40, 20))  # bright above
-        exif = Image.Exif()
-        exif[0x0112] = 6  # to be turned by a quarter, clockwise
-        picture.save(tmp_path / "x.jpg", exif=exif)
-
-        [streamed] = ImageFiles([tmp_path / "x.jpg"], image_size=40, colour=False).read(torch.tensor([0]))
-        [resident] = read_images([tmp_path / "x.jpg"], side=40)
-
-        for image in (streamed, resident):
-            assert int(image[:, 30:].min()) > 200
-            assert int(image[:, :10].max()) < 50
-
-    @pytest.mark.parametrize("content", [b"", b"no image", b"\x89PNG\r\n\x1a\n\x00\x00", b"\xff\xd8\xff\xe0"])
-    def test_a_file_that_is_no_image_is_named(self, content: bytes, tmp_path: Path) -> None:
-        (tmp_path / "bad.png").write_bytes(content)
-
-        with pytest.raises(DataError, match=r"bad\.png cannot be read as an image"):
-            ImageFiles([tmp_path / "bad.png"], image_size=32).read(torch.tensor([0]))
-
-    def test_a_run_ends_with_the_name_of_the_bad_file(self, tmp_path: Path) -> None:
-        for i in range(20):
-            Image.new("L", (28, 28), 10 * i).save(tmp_path / f"{i}.png")
-        (tmp_path / "7.png").write_bytes(b"no image")
-        files = ImageFiles([tmp_path / f"{i}.png" for i in range(20)], image_size=28, colour=False)
-        data = make_data(target_images=files, target_test_images=None, target_test_labels=None)
-
-        with pytest.raises(DataError, match=r"7\.png"):
-            train(make_config(target_self_training_start=0.0), data)
 
 
 class TestRefusals:

@@ -36,6 +36,21 @@ class TestOfQuestions:
 
         torch.testing.assert_close(found, questions_matrix(ASKED), atol=1e-7, rtol=0)
 
+    def test_wrong_answers_are_taken_out_of_the_counts(self) -> None:
+        noise = 0.1
+        no = SHARES * (1 - ASKED)  # classes of the images that answer no, up to a factor
+        matrix = (1 - noise) * questions_matrix(ASKED) + noise * torch.eye(4)
+        named = (no / no.sum()) @ matrix
+
+        found = transition_of_questions(torch.arange(4), SHARES, weights=1e9 * named, label_noise=noise)
+
+        torch.testing.assert_close(found, matrix, atol=1e-7, rtol=0)
+
+    @pytest.mark.parametrize(("shares", "noise"), [([1.0, 0.0, 0.0], 0.0), ([0.8, 0.1, 0.1], 0.2)])
+    def test_a_class_that_is_nearly_all_is_refused(self, shares: list[float], noise: float) -> None:
+        with pytest.raises(DataError, match=r"class_shares has .* for class 0"):
+            transition_of_questions(torch.arange(3), torch.tensor(shares), label_noise=noise)
+
     def test_noise_lies_on_the_diagonal_and_rows_stay_distributions(self) -> None:
         found = transition_of_questions(torch.arange(4), SHARES, label_noise=0.05)
 

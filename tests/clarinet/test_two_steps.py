@@ -24,11 +24,11 @@ from clarinet import (
     train,
     with_pseudo_labels,
 )
-from clarinet.domains import prepare
+from clarinet.domains import fingerprint, prepare
 from clarinet.evaluation import accuracy_from_complementary, predict
 from clarinet.methods import two_steps
-from clarinet.networks import SOURCE, Classifier
-from tests.clarinet.factories import make_config, make_data
+from clarinet.networks import SOURCE
+from tests.clarinet.factories import equal_weights, make_config, make_data
 
 METHODS = ["gac+dan", "gac+dann", "gac+cdan_e"]
 RATE = {"learning_rate": 1e-3}
@@ -37,11 +37,6 @@ RATE = {"learning_rate": 1e-3}
 def make_run(method: str = "gac+dan", **changes: Any) -> TrainConfig:
     """Two epochs of each step, four steps in each; the second adapts in its second epoch."""
     return make_config(method, epochs=4, **RATE, **changes)
-
-
-def equal_weights(one: Classifier, other: Classifier) -> bool:
-    pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
 
 
 def stop_after(steps: int) -> Callable[[], bool]:
@@ -142,6 +137,14 @@ class TestTraining:
         moved = torch.where(held_out, (data.complementary + 1) % 3, data.complementary)
         other = train(make_run(), make_data(held_out=held_out, complementary=moved))
         assert equal_weights(result.model, other.model)
+
+    def test_the_scale_of_weights_is_nothing_in_pc_either(self) -> None:
+        data = make_data(true_rows=40)
+
+        first = train(make_run(setting="pc"), data)
+        other = train(make_run(setting="pc"), replace(data, weights=4 * data.weights))
+
+        assert equal_weights(first.model, other.model)
 
     def test_given_true_labels_train_in_pc_and_not_in_cc(self) -> None:
         data = make_data(true_rows=40)
@@ -247,11 +250,41 @@ class TestPseudoLabels:
         assert list(zip(*(row.tolist() for row in rows), strict=True)) == [
             (0, 2, -1, 1.0, False),
             (1, 0, -1, 1.0, False),  # its true label is not trusted
-            (2, 1, -1, 3.0, False),
+            (2, 1, -1, pytest.approx(3 / ((0.5 + 2 + 3) / 3)), False),  # a pseudo-label weighs the mean
             (3, 0, -1, 1.0, False),
             (0, -1, 0, 0.5, False),
             (0, -1, 1, 2.0, True),
         ]
+
+    def test_an_image_held_out_by_hand_keeps_its_pseudo_label_and_one_with_a_true_label_estimates_nothing(
+        self,
+    ) -> None:
+        both = make_data(
+            3,
+            complementary=torch.tensor([0, -1, 1, -1]),
+            true=torch.tensor([-1, 2, -1, 0]),
+            weights=torch.ones(4),
+            example=torch.tensor([0, 0, 1, 1]),
+        )
+        labels = torch.tensor([1, 1, 1])
+
+        by_hand = with_pseudo_labels(
+            replace(both, held_out=torch.tensor([True, False, False, False])), labels, setting="pc"
+        )
+        drawn = with_pseudo_labels(both, labels, setting="pc")
+
+        assert by_hand.true[:3].tolist() == [1, 0, 1]
+        assert by_hand.complementary[3:].tolist() == [0]
+        assert drawn.true.tolist() == [2, 0, 1]
+        assert drawn.pseudo_labelled
+        assert fingerprint(drawn) != fingerprint(replace(drawn, pseudo_labelled=False))
+
+    def test_true_labels_may_weigh_as_much_as_float32_goes(self) -> None:
+        data = make_data(true_rows=40, weights=torch.full((96,), 3e38))
+
+        relabelled = with_pseudo_labels(data, torch.zeros(96, dtype=torch.int64), setting="pc")
+
+        assert relabelled.weights[:96].tolist() == [1.0] * 96
 
     def test_labels_keep_the_probabilities_of_their_questions(self) -> None:
         asked = torch.tensor([0.1, 0.2, 0.3, 0.4])

@@ -103,6 +103,18 @@ def test_weights_can_make_up_for_uneven_questions() -> None:
     assert not found.is_rejected
 
 
+def test_a_rare_question_with_all_of_its_weight_is_no_evidence() -> None:
+    # One question of a hundred asks about class 0, which no image shows, and chance has asked 23 of 1,000.
+    labels = torch.cat([torch.zeros(23), torch.arange(977) % 4 + 1]).long()
+    weights = torch.where(labels == 0, 25.0, 0.77)
+
+    found = check_uniformity(labels, torch.full_like(labels, -1), 5, weights=weights)
+
+    assert found is not None
+    assert found.most_named == 0
+    assert found.p_value > 0.01
+
+
 def test_the_scale_of_weights_is_nothing_and_no_labels_no_result() -> None:
     true = classes([0.2] * 5, 300, 0)
     complementary, yes = asked(true, [0.1, 0.1, 0.4, 0.2, 0.2], 0)

@@ -85,6 +85,20 @@ def claimed(context: Context, run: Run, database: Any = None) -> ClaimedTrial:
     return ClaimedTrial(database or context.database, context.storage, claim, run.trials[0], run)
 
 
+def test_questions_are_told_as_uniform_unless_labels_from_elsewhere_are_among_them(
+    context: Context, loaded: tuple[Run, TrialData]
+) -> None:
+    run, own = loaded
+    assert own.data.probabilities is not None
+    count = len(own.data.complementary)
+    assert own.data.probabilities.tolist() == pytest.approx([1 / own.data.num_classes] * count)
+
+    with context.unit_of_work() as session:
+        found = session.get_one(Run, run.id)
+        found.snapshot_facts = found.snapshot_facts | {"imported": 3}
+        assert load(session, context.storage, found, TrainConfig()).data.probabilities is None
+
+
 def test_a_lost_confirmation_does_not_unpublish_the_model(
     context: Context, loaded: tuple[Run, TrialData], result: TrainResult
 ) -> None:

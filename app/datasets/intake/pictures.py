@@ -1,10 +1,11 @@
 """Strangers' image files -> pictures that we encoded ourselves: grey or RGB, 8 bit, upright, only pixels."""
 
 import io
+import struct
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from app.datasets.intake.limits import (
     JPEG_QUALITY,
@@ -26,6 +27,17 @@ ARCHIVE_MAGIC = {
     b"\xfd7zXZ\x00": "an xz file",
 }
 TAR_MAGIC = slice(257, 262)
+ORIENTATION = 0x0112  # EXIF's tag
+_NO_EXIF = (OSError, SyntaxError, ValueError, LookupError, TypeError, struct.error)  # Pillow, of a broken one
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 PNG_COMPRESSION = 3  # of zlib; 6 takes a third longer for 3 % on handwritten digits
 
 
@@ -43,10 +55,10 @@ class Picture:
 def picture_of_file(data: bytes, name: str) -> Picture:
     """Decode a PNG, JPEG, WebP, GIF or BMP file and encode its pixels anew.
 
-    The orientation that a camera noted is applied; transparent parts become white; CMYK and palettes become
-    RGB, 16-bit grey becomes 8-bit. Pictures longer than MAX_STORED_SIDE are made smaller. Of a JPEG with
-    several pictures (as phones make them) the first counts; an animation is refused, because nobody could say
-    which of its pictures was asked about.
+    The orientation that a camera noted is applied, if it can be read; transparent parts become white; CMYK
+    and palettes become RGB, 16-bit grey becomes 8-bit. Pictures longer than MAX_STORED_SIDE are made smaller.
+    Of a JPEG with several pictures (as phones make them) the first counts; an animation is refused, because
+    nobody could say which of its pictures was asked about.
 
     Raises:
         Refused: not such an image, damaged, animated, or above MAX_PIXELS.
@@ -120,7 +132,7 @@ def _plain(image: Image.Image) -> Image.Image:
     if picture is not image:
         picture.info["exif"] = image.info.get("exif", b"")
     picture.thumbnail((MAX_STORED_SIDE, MAX_STORED_SIDE))
-    picture = ImageOps.exif_transpose(picture)
+    picture = _upright(picture)
     is_grey = picture.mode in ("L", "LA", "La")
     if picture.has_transparency_data:
         picture = picture.convert("RGBA")
@@ -128,3 +140,16 @@ def _plain(image: Image.Image) -> Image.Image:
     picture = picture.convert("L" if is_grey else "RGB")
     picture.info.clear()  # the PNG writer would keep a colour profile found there
     return picture
+
+
+def _upright(picture: Image.Image) -> Image.Image:
+    """Turned as its camera said; as it is stored where that cannot be read.
+
+    Pillow's own `exif_transpose` also writes all that cameras say anew, and fails where it cannot.
+    """
+    picture.load()  # an error here is the picture's, not its metadata's
+    try:
+        turn = TURNS.get(picture.getexif().get(ORIENTATION, 1))
+    except _NO_EXIF:
+        return picture
+    return picture if turn is None else picture.transpose(turn)

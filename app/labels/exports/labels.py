@@ -35,6 +35,7 @@ ARROW = {
     "weight": "float64",
     "imported": "bool",
     "num_classes": "int64",
+    "num_images": "int64",
 }
 # As a run freezes them: see app.runs.snapshots and clarinet.label_files.
 NUMPY = {
@@ -64,20 +65,28 @@ def label_rows(labels: Iterable[ExampleLabel], factors: NDArray[np.float64]) -> 
 
 
 def pieces(
-    rows: Iterable[LabelRow], kind: ExportFormat, *, class_names: Sequence[str], image_url: str
+    rows: Iterable[LabelRow],
+    kind: ExportFormat,
+    *,
+    class_names: Sequence[str],
+    num_images: int,
+    image_url: str,
 ) -> Iterator[bytes]:
-    """A label file, piece by piece; `image_url` has {example_id} in it."""
+    """A label file, piece by piece.
+
+    `num_images` is how many images the positions count; `image_url` has {example_id} in it.
+    """
     match kind:
         case ExportFormat.CSV:
             safe = [formats.csv_safe(name) for name in class_names]
-            return formats.csv_pieces(list(ARROW), _named(rows, safe))
+            return formats.csv_pieces(list(ARROW), _named(rows, safe, num_images))
         case ExportFormat.JSONL:
-            return formats.json_pieces(_objects(rows, class_names))
+            return formats.json_pieces(_objects(rows, class_names, num_images))
         case ExportFormat.PARQUET:
-            return formats.parquet_pieces(ARROW, _named(rows, class_names))
+            return formats.parquet_pieces(ARROW, _named(rows, class_names, num_images))
         case ExportFormat.NPZ:
-            names = {"class_names": np.array(class_names)}
-            return formats.npz_pieces(NUMPY, map(_numbers, rows), names=lambda: names)
+            further = {"class_names": np.array(class_names), "num_images": np.array(num_images)}
+            return formats.npz_pieces(NUMPY, map(_numbers, rows), names=lambda: further)
         case ExportFormat.LABEL_STUDIO:
             return formats.json_array_pieces(_tasks(rows, class_names, image_url))
 
@@ -87,7 +96,7 @@ def _numbers(row: LabelRow) -> formats.Row:
     return (row.example_id, row.position, is_true, row.class_, row.answers, row.weight, row.imported)
 
 
-def _named(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[formats.Row]:
+def _named(rows: Iterable[LabelRow], names: Sequence[str], num_images: int) -> Iterator[formats.Row]:
     for row in rows:
         yield (
             row.example_id,
@@ -99,10 +108,11 @@ def _named(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[formats.R
             row.weight,
             row.imported,
             len(names),
+            num_images,
         )
 
 
-def _objects(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _objects(rows: Iterable[LabelRow], names: Sequence[str], num_images: int) -> Iterator[dict[str, Any]]:
     """An object per example, or several where its classes differ in weight or origin."""
     for (_, weight, imported), group in groupby(
         rows, key=lambda row: (row.example_id, row.weight, row.imported)
@@ -118,6 +128,7 @@ def _objects(rows: Iterable[LabelRow], names: Sequence[str]) -> Iterator[dict[st
             "weight": weight,
             "imported": imported,
             "num_classes": len(names),
+            "num_images": num_images,
         }
 
 

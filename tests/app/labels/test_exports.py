@@ -24,6 +24,8 @@ from app.journal.models import Action
 from app.labels.deriving import ExampleLabel
 from app.labels.exports import answers, formats, labels
 from app.labels.exports.formats import ExportFormat
+from clarinet.errors import DataError
+from clarinet.label_files import load_labels
 from tests import turns
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
@@ -38,16 +40,16 @@ def label_file(kind: str, names: list[str], *, factors: tuple[float, ...] = (1, 
     """GIVEN in a format."""
     rows = labels.label_rows(GIVEN, np.array(factors))
     url = "https://x/{example_id}/image"
-    return b"".join(labels.pieces(rows, ExportFormat(kind), class_names=names, image_url=url))
+    return b"".join(labels.pieces(rows, ExportFormat(kind), class_names=names, num_images=6, image_url=url))
 
 
 class TestLabels:
     def test_csv_has_a_row_per_class_and_no_formula(self) -> None:
         assert label_file("csv", HOSTILE).decode().split("\r\n") == [
-            "example_id,position,kind,class,class_name,answers,weight,imported,num_classes",
-            '7,0,true,1,"cat, ""wild""",2,1.0,False,3',
-            "9,4,complementary,0,'=1+1,2,1.0,False,3",
-            '9,4,complementary,1,"cat, ""wild""",2,1.0,False,3',
+            "example_id,position,kind,class,class_name,answers,weight,imported,num_classes,num_images",
+            '7,0,true,1,"cat, ""wild""",2,1.0,False,3,6',
+            "9,4,complementary,0,'=1+1,2,1.0,False,3,6",
+            '9,4,complementary,1,"cat, ""wild""",2,1.0,False,3,6',
             "",
         ]
 
@@ -59,7 +61,7 @@ class TestLabels:
     def test_json_lines_have_an_object_per_example(self) -> None:
         lines = label_file("jsonl", ["=a", "ö", "b"]).decode().splitlines()
 
-        common = {"answers": 2, "weight": 1.0, "imported": False, "num_classes": 3}
+        common = {"answers": 2, "weight": 1.0, "imported": False, "num_classes": 3, "num_images": 6}
         assert [json.loads(line) for line in lines] == [
             {"example_id": 7, "position": 0, "kind": "true", "classes": [1], "class_names": ["ö"]} | common,
             {"example_id": 9, "position": 4, "kind": "complementary"}
@@ -87,6 +89,7 @@ class TestLabels:
             "weight": 1.0,
             "imported": False,
             "num_classes": 3,
+            "num_images": 6,
         }
 
     def test_npz_has_the_arrays_of_a_snapshot(self) -> None:
@@ -102,6 +105,7 @@ class TestLabels:
             "weights": [1, 2, 1],
             "imported": [False, False, False],
             "class_names": HOSTILE,
+            "num_images": 6,
         }
 
     def test_label_studio_has_a_task_per_example(self) -> None:
@@ -120,7 +124,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("kind", list(ExportFormat))
     def test_a_file_without_labels_is_whole(self, kind: ExportFormat) -> None:
-        data = b"".join(labels.pieces([], kind, class_names=["a"], image_url=""))
+        data = b"".join(labels.pieces([], kind, class_names=["a"], num_images=6, image_url=""))
 
         match kind:
             case ExportFormat.NPZ:
@@ -139,7 +143,7 @@ class TestLabels:
                 yield ExampleLabel(i, i, LabelKind.TRUE, (0,), 1, 1.0)
 
         rows = labels.label_rows(many(), np.ones(1))
-        pieces = list(labels.pieces(rows, kind, class_names=["a"], image_url=""))
+        pieces = list(labels.pieces(rows, kind, class_names=["a"], num_images=1, image_url=""))
 
         assert len(list(filter(None, pieces))) >= 3
         assert max(map(len, pieces)) < 1_500_000
@@ -275,6 +279,18 @@ class TestLabelDownloads:
                 regions = [task["annotations"][0]["result"][0] for task in json.loads(path.read_text())]
                 found = [HOSTILE.index(region["value"]["choices"][0]) for region in regions]
         assert found == [question.candidate_class for question in answered[:2]]
+
+    @pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+    def test_labels_tell_how_many_images_the_dataset_has(
+        self, client: TestClient, campaign: Campaign, answered: list[Question], kind: str, tmp_path: Path
+    ) -> None:
+        assert answered
+        path = tmp_path / f"labels.{kind}"
+        path.write_bytes(download(client, campaign, "labels", format=kind))
+
+        assert load_labels(path, images=3).num_classes == 3
+        with pytest.raises(DataError, match="belongs to 3 images, but here are 4"):
+            load_labels(path, images=4)
 
     def test_the_journal_tells_who_took_what(
         self, client: TestClient, campaign: Campaign, admin: User, session: Session

@@ -1,5 +1,6 @@
 """Starting, cancelling and reading runs."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -81,6 +82,25 @@ class TestStartRun:
         assert facts["classes"] == ["cat", "dog"]
         assert not facts["is_unfinished"]
         assert facts["simulated_share"] == 0
+
+    def test_labels_from_elsewhere_cannot_be_weighed_by_their_questions(
+        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, admin: User
+    ) -> None:
+        labels = service.freeze_labels(session, campaign, setting="cc", by=admin, storage=storage)
+        inverse: dict[str, Any] = {
+            "method": "clarinet-plus",
+            "setting": "cc",
+            "preset": "quick",
+            "seeds": [0],
+            "config": {"complementary_loss": "inverse"},
+            "target_dataset": target,
+            "by": admin,
+            "now": NOW,
+        }
+
+        assert service.start_run(session, labels, **inverse).state is TrialState.QUEUED
+        with pytest.raises(BadConfig, match="labels from elsewhere"):
+            service.start_run(session, replace(labels, facts=labels.facts | {"imported": 1}), **inverse)
 
     def test_the_share_of_simulated_answers_is_kept(
         self, session: Session, target: Dataset, storage: Storage, annotator: User
