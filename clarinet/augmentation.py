@@ -1,4 +1,4 @@
-"""Distortions of digits: mild affine maps, stroke thickness, and blending onto the target's texture.
+"""Distortions of digits: mild affine maps, strokes changed and added, and blending onto the target's texture.
 
 All of them take pixels (B, C, S, S) in [0, 1] and a CPU generator, and distort the rows they are told to.
 """
@@ -18,6 +18,9 @@ from clarinet.seeding import on_device
 
 CHUNK = 4096  # images measured at once
 LEAST_CONTRAST = 0.3  # of a channel that is recoloured
+LINE_CENTRE = 0.3  # how far from the middle, in sides of the image, an added stroke may have its own
+LINE_LENGTH = (0.15, 0.4)  # in sides of the image
+LINE_WIDTH = (0.05, 0.115)  # likewise: about the thickness of pens
 LARGEST_MATCH = 1.6  # a ratio of ink spreads beyond this says that the statistic, not the size, differs
 
 
@@ -30,6 +33,8 @@ class Distortion:
         scale: largest relative change of size, y and x apart.
         shift: largest shift in pixels.
         stroke: share of rows whose strokes change.
+        extra_stroke: share of rows that get one more, short and straight, anywhere across them: writers bar
+            their sevens and cross their zeros, and the source's may not.
         centre: scale about which sizes are drawn; (1, 1) keeps them.
     """
 
@@ -37,6 +42,7 @@ class Distortion:
     scale: float
     shift: float
     stroke: float
+    extra_stroke: float = 0.0
     centre: tuple[float, float] = (1.0, 1.0)
 
     def __call__(self, pixels: Tensor, chosen: Tensor, draws: torch.Generator) -> Tensor:
@@ -46,6 +52,7 @@ class Distortion:
         theta = self._maps(count, pixels.shape[-1], draws)  # (R, 2, 3)
         thicker = torch.rand(count, generator=draws)
         changed = torch.rand(count, generator=draws) < self.stroke
+        lines = torch.rand(count, 6, generator=draws) if self.extra_stroke > 0 else None
         if count == 0:
             return pixels
         device = pixels.device
@@ -55,6 +62,8 @@ class Distortion:
         grid = F.affine_grid(on_device(theta, device), list(images.shape), align_corners=False)
         images = F.grid_sample(images - ground, grid, align_corners=False) + ground
         images = _stroked(images, on_device(thicker, device), on_device(changed, device))
+        if lines is not None:
+            images = _crossed(images, ground, on_device(lines, device), self.extra_stroke)
         return pixels.index_copy(0, rows, images)
 
     def _maps(self, count: int, side: int, draws: torch.Generator) -> Tensor:
@@ -76,7 +85,7 @@ def distortion_of(
     """The distortion a config asks for; `centre` is for digits, as in Distortion."""
     if config.augmentation_kind == "photographs":
         return PhotoDistortion.of(config)
-    return Distortion(config.rotation, config.scale, config.shift, config.stroke, centre)
+    return Distortion(config.rotation, config.scale, config.shift, config.stroke, config.extra_stroke, centre)
 
 
 def ink_spread(images: Pixels) -> tuple[float, float]:
@@ -119,6 +128,35 @@ def _stroked(images: Tensor, thicker: Tensor, changed: Tensor) -> Tensor:
     shrunk = -_dilated(-images)
     amount = ((thicker * 2 - 1) * changed)[:, None, None, None]
     return images + amount.clamp(min=0) * (grown - images) - amount.clamp(max=0) * (shrunk - images)
+
+
+def _crossed(images: Tensor, ground: Tensor, draws: Tensor, share: float) -> Tensor:
+    """Draw a straight stroke with round ends, in the image's own ink, across a share of the images.
+
+    Args:
+        images: (R, C, S, S).
+        ground: (R, C, 1, 1) of each; the ink is what is furthest from it.
+        draws: (R, 6) in [0, 1): place (y, x), angle, length and width, and whether there is one.
+        share: how many get one, on average.
+    """
+    count, channels, side, _ = images.shape
+    furthest = (images - ground).abs().sum(1).flatten(1).argmax(1)  # (R,) pixels
+    ink = images.flatten(2).gather(2, furthest[:, None, None].expand(count, channels, 1))[..., None]
+    drawn = draws[..., None, None]  # (R, 6, 1, 1)
+    place = (torch.arange(side, device=images.device) + 0.5) / side - 0.5  # (S,), in sides from the middle
+    y = place[:, None] - LINE_CENTRE * (2 * drawn[:, 0] - 1)  # (R, S, 1)
+    x = place[None, :] - LINE_CENTRE * (2 * drawn[:, 1] - 1)  # (R, 1, S)
+    angle = math.pi * drawn[:, 2]
+    half_length, half_width = (
+        torch.lerp(drawn.new_tensor(low), drawn.new_tensor(high), drawn[:, column]) / 2
+        for column, (low, high) in ((3, LINE_LENGTH), (4, LINE_WIDTH))
+    )
+    along = x * angle.cos() + y * angle.sin()  # (R, S, S)
+    across = y * angle.cos() - x * angle.sin()
+    distance = torch.hypot((along.abs() - half_length).clamp(min=0), across)
+    covered = ((half_width - distance) * side + 0.5).clamp(0, 1)  # of each pixel, about
+    covered = covered * (drawn[:, 5] < share)
+    return torch.lerp(images, ink, covered[:, None])
 
 
 def _dilated(images: Tensor) -> Tensor:

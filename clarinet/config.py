@@ -30,7 +30,9 @@ from clarinet.rules import check_together
 
 LARGEST_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 # Fields that came after checkpoints and results had been kept, at the values at which they do nothing.
-ADDED_LATER: Mapping[str, Any] = MappingProxyType({"ink_of_colours": False, "step_share": 0.0})
+ADDED_LATER: Mapping[str, Any] = MappingProxyType(
+    {"ink_of_colours": False, "step_share": 0.0, "extra_stroke": 0.0}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +249,12 @@ class TrainConfig:
     shift: float = option(2.0, "Largest shift of a distorted image, in pixels.", minimum=0, maximum=16)
     stroke: float = option(
         0.5, "Share of distorted images whose strokes become thicker or thinner.", minimum=0, maximum=1
+    )
+    extra_stroke: float = option(
+        0.0,
+        "Share of distorted digits that get one more short stroke, anywhere across them.",
+        minimum=0,
+        maximum=1,
     )
     crop: float = option(
         0.3,

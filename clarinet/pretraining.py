@@ -66,7 +66,7 @@ class Pretraining:
             domains.source, every, every, batch_size=config.batch_size, seed=config.seed, stream="views"
         )
         self._distort = _view_distortion(config, centre)
-        self._scale = Distortion(0.0, 0.0, 0.0, 0.0, centre) if centre != (1.0, 1.0) else None
+        self._scale = Distortion(0.0, 0.0, 0.0, 0.0, centre=centre) if centre != (1.0, 1.0) else None
 
     def loss(self, step: int) -> Tensor:
         """The contrastive loss at a step: () in nats."""

@@ -1,12 +1,23 @@
 """Preparation and distortion of images."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet import images
-from clarinet.augmentation import Distortion, blended, ink_spread, moment_match, recoloured
+from clarinet.augmentation import (
+    LINE_LENGTH,
+    LINE_WIDTH,
+    Distortion,
+    _crossed,
+    blended,
+    ink_spread,
+    moment_match,
+    recoloured,
+)
 from clarinet.choices import InputNormalisation
 from clarinet.images import background, normalised, resized
 from clarinet.networks import ModelSpec
@@ -174,6 +185,51 @@ class TestDistortion:
         assert bool((out >= shrunk - 1e-4).all())
         ink = out.sum((1, 2, 3))
         assert float(ink.min()) < float(pixels[0].sum()) < float(ink.max())
+
+    @pytest.mark.parametrize(("ground", "ink"), [(0, 255), (230, 20)])
+    def test_an_extra_stroke_is_short_thin_and_in_the_images_ink(self, ground: int, ink: int) -> None:
+        pixels = disc(6, 6, ground=ground, ink=ink).float().repeat(64, 1, 1, 1) / 255
+
+        out = Distortion(0, 0, 0, 0, extra_stroke=1)(
+            pixels, torch.ones(64, dtype=torch.bool), generator(0, "draws")
+        )
+
+        # 1 where the ground of before is ink now, 0 where all is as it was
+        added = (out - pixels) * 255 / (ink - ground)
+        torch.testing.assert_close(added, added.clamp(0, 1), atol=1e-4, rtol=0)
+        beyond = added.sum((1, 2, 3))  # (64,) pixels of ink; some strokes lie wholly on the disc
+        assert float(beyond.max()) <= (LINE_LENGTH[1] + LINE_WIDTH[1]) * LINE_WIDTH[1] * 28**2 * 1.2
+        assert float(beyond.median()) > LINE_LENGTH[0] * LINE_WIDTH[0] * 28**2 / 2
+        # anywhere across them: every pixel near the middle that the disc leaves free gets some of the strokes
+        ever = added.amax((0, 1)) > 1 / 2
+        assert float(ever[6:22, 6:22].float().mean()) > 1 / 2
+
+    def test_a_stroke_of_known_draws_covers_the_pixels_worked_out_by_hand(self) -> None:
+        images = torch.zeros(2, 1, 20, 20)
+        images[:, :, 0, 0] = 0.6
+        middle = (0.5, 0.5, 0.0, 0.0, 1.0)  # level, 0.15 sides long and 0.115 wide: 3 and 2.3 pixels
+        draws = torch.tensor([[*middle, 0.4], [*middle, 0.6]])
+
+        out = _crossed(images, torch.zeros(2, 1, 1, 1), draws, 0.5)
+
+        assert torch.equal(out[1], images[1])  # the share is a half
+        # The middle is the corner of four pixels, whose centres are half a pixel from the line.
+        rows = out[0, 0, :, 10] / 0.6
+        torch.testing.assert_close(rows[7:13], torch.tensor([0, 0.15, 1, 1, 0.15, 0]), atol=1e-5, rtol=0)
+        columns = out[0, 0, 10] / 0.6
+        ends = math.hypot(1, 0.5), math.hypot(2, 0.5)  # of the centres beyond the line's end, in pixels
+        expected = torch.tensor([max(min(1.15 - end + 0.5, 1), 0) for end in ends])
+        torch.testing.assert_close(columns[12:14], expected, atol=1e-5, rtol=0)
+
+    def test_as_many_images_as_the_share_says_get_one(self) -> None:
+        pixels = disc(4, 4).float().repeat(2000, 1, 1, 1) / 255
+
+        out = Distortion(0, 0, 0, 0, extra_stroke=0.3)(
+            pixels, torch.ones(2000, dtype=torch.bool), generator(0, "draws")
+        )
+
+        changed = (out - pixels).abs().amax((1, 2, 3)) > 0.1
+        assert float(changed.float().mean()) == pytest.approx(0.3, abs=0.05)
 
 
 def test_moment_match_is_the_ratio_of_the_inks_extents() -> None:
