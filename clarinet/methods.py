@@ -70,6 +70,7 @@ _QUICK: dict[str, Any] = _PLUS | {
     "averaging": 0.98,
     "augmentation_start": 0.1,
     "augmentation_full": 0.3,
+    "extra_stroke": 0.0,
     "pretraining": 0.0,
     "neighbour_weight": 0.0,
     "source_self_training_start": 0.3,
