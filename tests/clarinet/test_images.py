@@ -14,12 +14,14 @@ from clarinet.augmentation import (
     Distortion,
     _crossed,
     blended,
+    distortion_of,
     ink_spread,
     moment_match,
     recoloured,
 )
 from clarinet.choices import InputNormalisation
 from clarinet.images import background, normalised, resized
+from clarinet.methods import config_for
 from clarinet.networks import ModelSpec
 from clarinet.seeding import generator
 
@@ -221,15 +223,15 @@ class TestDistortion:
         expected = torch.tensor([max(min(1.15 - end + 0.5, 1), 0) for end in ends])
         torch.testing.assert_close(columns[12:14], expected, atol=1e-5, rtol=0)
 
-    def test_as_many_images_as_the_share_says_get_one(self) -> None:
+    @pytest.mark.parametrize(("preset", "share"), [("default", 0.5), ("quick", 0.0)])
+    def test_as_many_images_as_the_config_says_get_one(self, preset: str, share: float) -> None:
+        config = config_for("clarinet-plus", preset, rotation=0, scale=0, shift=0, stroke=0)
         pixels = disc(4, 4).float().repeat(2000, 1, 1, 1) / 255
 
-        out = Distortion(0, 0, 0, 0, extra_stroke=0.3)(
-            pixels, torch.ones(2000, dtype=torch.bool), generator(0, "draws")
-        )
+        out = distortion_of(config)(pixels, torch.ones(2000, dtype=torch.bool), generator(0, "draws"))
 
         changed = (out - pixels).abs().amax((1, 2, 3)) > 0.1
-        assert float(changed.float().mean()) == pytest.approx(0.3, abs=0.05)
+        assert float(changed.float().mean()) == pytest.approx(share, abs=0.05)
 
 
 def test_moment_match_is_the_ratio_of_the_inks_extents() -> None:

@@ -132,4 +132,6 @@ def test_a_run_on_photographs_is_a_function_of_its_seed_and_its_distortion() -> 
     usual = prediction()
     assert not torch.equal(usual, prediction(flip=0.0))
     # Neither strokes nor grounds are for photographs.
-    assert torch.equal(usual, prediction(stroke=0.0, background_blending=False, moment_match=False))
+    assert torch.equal(
+        usual, prediction(stroke=0.0, extra_stroke=1.0, background_blending=False, moment_match=False)
+    )
