@@ -252,7 +252,8 @@ class TrainConfig:
     )
     extra_stroke: float = option(
         0.0,
-        "Share of distorted digits that get one more short stroke, anywhere across them.",
+        "Share of distorted digits that get one more short stroke, anywhere across them; 0 where one stroke "
+        "makes another sign.",
         minimum=0,
         maximum=1,
     )
