@@ -18,9 +18,9 @@ from clarinet.seeding import on_device
 
 CHUNK = 4096  # images measured at once
 LEAST_CONTRAST = 0.3  # of a channel that is recoloured
-LINE_CENTRE = 0.3  # how far from the middle, in sides of the image, an added stroke may have its own
-LINE_LENGTH = (0.15, 0.4)  # in sides of the image
-LINE_WIDTH = (0.05, 0.115)  # likewise: about the thickness of pens
+STROKE_OFFSET = 0.3  # largest distance of an extra stroke's middle from the image's, in sides, along y and x
+STROKE_LENGTH = (0.15, 0.4)  # in sides of the image
+STROKE_WIDTH = (0.05, 0.115)  # likewise: about the thickness of pens
 LARGEST_MATCH = 1.6  # a ratio of ink spreads beyond this says that the statistic, not the size, differs
 
 
@@ -52,7 +52,7 @@ class Distortion:
         theta = self._maps(count, pixels.shape[-1], draws)  # (R, 2, 3)
         thicker = torch.rand(count, generator=draws)
         changed = torch.rand(count, generator=draws) < self.stroke
-        lines = torch.rand(count, 6, generator=draws) if self.extra_stroke > 0 else None
+        extra = torch.rand(count, 6, generator=draws) if self.extra_stroke > 0 else None
         if count == 0:
             return pixels
         device = pixels.device
@@ -62,8 +62,8 @@ class Distortion:
         grid = F.affine_grid(on_device(theta, device), list(images.shape), align_corners=False)
         images = F.grid_sample(images - ground, grid, align_corners=False) + ground
         images = _stroked(images, on_device(thicker, device), on_device(changed, device))
-        if lines is not None:
-            images = _crossed(images, ground, on_device(lines, device), self.extra_stroke)
+        if extra is not None:
+            images = _with_extra_stroke(images, ground, on_device(extra, device), self.extra_stroke)
         return pixels.index_copy(0, rows, images)
 
     def _maps(self, count: int, side: int, draws: torch.Generator) -> Tensor:
@@ -130,7 +130,7 @@ def _stroked(images: Tensor, thicker: Tensor, changed: Tensor) -> Tensor:
     return images + amount.clamp(min=0) * (grown - images) - amount.clamp(max=0) * (shrunk - images)
 
 
-def _crossed(images: Tensor, ground: Tensor, draws: Tensor, share: float) -> Tensor:
+def _with_extra_stroke(images: Tensor, ground: Tensor, draws: Tensor, share: float) -> Tensor:
     """Draw a straight stroke with round ends, in the image's own ink, across a share of the images.
 
     Args:
@@ -144,12 +144,12 @@ def _crossed(images: Tensor, ground: Tensor, draws: Tensor, share: float) -> Ten
     ink = images.flatten(2).gather(2, furthest[:, None, None].expand(count, channels, 1))[..., None]
     drawn = draws[..., None, None]  # (R, 6, 1, 1)
     place = (torch.arange(side, device=images.device) + 0.5) / side - 0.5  # (S,), in sides from the middle
-    y = place[:, None] - LINE_CENTRE * (2 * drawn[:, 0] - 1)  # (R, S, 1)
-    x = place[None, :] - LINE_CENTRE * (2 * drawn[:, 1] - 1)  # (R, 1, S)
+    y = place[:, None] - STROKE_OFFSET * (2 * drawn[:, 0] - 1)  # (R, S, 1)
+    x = place[None, :] - STROKE_OFFSET * (2 * drawn[:, 1] - 1)  # (R, 1, S)
     angle = math.pi * drawn[:, 2]
     half_length, half_width = (
-        torch.lerp(drawn.new_tensor(low), drawn.new_tensor(high), drawn[:, column]) / 2
-        for column, (low, high) in ((3, LINE_LENGTH), (4, LINE_WIDTH))
+        torch.lerp(torch.full_like(share_of, low), torch.full_like(share_of, high), share_of) / 2
+        for share_of, (low, high) in ((drawn[:, 3], STROKE_LENGTH), (drawn[:, 4], STROKE_WIDTH))
     )
     along = x * angle.cos() + y * angle.sin()  # (R, S, S)
     across = y * angle.cos() - x * angle.sin()

@@ -237,8 +237,8 @@ class TrainConfig:
     )
     augmentation_kind: AugmentationKind = option(
         "digits",
-        "How images are distorted: digits by rotation, scale, shift and stroke; photographs by crop, "
-        "shift, flip and colour jitter.",
+        "How images are distorted: digits by rotation, scale, shift and strokes changed or added; "
+        "photographs by crop, shift, flip and colour jitter.",
     )
     rotation: float = option(
         10.0, "Largest rotation of a distorted image, in degrees.", minimum=0, maximum=180

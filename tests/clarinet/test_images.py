@@ -9,10 +9,10 @@ from torch import Tensor
 
 from clarinet import images
 from clarinet.augmentation import (
-    LINE_LENGTH,
-    LINE_WIDTH,
+    STROKE_LENGTH,
+    STROKE_WIDTH,
     Distortion,
-    _crossed,
+    _with_extra_stroke,
     blended,
     distortion_of,
     ink_spread,
@@ -200,8 +200,8 @@ class TestDistortion:
         added = (out - pixels) * 255 / (ink - ground)
         torch.testing.assert_close(added, added.clamp(0, 1), atol=1e-4, rtol=0)
         beyond = added.sum((1, 2, 3))  # (64,) pixels of ink; some strokes lie wholly on the disc
-        assert float(beyond.max()) <= (LINE_LENGTH[1] + LINE_WIDTH[1]) * LINE_WIDTH[1] * 28**2 * 1.2
-        assert float(beyond.median()) > LINE_LENGTH[0] * LINE_WIDTH[0] * 28**2 / 2
+        assert float(beyond.max()) <= (STROKE_LENGTH[1] + STROKE_WIDTH[1]) * STROKE_WIDTH[1] * 28**2 * 1.2
+        assert float(beyond.median()) > STROKE_LENGTH[0] * STROKE_WIDTH[0] * 28**2 / 2
         # anywhere across them: every pixel near the middle that the disc leaves free gets some of the strokes
         ever = added.amax((0, 1)) > 1 / 2
         assert float(ever[6:22, 6:22].float().mean()) > 1 / 2
@@ -212,7 +212,7 @@ class TestDistortion:
         middle = (0.5, 0.5, 0.0, 0.0, 1.0)  # level, 0.15 sides long and 0.115 wide: 3 and 2.3 pixels
         draws = torch.tensor([[*middle, 0.4], [*middle, 0.6]])
 
-        out = _crossed(images, torch.zeros(2, 1, 1, 1), draws, 0.5)
+        out = _with_extra_stroke(images, torch.zeros(2, 1, 1, 1), draws, 0.5)
 
         assert torch.equal(out[1], images[1])  # the share is a half
         # The middle is the corner of four pixels, whose centres are half a pixel from the line.
@@ -222,6 +222,59 @@ class TestDistortion:
         ends = math.hypot(1, 0.5), math.hypot(2, 0.5)  # of the centres beyond the line's end, in pixels
         expected = torch.tensor([max(min(1.15 - end + 0.5, 1), 0) for end in ends])
         torch.testing.assert_close(columns[12:14], expected, atol=1e-5, rtol=0)
+
+    def test_a_long_thin_stroke_covers_half_of_the_two_rows_beside_it(self) -> None:
+        images = torch.zeros(1, 1, 20, 20)
+        images[:, :, 0, 0] = 1
+        draws = torch.tensor([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]])  # 0.4 sides long and 0.05 wide: 8 pixels and 1
+
+        out = _with_extra_stroke(images, torch.zeros(1, 1, 1, 1), draws, 0.5)
+
+        beyond = 1 - math.hypot(0.5, 0.5)  # of the pixels at either end, half a pixel off in both directions
+        row = torch.tensor([0.0] * 5 + [beyond] + [0.5] * 8 + [beyond] + [0.0] * 5)
+        torch.testing.assert_close(out[0, 0, 9:11], torch.stack([row, row]), atol=1e-5, rtol=0)
+
+    def test_the_angle_of_a_stroke_turns_it_from_level_over_upright(self) -> None:
+        images = torch.zeros(3, 1, 20, 20)
+        images[:, :, 0, 0] = 1
+        level, upright = [0.7, 0.6, 0.0, 1.0, 0.5, 0.0], [0.6, 0.7, 0.5, 1.0, 0.5, 0.0]
+        draws = torch.tensor([level, upright, [0.5, 0.5, 0.75, 1.0, 0.5, 0.0]])
+
+        out = _with_extra_stroke(images, torch.zeros(3, 1, 1, 1), draws, 0.5)[:, 0]
+
+        torch.testing.assert_close(out[0], out[1].T, atol=1e-5, rtol=0)
+        assert float(out[0].sum()) > 8  # pixels; and the one in the corner
+        middle = (
+            float(out[0][7:17].sum(1).argmax()) + 7.5
+        )  # its row, 0.12 sides below the middle of the image
+        assert middle == pytest.approx(10 + 20 * 0.3 * (2 * 0.7 - 1), abs=1)
+        falling, rising = out[2].diagonal(), out[2].flip(1).diagonal()
+        assert float(rising[8:12].min()) == 1
+        assert float(falling[5:8].max()) == 0
+
+    def test_a_stroke_has_each_images_own_ink_in_all_its_colours(self) -> None:
+        grounds = torch.tensor([[0.1, 0.5, 0.9], [0.8, 0.2, 0.4]])[..., None, None]  # (2, 3, 1, 1)
+        inks = torch.tensor([[0.1, 0.9, 0.2], [0.3, 0.3, 0.4]])[..., None, None]
+        images = grounds.repeat(1, 1, 20, 20)
+        images[:, :, :2, :2] = inks
+        images[:, 0, 19, 19] += 0.15  # something fainter that is no ink, in the first colour
+        draws = torch.tensor([[0.5, 0.5, 0.0, 1.0, 1.0, 0.0]]).expand(2, -1)
+
+        out = _with_extra_stroke(images, grounds, draws, 0.5)
+
+        torch.testing.assert_close(out[:, :, 10:11, 10:11], inks)
+        torch.testing.assert_close(out[:, :, 15:, :15], images[:, :, 15:, :15])
+
+    @pytest.mark.parametrize(("extra_stroke", "more"), [(0.0, 0), (0.5, 6)])
+    def test_only_with_extra_strokes_are_more_numbers_drawn(self, extra_stroke: float, more: int) -> None:
+        draws, expected = generator(0, "draws"), generator(0, "draws")
+        for shape in ((4, 6), (4,), (4,), (4, more)):
+            torch.rand(shape, generator=expected)
+
+        distortion = Distortion(10, 0.15, 2, 0.5, extra_stroke)
+        distortion(torch.zeros(4, 1, 28, 28), torch.ones(4, dtype=torch.bool), draws)
+
+        assert torch.equal(draws.get_state(), expected.get_state())
 
     @pytest.mark.parametrize(("preset", "share"), [("default", 0.5), ("quick", 0.0)])
     def test_as_many_images_as_the_config_says_get_one(self, preset: str, share: float) -> None:
