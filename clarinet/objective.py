@@ -32,7 +32,6 @@ from clarinet.pretraining import Pretraining
 from clarinet.seeding import generator
 from clarinet.stages import batch_size
 
-BALANCE_TOLERANCE = 1.5  # how far a class's share of pseudo-labels may be off before it is weighted back
 STATISTICS_EVERY = 10  # steps between two looks at a target in no loss yet, for its batch statistics
 
 
@@ -322,13 +321,11 @@ class Objective:
         if self._recolour:
             pixels = recoloured(pixels, chosen, draws)
         _, logits = self._classify(pixels, TARGET)
-        return self._pseudo_label_loss(logits, probabilities, balanced=True)
+        return self._pseudo_label_loss(logits, probabilities)
 
-    def _pseudo_label_loss(self, logits: Tensor, probabilities: Tensor, *, balanced: bool = False) -> Tensor:
+    def _pseudo_label_loss(self, logits: Tensor, probabilities: Tensor) -> Tensor:
         confidence, labels = probabilities.max(1)  # (B,), (B,)
         weights = (confidence > self.config.confidence).to(logits.dtype)
-        if balanced:
-            weights = weights * _balance(probabilities)[labels]
         return (weights * F.cross_entropy(logits, labels, reduction="none")).mean()
 
     def _target_pixels(self, step: int) -> Tensor:
@@ -354,12 +351,3 @@ class Objective:
         began = self.adaptation_from
         share = adaptation_share(config, step - began, self.steps - began)
         return adaptation_losses(config, discriminator, source, target, share)
-
-
-def _balance(probabilities: Tensor) -> Tensor:
-    """(K,) weights: 1 within the tolerance of an equal share, else what brings the class to its edge."""
-    num_classes = probabilities.shape[1]
-    ratio = probabilities.mean(0) * num_classes  # (K,), 1 is an equal share
-    ceiling = (BALANCE_TOLERANCE / ratio.clamp(min=1e-3)).clamp(max=1)
-    floor = (1 / BALANCE_TOLERANCE / ratio.clamp(min=1e-3)).clamp(1, 2)
-    return ceiling * floor
