@@ -147,32 +147,26 @@ def true_label_share(true_count: int, complementary_count: int, num_classes: int
     return true_count / (true_count + complementary_count / (num_classes - 1))
 
 
-def estimated_class_ceiling(
-    complementary: Tensor, num_classes: int, *, weights: Tensor | None = None
-) -> Tensor:
+def estimated_class_ceiling(complementary: Tensor, weights: Tensor, num_classes: int) -> Tensor:
     """An upper bound of each class's share, from how often it is named as complementary.
 
     A class with share pi_k is named with probability (1 - pi_k) / (K - 1).
 
     Args:
         complementary: (N,) int64 complementary labels, N may be 0.
+        weights: (N,) >= 0, times 1/q for questions drawn with probabilities q.
         num_classes: K.
-        weights: (N,) >= 0, 1/q for questions drawn with probabilities q; None counts all alike.
 
     Returns:
-        (K,) estimate plus two standard errors, in [0, 1]; 1 where nothing is known.
+        (K,) float32 estimate plus two standard errors, in [0, 1]; 1 where nothing is known.
     """
     if len(complementary) == 0:
         return torch.ones(num_classes, device=complementary.device)
-    if weights is None:
-        named = torch.bincount(complementary, minlength=num_classes) / len(complementary)  # (K,)
-        error = (named * (1 - named) / len(complementary)).sqrt()
-    else:
-        share = weights.double() / weights.double().sum()  # (N,)
-        named = torch.bincount(complementary, share, minlength=num_classes)
-        squares = torch.bincount(complementary, share.square(), minlength=num_classes)  # (K,)
-        # Of sum share (1(label = k) - named_k): the labels k deviate by 1 - named_k, the others by named_k.
-        error = (squares * (1 - named).square() + (squares.sum() - squares) * named.square()).sqrt()
+    share = weights.double() / weights.double().sum()  # (N,)
+    named = torch.bincount(complementary, share, minlength=num_classes)  # (K,)
+    squares = torch.bincount(complementary, share.square(), minlength=num_classes)  # (K,)
+    # Of sum share (1(label = k) - named_k): the labels k deviate by 1 - named_k, the others by named_k.
+    error = (squares * (1 - named).square() + (squares.sum() - squares) * named.square()).sqrt()
     return (1 - (num_classes - 1) * (named - 2 * error)).clamp(0, 1).float()
 
 

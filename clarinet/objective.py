@@ -121,10 +121,7 @@ class Objective:
         weights = domains.weights[rows]
         if domains.probabilities is not None:
             weights = weights / domains.probabilities[rows]
-        alike = len(rows) == 0 or bool(weights.min() == weights.max())
-        ceiling = estimated_class_ceiling(
-            domains.complementary[rows], num_classes, weights=None if alike else weights
-        )
+        ceiling = estimated_class_ceiling(domains.complementary[rows], weights, num_classes)
         return (ceiling / 2).clamp(1e-3 / num_classes, self.config.class_floor / num_classes)
 
     def _feed(self, images: Pixels, rows: Tensor, stream: str) -> Feed:

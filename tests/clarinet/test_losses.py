@@ -295,11 +295,11 @@ class TestClassFloor:
         true = torch.tensor([0] * 9_000 + [1] * 990 + [2] * 10)
         labels = simulate_labels(true, 3, seed=0, setting="cc").complementary
 
-        ceiling = estimated_class_ceiling(labels, 3)
+        ceiling = estimated_class_ceiling(labels, torch.ones(len(labels)), 3)
 
         for share, bound in zip((0.9, 0.099, 0.001), ceiling.tolist(), strict=True):
             assert share <= bound <= share + 0.06
-        assert estimated_class_ceiling(labels[:0], 3).tolist() == [1, 1, 1]
+        assert estimated_class_ceiling(labels[:0], torch.ones(0), 3).tolist() == [1, 1, 1]
 
     def test_shares_are_bounded_by_weights_where_questions_preferred_classes(self) -> None:
         # Class 0 has no image; its questions, one of 51, are all answered no and have all of the weight back.
@@ -307,7 +307,7 @@ class TestClassFloor:
         weights = torch.where(labels == 0, 25.0, 1.0)
 
         alike, weighed = (
-            estimated_class_ceiling(labels, 3, weights=given).tolist() for given in (None, weights)
+            estimated_class_ceiling(labels, given, 3).tolist() for given in (torch.ones(26_000), weights)
         )
 
         named = 25_000 / 50_000  # of class 0, whose labels each weigh 1/2,000
