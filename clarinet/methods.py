@@ -49,7 +49,7 @@ _PLUS: dict[str, Any] = {
     "augmentation": 0.85,
     "augmentation_start": 0.0,
     "augmentation_full": 0.0,
-    "extra_stroke": 0.5,
+    "extra_stroke": 0.1,
     "ink_of_colours": True,
     "moment_match": True,
     "recolouring": True,

@@ -276,7 +276,7 @@ class TestDistortion:
 
         assert torch.equal(draws.get_state(), expected.get_state())
 
-    @pytest.mark.parametrize(("preset", "share"), [("default", 0.5), ("quick", 0.0)])
+    @pytest.mark.parametrize(("preset", "share"), [("default", 0.1), ("quick", 0.0)])
     def test_as_many_images_as_the_config_says_get_one(self, preset: str, share: float) -> None:
         config = config_for("clarinet-plus", preset, rotation=0, scale=0, shift=0, stroke=0)
         pixels = disc(4, 4).float().repeat(2000, 1, 1, 1) / 255
@@ -284,7 +284,7 @@ class TestDistortion:
         out = distortion_of(config)(pixels, torch.ones(2000, dtype=torch.bool), generator(0, "draws"))
 
         changed = (out - pixels).abs().amax((1, 2, 3)) > 0.1
-        assert float(changed.float().mean()) == pytest.approx(share, abs=0.05)
+        assert float(changed.float().mean()) == pytest.approx(share, abs=0.02)
 
 
 def test_moment_match_is_the_ratio_of_the_inks_extents() -> None:
