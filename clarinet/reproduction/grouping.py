@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from clarinet.config import in_force
+from clarinet.config import ADDED_LATER, in_force
 from clarinet.reproduction.tasks import TASKS
 from clarinet.reproduction.trials import Trial
 
@@ -36,6 +36,12 @@ class Group:
     def is_regenerated(self) -> bool:
         """Whether images were made anew after a published recipe, for want of the published ones."""
         return any("regenerated" in record["data"][part] for record in self.records for part in DOMAINS)
+
+    @property
+    def was_preset(self) -> dict[str, Any]:
+        """Fields in which the preset was another one when the trials were made, with their values of then."""
+        then, now = self.records[0]["config"], self.trial.config().to_dict()
+        return {name: was for name in now if (was := then.get(name, ADDED_LATER.get(name))) != now[name]}
 
     @property
     def failures(self) -> int:

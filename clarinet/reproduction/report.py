@@ -1,5 +1,7 @@
 """The paper's tables with our numbers beside its own, as Markdown."""
 
+import json
+import shlex
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -177,8 +179,23 @@ def _grounds(groups: Sequence[Group]) -> list[str]:
         table(times),
         "Versions and machine:\n\n" + "\n".join(f"* {machine}" for machine in machines),
         "Commands:\n\n```sh\n" + "\n".join(commands) + "\n```",
+        *_changed_presets(groups),
         *left_out,
     ]
+
+
+def _changed_presets(groups: Sequence[Group]) -> list[str]:
+    """What brings a preset back that has changed since, by method, preset and tasks."""
+    tasks: dict[tuple[str, str], dict[str, None]] = {}
+    for group in groups:
+        values = (f"{name}={json.dumps(value)}" for name, value in group.was_preset.items())
+        was = " ".join(f"--set {shlex.quote(value)}" for value in values)
+        if was:
+            method = f"{group.trial.method}, {group.trial.preset}"
+            tasks.setdefault((method, was), {})[group.trial.task] = None
+    lines = [f"* {method} ({', '.join(names)}): `{was}`" for (method, was), names in tasks.items()]
+    told = "Presets have changed since. What the commands need to train with the values of then:\n\n"
+    return [told + "\n".join(lines)] if lines else []
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

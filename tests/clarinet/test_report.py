@@ -81,6 +81,18 @@ class TestReport:
         assert tables(grouped([old, new]))["cc"][1][-2] == "90.00"
         assert "1 results of other data or hyper-parameters" in markdown([old, new])
 
+    def test_what_a_preset_has_changed_in_since_is_told_as_it_is_typed(self) -> None:
+        as_now, before, elsewhere = (make_record(0.9, task=task) for task in ("M->m", "U->M", "M->U"))
+        for record in (before, elsewhere):
+            record["config"] |= {"complementary_loss": "scarce", "learning_rate": 0.5}
+            del record["config"]["extra_stroke"]  # of a version that did not know it: then as with 0
+
+        told = re.findall(r"^\* clarinet-plus, .*$", markdown([as_now, before, elsewhere]), re.MULTILINE)
+
+        changes = "--set learning_rate=0.5 --set 'complementary_loss=\"scarce\"' --set extra_stroke=0.0"
+        assert told == [f"* clarinet-plus, default (U->M, M->U): `{changes}`"]
+        assert "Presets have changed" not in markdown([as_now])
+
     def test_diverged_trials_are_named(self) -> None:
         assert tables(grouped([make_record(0.9), make_record(None, seed=1)]))["cc"][1][-2] == (
             "90.00 (1 diverged)"
