@@ -77,6 +77,9 @@ def scattered_adversarial_loss(
 ) -> Tensor:
     """The binary cross-entropy of D, which D minimises and, through a reversed gradient, G maximises.
 
+        -sum_s w_s log D(g_s) / sum_s w_s - sum_t w_t log(1 - D(g_t)) / sum_t w_t,
+        g = f (x) T(softmax(logits)), w = 1 + exp(-H(T))
+
     The sum of the source's weighted mean of -log D(g) and the target's of -log(1 - D(g)), with entropy
     weights normalised in each part. With two source parts (complementary and true, eq. advP) their terms are
     averaged, so that source and target stay in balance. Source is 1. T(f) inside g is a constant for the

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -21,8 +22,9 @@ from clarinet.domains import prepare
 from clarinet.feeding import taken
 from clarinet.images import normalised
 from clarinet.labels import simulate_labels
-from clarinet.losses import class_proportions
+from clarinet.losses import class_proportions, one_hot
 from clarinet.methods import config_for
+from clarinet.neighbours import NeighbourLabels
 from clarinet.networks import TARGET
 from clarinet.objective import Networks, Objective
 from clarinet.precision import in_bfloat16, mixed
@@ -94,14 +96,21 @@ def bench_step(method: str, device: torch.device, *, steps: int, clock: Clock = 
 
 
 def our_step(config: TrainConfig, data: TrainData, device: torch.device) -> Step:
-    """One call is one step of `train`, with every loss of the method switched on."""
+    """One call is one step of `train`, with every loss of the method switched on.
+
+    The neighbours are not looked for: each image has one class, as if they agreed on it.
+    """
     domains = prepare(data, config, device)
     networks = build_networks(config, domains, device)
     epoch_steps = config.steps_per_epoch or -(-len(domains.target) // config.batch_size)
     steps = config.epochs * epoch_steps
     state = RunState(networks=networks, optimizer=build_optimizer(config, networks), step=steps * 3 // 4)
     objective = Objective(config, domains, networks, steps=steps, epoch_steps=epoch_steps)
-    return lambda: train_step(config, state, objective, steps)
+    if config.neighbour_weight > 0:
+        num_classes = data.num_classes
+        agreed = one_hot((domains.complementary + 1) % num_classes, num_classes).float()
+        objective.neighbours = state.neighbours = NeighbourLabels(agreed, label_noise=0.05)
+    return partial(train_step, config, state, objective, steps)
 
 
 def textbook_step(data: TrainData, device: torch.device) -> Step:

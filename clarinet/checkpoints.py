@@ -26,6 +26,7 @@ from clarinet.training_result import TrainResult
 FORMAT_VERSION = 1
 HEADER_KEY = "clarinet"
 DIGEST = "weights"  # where the header has the tensors' digest; model files have had it from the first on
+ANOTHER = "bring another copy of it, or train anew"
 REST = "rest"  # where it has the digest of all else that it says
 
 
@@ -122,16 +123,17 @@ def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dic
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from error
     if not isinstance(header, dict) or header.get("kind") != kind:
-        raise CheckpointError(f"{path} does not hold a {kind}")
+        raise CheckpointError(f"{path} does not hold a {kind}; name a file that does")
     if header.get("format_version") != FORMAT_VERSION:
         raise CheckpointError(
-            f"{path} has format version {header.get('format_version')}, not {FORMAT_VERSION}"
+            f"{path} has format version {header.get('format_version')}, not {FORMAT_VERSION}; the version "
+            "of clarinet that wrote it can read it"
         )
     digest = header.pop(REST, None)
     if digest is not None and digest != _digest_of_json(header):
-        raise CheckpointError(f"{path} is damaged: its header says other things than were written")
+        raise CheckpointError(f"{path} is damaged: its header says other things than were written; {ANOTHER}")
     if DIGEST in header and header[DIGEST] != _digest(tensors):
-        raise CheckpointError(f"{path} is damaged: it holds other tensors than were written")
+        raise CheckpointError(f"{path} is damaged: it holds other tensors than were written; {ANOTHER}")
     return tensors, header
 
 

@@ -305,7 +305,8 @@ class TrainConfig:
     )
     view_distortion: float = option(
         1.5,
-        "How many times further the views of the pretraining are distorted than other images.",
+        "How many times further the pretraining's views of digits are distorted than other images; those of "
+        "photographs are distorted alike.",
         minimum=0,
         maximum=5,
     )
@@ -319,7 +320,8 @@ class TrainConfig:
 
     confidence: float = option(
         0.9,
-        "Probability above which what the neighbours or the averaged network say becomes a pseudo-label.",
+        "Probability above which what the averaged network says, or what the neighbours say once it is "
+        "sharpened, becomes a pseudo-label.",
         minimum=0,
         maximum=1,
     )

@@ -29,12 +29,12 @@ class Labels:
     """Labels as `simulate_labels` draws and `load_labels` reads them, one row each.
 
     Args:
-        complementary, true: (L,) int64, at least one of them -1.
-        weights: (L,) float32.
+        complementary, true: (L,) int64 in [0, K) or -1 for none, at least one of them -1.
+        weights: (L,) float32 >= 0.
         example: (L,) int64, the image each label is about; None where row i is about image i.
-        probabilities: (L,) float32 with which the question behind each label was drawn; None where the labels
-            come from no questions, or nobody wrote it down.
-        num_classes: K.
+        probabilities: (L,) float32 in (0, 1] with which the question behind each label was drawn; None where
+            the labels come from no questions, or nobody wrote it down.
+        num_classes: K >= 2.
         named: the names of classes, by number, as far as they are known.
     """
 

@@ -131,6 +131,9 @@ def accuracy_from_complementary(
     Returns:
         Estimate and its standard error, or None without labels that count, or where so many of them are wrong
         (rho >= 1/K) that they say nothing.
+
+    Raises:
+        DataError: predictions, labels and weights differ in number.
     """
     found = _hit_share(predicted, complementary, weights, images)
     told = 1 - num_classes * label_noise  # how much a label says, of what a right one does

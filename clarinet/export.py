@@ -107,8 +107,7 @@ def export_onnx(
     Raises:
         ExportError: a package is missing, the graph cannot be written, or it has over 2 GB.
         CheckpointNotWritten: the disk refuses the file.
-        DataError: the card of a model with other classes.
-        ValueError: an impossible shape.
+        DataError: the card of a model with other classes, or an impossible shape.
     """
     path, spec = Path(path), model.spec
     names = [str(k) for k in range(spec.num_classes)] if card is None else card["classes"]
@@ -174,7 +173,7 @@ def _image_shape(given: Sequence[int] | None, size: int, channels: int) -> tuple
             return height, width, 1
         case (int(height), int(width), (1 | 3) as planes) if height > 0 < width:
             return height, width, planes
-    raise ValueError(f"image_shape is {given}; expected (H, W) or (H, W, {RGB})")
+    raise DataError(f"image_shape is {given}; expected (H, W) or (H, W, {RGB})")
 
 
 def _graph(module: FromImages, shape: tuple[int, int, int]) -> "onnx.ModelProto":

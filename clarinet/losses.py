@@ -32,6 +32,10 @@ def per_class_complementary_risk(
 ) -> Tensor:
     """Split the unbiased complementary risk by class.
 
+        risk_k = sum_j pi_j mean_j l(k) - (K - 1) pi_k mean_k l(k),
+
+    with l(k) = -log softmax(logits)_k and mean_j over the images with complementary label j.
+
     Summed over classes and with the batch's own proportions this is an unbiased estimate of the
     cross-entropy risk when each complementary label is uniform over the K - 1 wrong classes; single entries
     can be negative.

@@ -32,6 +32,7 @@ from clarinet.pretraining import Pretraining
 from clarinet.seeding import generator
 from clarinet.stages import batch_size
 
+NEIGHBOUR_SHARPENING = 0.5  # temperature of what neighbours say: 3/4 against one other class is then 0.9
 STATISTICS_EVERY = 10  # steps between two looks at a target in no loss yet, for its batch statistics
 
 
@@ -297,11 +298,11 @@ class Objective:
         return loss, loss
 
     def _neighbour_loss(self, neighbours: NeighbourLabels, part: SourceBatch, logits: Tensor) -> Tensor:
-        """Cross-entropy towards the class on which an image's neighbours agree, where they do."""
+        """Cross-entropy towards the class on which an image's neighbours agree, sharpened, where they do."""
         if neighbours.label_noise is None:
             return logits.new_zeros(())
         agreed = neighbours.probabilities[part.images]  # (B, K)
-        return self._pseudo_label_loss(logits, log_sharpened(agreed.log(), self.config.sharpening).exp())
+        return self._pseudo_label_loss(logits, log_sharpened(agreed.log(), NEIGHBOUR_SHARPENING).exp())
 
     def _source_self_training(self, part: SourceBatch, logits: Tensor) -> Tensor:
         """Cross-entropy towards the teacher's class, where it is sure once the known no-classes are out."""

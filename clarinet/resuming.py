@@ -14,6 +14,8 @@ from clarinet.neighbours import NeighbourLabels
 from clarinet.objective import Networks
 from clarinet.training_result import EpochReport
 
+AFRESH = "name another checkpoint, or delete this one to begin anew"
+
 
 @dataclass(slots=True, eq=False)
 class RunState:
@@ -114,7 +116,7 @@ def _read(path: Path, config: TrainConfig, data_digest: str) -> tuple[dict[str, 
     tensors, header = read_tensors(path, kind="checkpoint")
     _check_same_run(path, header.get("config", {}), config)
     if header.get("data") != data_digest:
-        raise CheckpointMismatch(f"{path} was written for other images or labels")
+        raise CheckpointMismatch(f"{path} was written for other images or labels; {AFRESH}")
     return tensors, header
 
 
@@ -162,5 +164,5 @@ def _check_same_run(path: Path, stored: dict[str, object], config: TrainConfig) 
     for name in sorted((set(stored) | set(wanted)) - {"checkpoint_every"}):
         if stored.get(name) != wanted.get(name):
             raise CheckpointMismatch(
-                f"{path} has {name} = {stored.get(name)!r}, this run has {wanted.get(name)!r}"
+                f"{path} has {name} = {stored.get(name)!r}, this run has {wanted.get(name)!r}; {AFRESH}"
             )

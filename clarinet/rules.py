@@ -17,10 +17,14 @@ def check_together(config: "TrainConfig") -> None:
     """
     if config.augmentation_full < config.augmentation_start:
         start, full = config.augmentation_start, config.augmentation_full
-        raise ConfigError(f"augmentation_full is {full}, before augmentation_start ({start})")
+        raise ConfigError(
+            f"augmentation_full is {full}, before augmentation_start ({start}); raise the one or lower the "
+            "other"
+        )
     if config.trade_off > 0 and config.learning_rate == 0:
         raise ConfigError(
-            "learning_rate is 0, which leaves the reversal trade_off * gamma 2 / gamma 1 undefined"
+            "learning_rate is 0, which leaves the reversal trade_off * gamma 2 / gamma 1 undefined; raise "
+            "it, or set trade_off to 0"
         )
     if config.pretrained and config.architecture not in BACKBONES:
         raise ConfigError(

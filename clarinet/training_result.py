@@ -24,8 +24,9 @@ class EpochReport:
             test labels and in the pretraining, where the classifier learns nothing.
         source_accuracy_estimate: from held-out complementary labels, unbiased and possibly below 0; None
             without, in the pretraining, where the labels cannot be uniform and how their questions were
-            drawn is unknown, and where the config's share of wrong ones is 1/K or more. Where some are wrong
-            and the config does not say so, it is too low.
+            drawn is unknown, and where the config's share of wrong ones is 1/K or more, or above 0 beside
+            questions of known, unequal probabilities. Where some are wrong and the config does not say so,
+            it is too low.
         source_accuracy_error: standard error of that estimate.
         smallest_predicted_share: share of target images predicted as the least predicted class; near 0 is an
             alarm that two classes have merged, which neither confidence nor loss would show.

@@ -51,7 +51,6 @@ def add_reproduce(commands: Commands) -> None:
     add("--true-labels", type=int, nargs="+", help="in pc (default 1000); 0 is cc")
     add(
         "--answers",
-        "--labels",
         type=int,
         nargs="+",
         help="only the first so many source images are labelled; 0 means all (default)",

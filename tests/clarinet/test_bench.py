@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from clarinet.adversarial import DomainBatch, scattered_adversarial_loss
-from clarinet.bench import Step, _interleaved, bench_step
+from clarinet.bench import Step, _interleaved, bench_step, our_step
 from clarinet.cli import main
 from clarinet.domains import prepare
 from clarinet.feeding import taken
 from clarinet.losses import class_proportions, corrected_objective, per_class_complementary_risk
+from clarinet.methods import config_for
 from clarinet.networks import discriminator
 from clarinet.objective import Objective
 from clarinet.seeding import Shuffle, generator
@@ -135,6 +136,25 @@ def test_contenders_take_turns_and_warm_up_off_the_clock(steps: int, warm_up: in
     assert turns == ["a", "b", "c"] * (warm_up + steps)
     rounds = range(warm_up, warm_up + steps)
     assert times == {name: [2 * (3 * n + i) + 1 for n in rounds] for i, name in enumerate(contenders)}
+
+
+@pytest.mark.parametrize("method", ["clarinet", "clarinet-plus"])
+def test_our_step_pays_all_that_one_of_its_method_pays(method: str) -> None:
+    data = make_data()
+    step = our_step(config_for(method, precision="float32", batch_size=16), data, CPU)
+    assert isinstance(step, partial)
+    _, state, objective, _ = step.args
+
+    step()
+
+    expected = {"complementary", "adversarial"}
+    if method == "clarinet-plus":
+        expected = {"complementary", "neighbours", "target_self_training"}
+        told = objective.neighbours.probabilities[torch.arange(96), data.complementary]
+        assert float(told.max()) == 0  # no image is of the class that its label rules out
+    assert set(state.totals) == expected
+    # The teacher, as untrained, is sure of nothing; what it says is worked out all the same.
+    assert all(float(state.totals[name]) > 0 for name in expected - {"target_self_training"})
 
 
 def test_there_is_a_row_for_each_precision() -> None:

@@ -10,12 +10,16 @@ import torch
 from torch import Tensor
 
 from clarinet import TrainConfig, config_for, train
+from clarinet.augmentation import Distortion
 from clarinet.contrast import contrastive_loss
 from clarinet.domains import prepare
 from clarinet.errors import Interrupted
+from clarinet.feeding import taken
+from clarinet.images import normalised
+from clarinet.networks import SOURCE
 from clarinet.objective import Objective
 from clarinet.pretraining import Pretraining, encoder_spec
-from clarinet.seeding import generator
+from clarinet.seeding import Shuffle, generator
 from clarinet.training import EpochReport, build_networks
 from tests.clarinet.factories import make_data
 
@@ -117,6 +121,24 @@ class TestRun:
             seen.append([report.losses["contrast"] for report in reports[:2]])
 
         assert seen[0] == seen[1]
+
+    def test_a_step_compares_views_at_the_configs_distance_and_temperature(self) -> None:
+        config = short_config(contrast_temperature=0.2, view_distortion=0.5, scale=0.2, shift=3.0, stroke=0.0)
+        domains = prepare(make_data(), config, CPU)
+        encoder = build_networks(config, domains, CPU).encoder
+        assert encoder is not None
+        encoder.eval()
+        rows = [Shuffle(96, batch_size=32, seed=0, stream="shuffle/views").batch(step) for step in (4, 5)]
+        pixels = taken(domains.source, torch.cat(rows)).float() / 255
+        half = Distortion(config.rotation / 2, 0.1, 1.5, 0.0, config.extra_stroke)
+        every = torch.ones(128, dtype=torch.bool)
+        views = half(torch.cat([pixels, pixels]), every, generator(0, "views/2"))
+        seen = encoder(normalised(views, "instance"), SOURCE)[1].tolist()
+
+        loss = Pretraining(config, domains, encoder, steps=9, centre=(1.0, 1.0)).loss(2)
+
+        expected = slow_loss(torch.tensor(seen[:64]), torch.tensor(seen[64:]), 0.2)
+        assert float(loss.detach()) == pytest.approx(expected, rel=1e-4)
 
     @pytest.mark.parametrize("changes", [{}, {"setting": "pc"}])
     def test_labels_held_out_do_not_vote(self, changes: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """The parts of a step that `clarinet-plus` has and the paper has not, each recomputed apart from the code."""
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import Any, Literal
 
@@ -181,6 +182,32 @@ def test_the_neighbours_classes_are_learned_sharpened_where_they_are_sure() -> N
     torch.testing.assert_close(reported["neighbours"], neighbours)
     torch.testing.assert_close(reported["complementary"], complementary)
     torch.testing.assert_close(loss, complementary + 0.7 * neighbours)
+
+
+# Half of all labels are class 0, a quarter each of the others; asked twice as often, that says nothing of it.
+@pytest.mark.parametrize(("asked", "named"), [(None, 0.5), ((0.5, 0.25, 0.25), 1 / 3)])
+def test_classes_below_their_floor_cost_what_their_labels_allow(
+    asked: tuple[float, ...] | None, named: float
+) -> None:
+    labels = torch.arange(96) % 4 % 3  # 0, 1, 2, 0, ...
+    asked_with = None if asked is None else torch.tensor(asked)[labels]
+    data = dataclasses.replace(make_data(), complementary=labels, probabilities=asked_with)
+    objective, domains, networks = make_objective(data, gain=60.0, class_floor=0.5, class_floor_weight=0.7)
+    rows = rows_of(96, "complementary")
+    p = logits_of(networks.classifier, taken(domains.source, rows).float() / 255, SOURCE).softmax(1)
+    complementary = -(1 - p[torch.arange(16), labels[rows]]).log().mean()
+    # Each of the 48 labels of class 0 is named/48 of all, and deviates by 1 - named.
+    error = (named**2 / 48 * (1 - named) ** 2 + (1 - named) ** 2 / 48 * named**2) ** 0.5
+    rare = min((1 - 2 * (named - 2 * error)) / 2, 0.5 / 3)
+    floors = (rare, 0.5 / 3, 0.5 / 3)
+
+    loss, reported = objective.losses(STEP)
+
+    shares = p.mean(0).tolist()
+    below = [f * (math.log(f) - math.log(q)) for f, q in zip(floors, shares, strict=True) if q < f]
+    assert shares[0] < rare
+    torch.testing.assert_close(reported["class_floor"], torch.tensor(sum(below)))
+    torch.testing.assert_close(loss, complementary + 0.7 * sum(below))
 
 
 @pytest.mark.parametrize("told", [0.0, 0.05])
