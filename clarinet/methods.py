@@ -75,6 +75,7 @@ _QUICK: dict[str, Any] = _PLUS | {
     "neighbour_weight": 0.0,
     "source_self_training_start": 0.3,
     "class_floor": 0.5,
+    "class_floor_weight": 0.5,
 }
 
 _ALONE: dict[str, Any] = {"trade_off": 0.0}
