@@ -24,7 +24,6 @@ from clarinet.images import normalised
 from clarinet.labels import simulate_labels
 from clarinet.losses import class_proportions, one_hot
 from clarinet.methods import config_for
-from clarinet.neighbours import NeighbourLabels
 from clarinet.networks import TARGET
 from clarinet.objective import Networks, Objective
 from clarinet.precision import in_bfloat16, mixed
@@ -32,6 +31,7 @@ from clarinet.resuming import RunState
 from clarinet.seeding import generator
 from clarinet.textbook import Images, TextbookClassifier, TextbookStep, endless, textbook_discriminator
 from clarinet.training import build_networks, build_optimizer, train_step
+from clarinet.votes import NeighbourLabels
 
 NUM_CLASSES = 10
 SOURCE_COUNT, TARGET_COUNT, SIDE = 7438, 60_000, 28  # USPS to MNIST

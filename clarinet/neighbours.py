@@ -5,9 +5,7 @@ and all their answers together tell it: of 400 neighbours' complementary labels,
 wrong, 20 name their class and 42 each other one.
 """
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -15,44 +13,15 @@ from torch import Tensor
 
 from clarinet.joining import joined
 from clarinet.precision import in_bfloat16
+from clarinet.votes import FIRST_NOISE, NeighbourLabels, Votes, agreed, named_share, with_own
 
-FIRST_NOISE = 0.02  # assumed share of labels that name the true class, before anything is known
-LEAST_NOISE = 1e-3  # no label is beyond doubt
-MOST_NOISE = 0.8  # as a share of 1/K, where a complementary label says nothing
-LEAST_CLASS = 1e-6  # probability that neighbours leave to any class
-TRUE_LABEL_TRUST = (
-    20.0  # nats by which a true label speaks for its class: more than neighbours can say against
-)
 MOST_VOTERS = 400  # neighbours whose labels are added up
 SMOOTHED_OVER = 30  # neighbours whose classes are averaged
-ROUNDS = 20  # of classes and noise in turn, for the votes
 SWEEPS = 5  # of averaging
 LARGEST_BANK = 65_536  # images among which neighbours are sought
 SIMILARITIES = 2**26  # held at once
 SURE = 0.9  # probability above which an image's class counts as agreed
 LEAST_SURE = 0.5  # share of images with such a class, below which the features do not show the classes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NeighbourLabels:
-    """Classes of all source images as their own and their neighbours' labels tell them.
-
-    Args:
-        probabilities: (N, K) float32, rows sum to 1.
-        label_noise: the estimated share of complementary labels that name the true class; None where most
-            images' neighbours agree on no class, so that neither this nor the probabilities are to be used.
-    """
-
-    probabilities: Tensor
-    label_noise: float | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Votes:
-    """The labels of N images, counted: (N, K) weight of the complementary and of the true ones by class."""
-
-    complementary: Tensor
-    true: Tensor
 
 
 def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> NeighbourLabels:
@@ -81,13 +50,13 @@ def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> 
         torch.arange(len(bank), device=bank.device),
     )
     if known.label_noise is None:
-        return NeighbourLabels(_alone(votes), None)
+        return NeighbourLabels.alone(votes)
     values = torch.zeros_like(votes.true)  # (N, K)
     values[bank] = known.probabilities
     count = min(SMOOTHED_OVER, len(bank) - 1)
     means = (_summed(values, found) / count for found in nearest(features, bank, count))
     return NeighbourLabels(
-        _with_own(joined(means, len(features)), votes, known.label_noise), known.label_noise
+        with_own(joined(means, len(features)), votes, known.label_noise), known.label_noise
     )
 
 
@@ -95,8 +64,8 @@ def _agreement(features: Tensor, votes: Votes, bank: Tensor) -> NeighbourLabels:
     """`neighbour_labels` by a search for each image in (M,) images of the bank."""
     num_classes = votes.true.shape[1]
     if len(bank) < 2:  # noqa: PLR2004 - an image is no neighbour of itself
-        return NeighbourLabels(_alone(votes), None)
-    voters = min(max(1, len(bank) // (2 * num_classes)), MOST_VOTERS)
+        return NeighbourLabels.alone(votes)
+    voters = voters_of(len(bank), num_classes)
     smoothed_over = max(1, min(SMOOTHED_OVER, len(bank) // (5 * num_classes)))
     complementary, true = torch.empty_like(votes.complementary), torch.empty_like(votes.true)  # (N, K)
     near = bank.new_empty(len(features), smoothed_over)  # (N, k) images; all voters would take gigabytes
@@ -107,20 +76,20 @@ def _agreement(features: Tensor, votes: Votes, bank: Tensor) -> NeighbourLabels:
         true[rows] = _summed(votes.true, found[:, :voters])
         near[rows] = found[:, :smoothed_over]
         at = rows.stop
-    others = _agreed(Votes(complementary, true))
+    others = agreed(Votes(complementary, true))
     noise = FIRST_NOISE
     for _ in range(SWEEPS):
-        others = _summed(_with_own(others, votes, noise), near) / smoothed_over  # (N, K)
-        noise = _noise(others, votes)
-    probabilities = _with_own(others, votes, noise)
+        others = _summed(with_own(others, votes, noise), near) / smoothed_over  # (N, K)
+        noise = named_share(others, votes)
+    probabilities = with_own(others, votes, noise)
     sure = float((probabilities.amax(1) > SURE).float().mean())
     # Neighbours of many classes seem to have many wrong labels.
     return NeighbourLabels(probabilities, noise if sure >= LEAST_SURE else None)
 
 
-def _alone(votes: Votes) -> Tensor:
-    """(N, K) what the labels of each image say by themselves."""
-    return _with_own(torch.ones_like(votes.true) / votes.true.shape[1], votes, FIRST_NOISE)
+def voters_of(labelled: int, num_classes: int) -> int:
+    """How many nearest images' labels are added up, by the number of images with a label."""
+    return min(max(1, labelled // (2 * num_classes)), MOST_VOTERS)
 
 
 def _bank(votes: Votes, draws: torch.Generator) -> Tensor:
@@ -160,39 +129,3 @@ def _summed(values: Tensor, near: Tensor) -> Tensor:
     num_classes = values.shape[1]
     chunk = max(1, SIMILARITIES // (near.shape[1] * num_classes))
     return torch.cat([values[part].sum(1) for part in torch.split(near, chunk)])
-
-
-def _agreed(votes: Votes) -> Tensor:
-    """(N, K) classes that fit the sums of votes best, and a common noise with them."""
-    num_classes = votes.true.shape[1]
-    total = votes.complementary.sum().clamp(min=1e-9)
-    noise = FIRST_NOISE
-    for _ in range(ROUNDS):
-        # A true label is as strong against each other class as a complementary one against its own.
-        classes = (_penalty(noise, num_classes) * (votes.true - votes.complementary)).softmax(1)
-        noise = _bounded(float((classes * votes.complementary).sum() / total), num_classes)
-    return classes
-
-
-def _with_own(others: Tensor, votes: Votes, noise: float) -> Tensor:
-    """(N, K) posterior of the classes that others give an image and the labels of its own."""
-    own = TRUE_LABEL_TRUST * votes.true - _penalty(noise, others.shape[1]) * votes.complementary
-    return (others.clamp(min=LEAST_CLASS).log() + own).softmax(1)
-
-
-def _penalty(noise: float, num_classes: int) -> float:
-    """By how much, in nats, a complementary label speaks against its class.
-
-    It names the true class with probability rho = noise and each other one with (1 - rho) / (K - 1).
-    """
-    return math.log((1 - noise) / (noise * (num_classes - 1)))
-
-
-def _noise(others: Tensor, votes: Votes) -> float:
-    """The share of complementary labels that name the class which the others give their image."""
-    named = F.one_hot(others.argmax(1), others.shape[1]) * votes.complementary  # (N, K)
-    return _bounded(float(named.sum() / votes.complementary.sum().clamp(min=1e-9)), others.shape[1])
-
-
-def _bounded(noise: float, num_classes: int) -> float:
-    return min(max(noise, LEAST_NOISE), MOST_NOISE / num_classes)

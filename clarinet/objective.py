@@ -25,12 +25,12 @@ from clarinet.losses import (
     true_label_loss,
     without_classes,
 )
-from clarinet.neighbours import NeighbourLabels
 from clarinet.networks import SOURCE, TARGET, Classifier, Domain
 from clarinet.precision import mixed
 from clarinet.pretraining import Pretraining
 from clarinet.seeding import generator
 from clarinet.stages import batch_size
+from clarinet.votes import NeighbourLabels
 
 NEIGHBOUR_SHARPENING = 0.5  # temperature of what neighbours say: 3/4 against one other class is then 0.9
 STATISTICS_EVERY = 10  # steps between two looks at a target in no loss yet, for its batch statistics

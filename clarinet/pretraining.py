@@ -8,17 +8,19 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.augmentation import Distortion, distortion_of
+from clarinet.clusters import cluster_labels
 from clarinet.config import TrainConfig
 from clarinet.contrast import contrastive_loss
 from clarinet.domains import Domains
 from clarinet.feeding import Feed, parts
 from clarinet.images import normalised
 from clarinet.joining import joined
-from clarinet.neighbours import NeighbourLabels, Votes, neighbour_labels
+from clarinet.neighbours import neighbour_labels
 from clarinet.networks import SOURCE, Classifier, ModelSpec, spec_for
 from clarinet.photographs import PhotoDistortion
 from clarinet.precision import mixed
 from clarinet.seeding import generator
+from clarinet.votes import NeighbourLabels, Votes
 
 CHUNK = 512  # images whose features are computed at once
 PROJECTED = 128  # features in which views are compared
@@ -99,7 +101,11 @@ class Pretraining:
                 (domains.true_rows, domains.true),
             )
         ]
-        return neighbour_labels(self._features(), Votes(*labels), generator(seed, "neighbours"))
+        features, votes = self._features(), Votes(*labels)
+        found = neighbour_labels(features, votes, generator(seed, "neighbours"))
+        if found.label_noise is None:
+            found = cluster_labels(features, votes, generator(seed, "clusters"))
+        return found
 
     def _votes(self, rows: Tensor, classes: Tensor) -> Tensor:
         """(N, K) weight of the labels of some rows, by image and class."""

@@ -10,9 +10,9 @@ from torch import Tensor
 from clarinet.checkpoints import read_tensors, write_tensors
 from clarinet.config import ADDED_LATER, TrainConfig
 from clarinet.errors import CheckpointError, CheckpointMismatch
-from clarinet.neighbours import NeighbourLabels
 from clarinet.objective import Networks
 from clarinet.training_result import EpochReport
+from clarinet.votes import NeighbourLabels
 
 AFRESH = "name another checkpoint, or delete this one to begin anew"
 

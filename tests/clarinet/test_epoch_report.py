@@ -9,7 +9,6 @@ from clarinet.data import TrainData
 from clarinet.domains import prepare
 from clarinet.errors import Diverged
 from clarinet.evaluation import agreement, information, predict
-from clarinet.neighbours import NeighbourLabels
 from clarinet.networks import SOURCE
 from clarinet.relabelling import with_pseudo_labels
 from clarinet.reporting import epoch_report
@@ -17,6 +16,7 @@ from clarinet.resuming import RunState
 from clarinet.seeding import generator
 from clarinet.stages import Stage
 from clarinet.training import build_networks, build_optimizer
+from clarinet.votes import NeighbourLabels
 from tests.clarinet.factories import NUM_CLASSES, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")

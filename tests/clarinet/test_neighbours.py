@@ -1,6 +1,5 @@
 """Labels from similar images: clusters whose answers are known, counted by hand."""
 
-import math
 from collections.abc import Iterator
 
 import pytest
@@ -9,37 +8,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet import neighbours
-from clarinet.neighbours import Votes, nearest, neighbour_labels
+from clarinet.neighbours import nearest, neighbour_labels
 from clarinet.seeding import generator
-
-K = 10
-EACH = 200  # images of a class
-
-
-def clusters(*, spread: float = 0.3, each: int = EACH) -> tuple[Tensor, Tensor]:
-    """Features (K * each, 16) in a cluster per class, and the classes."""
-    draws = generator(0, "clusters")
-    centres = F.normalize(torch.randn(K, 16, generator=draws), dim=1)
-    classes = torch.arange(K).repeat_interleave(each)
-    noise = torch.randn(len(classes), 16, generator=draws) / math.sqrt(16)
-    return centres[classes] + spread * noise, classes
-
-
-def complementary(classes: Tensor, *, wrong: float, seed: int = 0) -> Tensor:
-    draws = generator(seed, "labels")
-    labels = (classes + torch.randint(1, K, classes.shape, generator=draws)) % K
-    return torch.where(torch.rand(len(classes), generator=draws) < wrong, classes, labels)
-
-
-def votes_of(labels: Tensor, *, known: Tensor | None = None, true: Tensor | None = None) -> Votes:
-    votes = F.one_hot(labels, K).float()
-    if known is None or true is None:
-        return Votes(votes, torch.zeros_like(votes))
-    return Votes(votes * ~known[:, None], F.one_hot(true, K) * known[:, None].float())
-
-
-def accuracy(found: Tensor, classes: Tensor) -> float:
-    return float((found.argmax(1) == classes).float().mean())
+from clarinet.votes import LEAST_NOISE, Votes, agreed
+from tests.clarinet.answered import K, accuracy, clusters, complementary, votes_of
 
 
 class TestClasses:
@@ -52,7 +24,7 @@ class TestClasses:
         )
 
         assert accuracy(found.probabilities, classes) > 0.99
-        assert found.label_noise == pytest.approx(max(wrong, neighbours.LEAST_NOISE), abs=0.012)
+        assert found.label_noise == pytest.approx(max(wrong, LEAST_NOISE), abs=0.012)
         torch.testing.assert_close(found.probabilities.sum(1), torch.ones(len(classes)))
 
     def test_a_few_labels_reach_the_images_without_one(self) -> None:
@@ -191,7 +163,7 @@ def test_votes_are_weighed_by_how_far_they_can_be_trusted() -> None:
     """Three clusters of equal features each, worked by hand: the class that no neighbour rules out wins."""
     counts = torch.tensor([[0.0, 4.0, 4.0], [4.0, 0.0, 4.0]])
 
-    found = neighbours._agreed(Votes(counts, torch.zeros(2, 3)))
+    found = agreed(Votes(counts, torch.zeros(2, 3)))
 
     assert found.argmax(1).tolist() == [0, 1]
     assert float(found.max(1).values.min()) > 0.999  # the common noise is 0: no class with a vote survives

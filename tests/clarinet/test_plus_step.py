@@ -19,12 +19,12 @@ from clarinet.feeding import taken
 from clarinet.images import normalised
 from clarinet.layers import DomainBatchNorm
 from clarinet.losses import class_proportions, per_class_complementary_risk
-from clarinet.neighbours import NeighbourLabels
 from clarinet.networks import SOURCE, TARGET, Classifier, Domain
 from clarinet.objective import Networks, Objective
 from clarinet.resuming import RunState, restore, save
 from clarinet.seeding import Shuffle, generator
 from clarinet.training import build_networks, build_optimizer, train_step
+from clarinet.votes import NeighbourLabels
 from tests.clarinet.factories import NUM_CLASSES, make_config, make_data
 
 CPU = torch.device("cpu")

@@ -1,0 +1,80 @@
+"""What labels, counted by class, say about images: their own ones, and those of similar images."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+FIRST_NOISE = 0.02  # assumed share of labels that name the true class, before anything is known
+LEAST_NOISE = 1e-3  # no label is beyond doubt
+MOST_NOISE = 0.8  # as a share of 1/K, where a complementary label says nothing
+LEAST_CLASS = 1e-6  # probability that neighbours leave to any class
+TRUE_LABEL_TRUST = (
+    20.0  # nats by which a true label speaks for its class: more than neighbours can say against
+)
+ROUNDS = 20  # of classes and noise in turn, for the votes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Votes:
+    """The labels of N images, counted: (N, K) weight of the complementary and of the true ones by class."""
+
+    complementary: Tensor
+    true: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NeighbourLabels:
+    """Classes of all source images as their own and their neighbours' labels tell them.
+
+    Args:
+        probabilities: (N, K) float32, rows sum to 1.
+        label_noise: the estimated share of complementary labels that name the true class; None where most
+            images' neighbours agree on no class, so that neither this nor the probabilities are to be used.
+    """
+
+    probabilities: Tensor
+    label_noise: float | None
+
+    @classmethod
+    def alone(cls, votes: Votes) -> "NeighbourLabels":
+        """What the labels of each image say by themselves: not to be used."""
+        return cls(with_own(torch.ones_like(votes.true) / votes.true.shape[1], votes, FIRST_NOISE), None)
+
+
+def agreed(votes: Votes) -> Tensor:
+    """(N, K) classes that fit the sums of votes best, and a common noise with them."""
+    num_classes = votes.true.shape[1]
+    total = votes.complementary.sum().clamp(min=1e-9)
+    noise = FIRST_NOISE
+    for _ in range(ROUNDS):
+        # A true label is as strong against each other class as a complementary one against its own.
+        classes = (penalty(noise, num_classes) * (votes.true - votes.complementary)).softmax(1)
+        noise = _bounded(float((classes * votes.complementary).sum() / total), num_classes)
+    return classes
+
+
+def with_own(others: Tensor, votes: Votes, noise: float) -> Tensor:
+    """(N, K) posterior of the classes that others give an image and the labels of its own."""
+    own = TRUE_LABEL_TRUST * votes.true - penalty(noise, others.shape[1]) * votes.complementary
+    return (others.clamp(min=LEAST_CLASS).log() + own).softmax(1)
+
+
+def penalty(noise: float, num_classes: int) -> float:
+    """By how much, in nats, a complementary label speaks against its class.
+
+    It names the true class with probability rho = noise and each other one with (1 - rho) / (K - 1).
+    """
+    return math.log((1 - noise) / (noise * (num_classes - 1)))
+
+
+def named_share(others: Tensor, votes: Votes) -> float:
+    """The share of complementary labels that name the class which the others give their image."""
+    named = F.one_hot(others.argmax(1), others.shape[1]) * votes.complementary  # (N, K)
+    return _bounded(float(named.sum() / votes.complementary.sum().clamp(min=1e-9)), others.shape[1])
+
+
+def _bounded(noise: float, num_classes: int) -> float:
+    return min(max(noise, LEAST_NOISE), MOST_NOISE / num_classes)

@@ -1,0 +1,137 @@
+"""Labels from whole clusters, where few answers leave the nearest images without agreement."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from clarinet import clusters as clustering
+from clarinet.clusters import cluster_labels
+from clarinet.neighbours import MOST_VOTERS, neighbour_labels
+from clarinet.seeding import generator
+from clarinet.votes import NeighbourLabels, Votes
+from tests.clarinet.answered import K, accuracy, clusters, complementary, votes_of
+
+EACH = 84  # images of a class, as in 840 answers; the nearest 42 hold four answers about each class
+
+
+def found_in(features: Tensor, votes: Votes) -> NeighbourLabels:
+    return cluster_labels(features, votes, generator(0, "clusters"))
+
+
+class TestClasses:
+    @pytest.mark.parametrize("seed", [0, 1, 2])
+    def test_few_answers_tell_the_clusters_classes_and_the_share_of_wrong_ones(self, seed: int) -> None:
+        features, classes = clusters(spread=0.5, each=EACH)
+        votes = votes_of(complementary(classes, wrong=0.02, seed=seed))
+
+        found = found_in(features, votes)
+
+        assert accuracy(found.probabilities, classes) > 0.98
+        wrong = float((votes.complementary * F.one_hot(classes, K)).sum() / len(classes))
+        assert found.label_noise == pytest.approx(wrong, abs=0.006)
+        torch.testing.assert_close(found.probabilities.sum(1), torch.ones(len(classes)))
+
+    def test_they_are_too_few_for_the_nearest_images(self) -> None:
+        """What the module is for: it says classes where `neighbour_labels` says nothing."""
+        features, classes = clusters(spread=1.0, each=EACH)
+        votes = votes_of(complementary(classes, wrong=0.02))
+
+        assert neighbour_labels(features, votes, generator(0, "bank")).label_noise is None
+        found = found_in(features, votes)
+        assert found.label_noise is not None
+        assert accuracy(found.probabilities, classes) > 0.95
+
+    def test_images_without_a_label_take_the_class_of_their_cluster(self) -> None:
+        features, classes = clusters(each=2 * EACH)
+        votes = votes_of(complementary(classes, wrong=0.0))
+        labelled = torch.arange(len(classes)) % 2 == 0
+
+        found = found_in(features, Votes(votes.complementary * labelled[:, None], votes.true))
+
+        assert accuracy(found.probabilities[~labelled], classes[~labelled]) > 0.98
+
+    def test_classes_may_be_of_unequal_size(self) -> None:
+        features, classes = clusters(each=2 * EACH)
+        kept = (classes % 2 == 0) | (torch.arange(len(classes)) % 3 == 0)
+
+        found = found_in(features[kept], votes_of(complementary(classes[kept], wrong=0.01)))
+
+        assert accuracy(found.probabilities, classes[kept]) > 0.98
+
+    def test_an_image_keeps_its_true_label_among_others(self) -> None:
+        features, classes = clusters(each=EACH)
+        odd = torch.arange(len(classes)) == 0
+        votes = votes_of(complementary(classes, wrong=0.0), known=odd, true=torch.full_like(classes, 7))
+
+        assert int(found_in(features, votes).probabilities[0].argmax()) == 7
+
+    def test_equal_draws_give_equal_classes(self) -> None:
+        features, classes = clusters(spread=1.0, each=EACH)
+        votes = votes_of(complementary(classes, wrong=0.02))
+
+        first, second = found_in(features, votes), found_in(features, votes)
+
+        assert torch.equal(first.probabilities, second.probabilities)
+        assert first.label_noise == second.label_noise
+
+
+class TestNothingIsSaid:
+    """Half of 1/K of the labels that had no part name the class found, or more: then there is no noise."""
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_of_features_that_do_not_show_the_classes(self, seed: int) -> None:
+        _, classes = clusters(each=EACH)
+        features = torch.randn(len(classes), 16, generator=generator(seed, "nothing"))
+        labels = complementary(classes, wrong=0.0, seed=seed)
+
+        found = found_in(features, votes_of(labels))
+
+        assert found.label_noise is None
+        own = found.probabilities.gather(1, labels[:, None]).squeeze(1)
+        assert float(own.max()) < 0.05  # but each image's own label
+
+    def test_of_too_many_wrong_labels(self) -> None:
+        features, classes = clusters(each=EACH)
+        votes = votes_of(complementary(classes, wrong=0.1))  # 1/K: they say nothing
+
+        assert found_in(features, votes).label_noise is None
+
+    def test_of_too_few_labels(self) -> None:
+        features, classes = clusters(each=EACH)
+        votes = votes_of(complementary(classes, wrong=0.0))
+        count = clustering.LEAST_LABELS * K
+        labelled = torch.arange(len(classes)) * 17 % len(classes)  # of all classes
+
+        for enough in (True, False):
+            mask = torch.zeros(len(classes), 1)
+            mask[labelled[: count if enough else count - 1]] = 1
+            found = found_in(features, Votes(votes.complementary * mask, votes.true))
+            assert (found.label_noise is not None) == enough
+
+    @pytest.mark.parametrize(("largest", "says"), [(K * EACH, True), (K * EACH - 1, False)])
+    def test_of_more_images_than_are_searched(
+        self, largest: int, says: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        features, classes = clusters(each=EACH)
+        monkeypatch.setattr(clustering, "LARGEST_BANK", largest)
+
+        found = found_in(features, votes_of(complementary(classes, wrong=0.0)))
+
+        assert (found.label_noise is not None) == says
+
+    def test_where_the_nearest_images_hold_enough(self) -> None:
+        features, classes = clusters(each=2 * MOST_VOTERS)
+
+        assert found_in(features, votes_of(complementary(classes, wrong=0.0))).label_noise is None
+
+
+def test_each_group_is_matched_with_a_class_of_its_own() -> None:
+    """Two groups of which no label contradicts class 0: the one that fits nothing else has it."""
+    others = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    complementary = torch.tensor([[0.0, 5.0, 5.0], [0.0, 1.0, 5.0], [5.0, 5.0, 0.0]])
+
+    found = clustering._matched(others, Votes(complementary, torch.zeros(3, 3)))
+
+    assert found.argmax(1).tolist() == [0, 1, 2]
+    torch.testing.assert_close(found.sum(1), torch.ones(3))
