@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet import TrainConfig, config_for, train
@@ -16,11 +17,13 @@ from clarinet.domains import prepare
 from clarinet.errors import Interrupted
 from clarinet.feeding import taken
 from clarinet.images import normalised
+from clarinet.neighbours import neighbour_labels
 from clarinet.networks import SOURCE
 from clarinet.objective import Objective
 from clarinet.pretraining import Pretraining, encoder_spec
 from clarinet.seeding import Shuffle, generator
 from clarinet.training import EpochReport, build_networks
+from clarinet.votes import Votes
 from tests.clarinet.factories import make_data
 
 CPU = torch.device("cpu")
@@ -139,6 +142,22 @@ class TestRun:
 
         expected = slow_loss(torch.tensor(seen[:64]), torch.tensor(seen[64:]), 0.2)
         assert float(loss.detach()) == pytest.approx(expected, rel=1e-4)
+
+    def test_where_the_nearest_images_do_not_agree_clusters_are_asked(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        draws = generator(0, "blurred")
+        classes = torch.arange(96) % 3
+        features = F.one_hot(classes, 16).float() + 0.42 * torch.randn(96, 16, generator=draws)
+        complementary = (classes + torch.randint(1, 3, (96,), generator=draws)) % 3
+        votes = Votes(F.one_hot(complementary, 3).float(), torch.zeros(96, 3))
+        monkeypatch.setattr(Pretraining, "_features", lambda _: features)
+
+        result = train(short_config(), make_data(complementary=complementary))
+
+        assert neighbour_labels(features, votes, draws).label_noise is None
+        assert result.label_noise is not None
+        assert result.label_noise < 0.05  # no label is wrong
 
     @pytest.mark.parametrize("changes", [{}, {"setting": "pc"}])
     def test_labels_held_out_do_not_vote(self, changes: dict[str, Any]) -> None:
