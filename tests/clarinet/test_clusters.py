@@ -77,7 +77,7 @@ class TestClasses:
 
 
 class TestNothingIsSaid:
-    """Half of 1/K of the labels that had no part name the class found, or more: then there is no noise."""
+    """Too many of the labels that had no part name the class found: then there is no noise."""
 
     @pytest.mark.parametrize("seed", range(3))
     def test_of_features_that_do_not_show_the_classes(self, seed: int) -> None:
