@@ -22,9 +22,7 @@ CONCENTRATION = 20.0  # kappa of the classes' features about their centre; 10 an
 MATCHES = 3  # of centres and classes
 BALANCINGS = 100
 FOLDS = 10
-LEAST_RIGHT = (
-    0.5  # share of images with the right class, as the labels left out tell it if all of them are true
-)
+MOST_NAMED = 0.55  # of 1/K, by the labels left out: what 5 % of wrong ones and chance make, with K = 10
 LEAST_LABELS = 20  # complementary ones for each class; from fewer the check could come out by chance
 
 
@@ -47,9 +45,8 @@ def cluster_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> Ne
 
     Whether the features show the classes is asked of labels that had no part in the fit: a complementary
     label names the class of its image's centre with the share of wrong labels where they do, and with 1/K
-    where they do not. Nothing is said where by that fewer than half of the images have their class (eq. of
-    `accuracy_from_complementary`), nor of more than LARGEST_BANK images, nor where as many nearest labels
-    are added up as `neighbour_labels` ever does.
+    where they do not. Nothing is said from about half of 1/K on, nor of more than LARGEST_BANK images, nor
+    where as many nearest labels are added up as `neighbour_labels` ever does.
 
     Args:
         features: (N, D) floats.
@@ -67,7 +64,7 @@ def cluster_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> Ne
         return NeighbourLabels.alone(votes)
     unit = F.normalize(features - features.mean(0), dim=1)  # (N, D)
     clusters = _clusters(unit, CLUSTERS * num_classes, draws)  # (N, M)
-    if 1 - (num_classes - 1) * _share_of_left_out(unit, clusters, votes, draws) < LEAST_RIGHT:
+    if _share_of_left_out(unit, clusters, votes, draws) >= MOST_NAMED / num_classes:
         return NeighbourLabels.alone(votes)
     found = _fit(unit, clusters, votes)
     return NeighbourLabels(found.probabilities, found.noise)
