@@ -5,6 +5,7 @@ has a tenth of all labels, though, and they tell it: of 84 complementary labels 
 with K = 10 and 2 % of them wrong, two name it and nine each other one.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -24,12 +25,12 @@ BALANCINGS = 100
 SWEEPS = 10  # of centres and classes in turn
 FOLDS = 5
 MOST_NAMED = 0.55  # of 1/K, by the labels left out: what 5 % of wrong ones and chance make, with K = 10
-LEAST_LABELS = 20  # complementary ones for each class; from fewer the check could come out by chance
+LEAST_SIGMAS = 3.5  # standard deviations below 1/K, which features that show nothing come to by chance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fit:
-    """Classes (N, K) by the features, with each image's own labels and without, and the labels' noise."""
+    """Classes (N, K) by the features, without the own labels of each image and with them, and the noise."""
 
     others: Tensor
     probabilities: Tensor
@@ -46,12 +47,13 @@ def cluster_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> Ne
 
     Which clusters are best, and whether the features show the classes, is asked of labels that had no part
     in the fit: a complementary label names the class of its image's centre with the share of wrong labels
-    where they do, and with 1/K where they do not. Nothing is said from about half of 1/K on, nor of more
-    than LARGEST_BANK images, nor where as many nearest labels are added up as `neighbour_labels` ever does.
+    where they do, and with 1/K where they do not. Nothing is said from about half of 1/K on, or from less on
+    where labels are so few that chance comes to it; nor of more than LARGEST_BANK images, nor where as many
+    nearest labels are added up as `neighbour_labels` ever does.
 
     Args:
         features: (N, D) floats.
-        votes: the labels of the N images.
+        votes: the labels of the N images, with weights about 1.
         draws: CPU generator of the clusters' starts and the folds.
 
     Returns:
@@ -59,19 +61,28 @@ def cluster_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> Ne
     """
     num_classes = votes.true.shape[1]
     labelled = (votes.complementary + votes.true).sum(1) > 0  # (N,)
-    asked = int((votes.complementary.sum(1) > 0).sum())
     few = voters_of(int(labelled.sum()), num_classes) < MOST_VOTERS
-    if not few or asked < LEAST_LABELS * num_classes or len(features) > LARGEST_BANK:
+    believed = _believed_share(votes)
+    if not few or believed <= 0 or len(features) > LARGEST_BANK or not bool(features.isfinite().all()):
         return NeighbourLabels.alone(votes)
-    unit = F.normalize(features - features.mean(0), dim=1)  # (N, D)
+    unit = F.normalize(features.float() - features.float().mean(0), dim=1)  # (N, D)
     folds = on_device(torch.randperm(len(unit), generator=draws) % FOLDS, unit.device)  # (N,)
     starts = [_clusters(unit, CLUSTERS * num_classes, draws) for _ in range(STARTS)]
     shares = [_share_of_left_out(unit, clusters, votes, folds) for clusters in starts]
     least = min(shares)
-    if least >= MOST_NAMED / num_classes:
+    if least >= believed:
         return NeighbourLabels.alone(votes)
     found = _fit(unit, starts[shares.index(least)], votes)
     return NeighbourLabels(found.probabilities, found.noise)
+
+
+def _believed_share(votes: Votes) -> float:
+    """The share of left-out labels that name the class found, below which the features show the classes."""
+    weight = votes.complementary.sum(1)  # (N,)
+    count = float(weight.sum() ** 2 / weight.square().sum().clamp(min=1e-9))  # of labels of equal weight
+    chance = 1 / votes.complementary.shape[1]
+    spread = math.sqrt(chance * (1 - chance) / max(count, 1e-9))
+    return min(MOST_NAMED * chance, chance - LEAST_SIGMAS * spread)
 
 
 def _share_of_left_out(unit: Tensor, clusters: Tensor, votes: Votes, folds: Tensor) -> float:
@@ -96,7 +107,6 @@ def _fit(unit: Tensor, clusters: Tensor, votes: Votes) -> _Fit:
 
 def _refined(unit: Tensor, classes: Tensor, votes: Votes) -> _Fit:
     """Centres by classes (N, K), and classes by centres and labels, in turn."""
-    noise = FIRST_NOISE
     for _ in range(SWEEPS):
         centres = F.normalize(classes.T @ unit, dim=1)  # (K, D)
         others = (CONCENTRATION * (unit @ centres.T)).softmax(1)  # (N, K)
@@ -119,7 +129,7 @@ def _clusters(unit: Tensor, count: int, draws: torch.Generator) -> Tensor:
     """(N, count) one-hot clusters by spherical k-means."""
     centres = _spread_out(unit, count, draws)
     for _ in range(MOVES):
-        # A product, because index_add_ adds in any order on a GPU. An empty cluster stays so.
+        # A product, because index_add_ adds in any order on a GPU.
         centres = F.normalize(_nearest(unit, centres).T @ unit, dim=1)
     return _nearest(unit, centres)
 

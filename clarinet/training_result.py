@@ -74,7 +74,7 @@ class TrainResult:
         label_uniformity: p-value of the complementary labels' uniformity, see `uniformity.check_uniformity`;
             None where there are none, or none trains and the probabilities of their questions are known.
         label_noise: the share of complementary labels that name the true class, as the labels of similar
-            images tell it; None where neighbours were not asked, or agreed on no class.
+            images tell it; None where they were not asked, or told no classes.
         alpha: how much the true labels weighed beside the complementary ones, in 0..1; None where labels of
             one kind alone trained the model.
         steps, epochs: trained in all.

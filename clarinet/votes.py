@@ -31,8 +31,8 @@ class NeighbourLabels:
 
     Args:
         probabilities: (N, K) float32, rows sum to 1.
-        label_noise: the estimated share of complementary labels that name the true class; None where most
-            images' neighbours agree on no class, so that neither this nor the probabilities are to be used.
+        label_noise: the estimated share of complementary labels that name the true class; None where neither
+            nearest images nor clusters tell most images' class, so that nothing of this is to be used.
     """
 
     probabilities: Tensor
@@ -65,8 +65,10 @@ def with_own(others: Tensor, votes: Votes, noise: float) -> Tensor:
 def penalty(noise: float, num_classes: int) -> float:
     """By how much, in nats, a complementary label speaks against its class.
 
-    It names the true class with probability rho = noise and each other one with (1 - rho) / (K - 1).
+    It names the true class with probability rho = noise and each other one with (1 - rho) / (K - 1). From
+    rho = 1/K on it would speak for it, so rho is taken for less.
     """
+    noise = _bounded(noise, num_classes)
     return math.log((1 - noise) / (noise * (num_classes - 1)))
 
 

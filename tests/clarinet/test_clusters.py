@@ -66,6 +66,28 @@ class TestClasses:
 
         assert int(found_in(features, votes).probabilities[0].argmax()) == 7
 
+    def test_of_several_starts_the_one_is_taken_that_left_out_labels_fit(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        features, classes = clusters(spread=0.5, each=EACH)
+        votes = votes_of(complementary(classes, wrong=0.02))
+        merged = torch.where(classes == 1, 0, torch.where(classes == 3, 2, classes))
+        starts = [merged, merged, classes, merged, merged]
+        given = iter(F.one_hot(start, 2 * K).float() for start in starts)
+        monkeypatch.setattr(clustering, "_clusters", lambda *_: next(given))
+        monkeypatch.setattr(clustering, "MATCHES", 0)  # which would mend what is merged
+
+        assert accuracy(found_in(features, votes).probabilities, classes) > 0.98
+
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+    def test_features_of_any_precision_are_taken(self, dtype: torch.dtype) -> None:
+        features, classes = clusters(each=EACH)
+
+        found = found_in(features.to(dtype), votes_of(complementary(classes, wrong=0.0)))
+
+        assert accuracy(found.probabilities, classes) > 0.98
+        assert found.probabilities.dtype == torch.float32
+
     def test_equal_draws_give_equal_classes(self) -> None:
         features, classes = clusters(spread=1.0, each=EACH)
         votes = votes_of(complementary(classes, wrong=0.02))
@@ -97,17 +119,24 @@ class TestNothingIsSaid:
 
         assert found_in(features, votes).label_noise is None
 
-    def test_of_too_few_labels(self) -> None:
-        features, classes = clusters(each=EACH)
-        votes = votes_of(complementary(classes, wrong=0.0))
-        count = clustering.LEAST_LABELS * K
-        labelled = torch.arange(len(classes)) * 17 % len(classes)  # of all classes
+    @pytest.mark.parametrize("heavy", [False, True])
+    def test_of_so_few_labels_that_chance_may_agree(self, heavy: bool) -> None:
+        """200 labels about nothing, or 840 of which eight outweigh all others."""
+        for seed in range(4):
+            draws = generator(seed, "nothing")
+            classes = torch.randint(K, (840 if heavy else 200,), generator=draws)
+            features = torch.randn(len(classes), 16, generator=draws)
+            votes = votes_of(complementary(classes, wrong=0.0, seed=seed))
+            weights = torch.ones(len(classes), 1)
+            weights[:8] = 300.0 if heavy else 1.0
 
-        for enough in (True, False):
-            mask = torch.zeros(len(classes), 1)
-            mask[labelled[: count if enough else count - 1]] = 1
-            found = found_in(features, Votes(votes.complementary * mask, votes.true))
-            assert (found.label_noise is not None) == enough
+            assert found_in(features, Votes(votes.complementary * weights, votes.true)).label_noise is None
+
+    def test_of_features_that_are_no_numbers(self) -> None:
+        features, classes = clusters(each=EACH)
+        features[5, 3] = torch.nan
+
+        assert found_in(features, votes_of(complementary(classes, wrong=0.0))).label_noise is None
 
     @pytest.mark.parametrize(("largest", "says"), [(K * EACH, True), (K * EACH - 1, False)])
     def test_of_more_images_than_are_searched(

@@ -10,7 +10,7 @@ from torch import Tensor
 from clarinet import neighbours
 from clarinet.neighbours import nearest, neighbour_labels
 from clarinet.seeding import generator
-from clarinet.votes import LEAST_NOISE, Votes, agreed
+from clarinet.votes import LEAST_NOISE, NeighbourLabels, Votes, agreed
 from tests.clarinet.answered import K, accuracy, clusters, complementary, votes_of
 
 
@@ -167,3 +167,13 @@ def test_votes_are_weighed_by_how_far_they_can_be_trusted() -> None:
 
     assert found.argmax(1).tolist() == [0, 1]
     assert float(found.max(1).values.min()) > 0.999  # the common noise is 0: no class with a vote survives
+
+
+@pytest.mark.parametrize("num_classes", [10, 60])
+def test_a_complementary_label_speaks_against_its_class_however_many_there_are(num_classes: int) -> None:
+    """With 60 classes the noise that is assumed at first is more than 1/K."""
+    votes = Votes(torch.eye(num_classes)[:1], torch.zeros(1, num_classes))
+
+    found = NeighbourLabels.alone(votes).probabilities
+
+    assert float(found[0, 0]) < 1 / num_classes
