@@ -253,7 +253,7 @@ class TrainConfig:
     extra_stroke: float = option(
         0.0,
         "Share of distorted digits that get one more short stroke, anywhere across them; 0 where one stroke "
-        "makes another sign.",
+        "makes another sign. None do where the source is in colour and the network sees its ink.",
         minimum=0,
         maximum=1,
     )

@@ -109,7 +109,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         spec=spec,
         source=pixels_of(data.source_images, spec, device),
         target=pixels_of(data.target_images, spec, device),
-        source_is_grey=_is_grey(data.source_images) or spec.greying != "luminance",
+        source_is_grey=_is_grey(data.source_images) or spec.sees_ink,
         target_is_grey=_is_grey(data.target_images),
         complementary=complementary.to(device),
         true=true.to(device),

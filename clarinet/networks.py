@@ -42,6 +42,11 @@ class ModelSpec:
     num_classes: int
     greying: Greying = "luminance"
 
+    @property
+    def sees_ink(self) -> bool:
+        """Whether images in colour are seen as ink; then the source came in colour, and the target grey."""
+        return self.greying != "luminance"
+
     def to_dict(self) -> dict[str, Any]:
         """Field names to plain JSON values."""
         return asdict(self)

@@ -1,6 +1,6 @@
 """What one step minimises: the losses of every method, each switched by the config."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -99,13 +99,15 @@ class Objective:
         digits = config.augmentation_kind == "digits"
         matched = config.moment_match and config.augmentation > 0 and grey and digits
         centre = moment_match(domains.source, domains.target) if matched else (1.0, 1.0)
+        # Pictures in colour have strokes of their own beside the digit; with more of them digits were lost.
+        drawn = replace(config, extra_stroke=0.0) if domains.spec.sees_ink else config
         self.neighbours: NeighbourLabels | None = None
         self._pretraining = None
         if networks.encoder is not None:
             steps = config.pretraining_epochs * epoch_steps
-            self._pretraining = Pretraining(config, domains, networks.encoder, steps=steps, centre=centre)
-        self._distort_source = distortion_of(config, centre)
-        self._distort_target = distortion_of(config)
+            self._pretraining = Pretraining(drawn, domains, networks.encoder, steps=steps, centre=centre)
+        self._distort_source = distortion_of(drawn, centre)
+        self._distort_target = distortion_of(drawn)
         self._blend = config.background_blending and digits and domains.grey_to_colour
         # Grounds of the target show its colours; others on top of them only make the digits harder to see.
         self._recolour = config.recolouring and digits and domains.grey_to_colour and not self._blend

@@ -193,13 +193,16 @@ class TestPrepare:
 
 
 class TestTraining:
-    def test_colours_change_no_bit(self) -> None:
+    def test_colours_change_no_bit_but_for_extra_strokes_which_ink_never_gets(self) -> None:
         data = two_levels()
+        plain, stroked = make_config(extra_stroke=0.0), make_config(extra_stroke=1.0)
 
-        grey, colour = (train(make_config(), given) for given in (data, in_colour(data)))
+        grey, colour = train(plain, data), train(stroked, in_colour(data))
 
         assert colour.target_accuracy == grey.target_accuracy
+        assert [report.losses for report in colour.reports] == [report.losses for report in grey.reports]
         assert equal_weights(colour.model, grey.model)
+        assert not equal_weights(train(stroked, data).model, grey.model)
 
     @pytest.mark.parametrize("method", ["gac", "gac+dan"])
     def test_nor_with_another_method_that_is_told_to_look_at_ink(self, method: str) -> None:
