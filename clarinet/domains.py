@@ -254,7 +254,11 @@ def _check_labels(
             "the pc setting needs true labels, and there are none; use cc with a method that learns from "
             "complementary labels, or collect 'yes' answers"
         )
+    known = torch.unique(data.true[true_rows])
     if config.complementary_loss == "none":
+        # Pseudo-labels of one class are what the first step learned; its run ends and shows it.
+        if len(known) == 1 and not data.pseudo_labelled:
+            raise DataError(f"every true label names class {int(known[0])}; at least two classes are needed")
         return
     classes = torch.unique(data.complementary[complementary_rows])
     if len(classes) < 2 and len(true_rows) == 0:  # noqa: PLR2004

@@ -16,6 +16,7 @@ from clarinet.data import load_npz
 from clarinet.domains import draw_held_out, fingerprint, prepare
 from clarinet.errors import DataError
 from clarinet.feeding import taken
+from clarinet.relabelling import with_pseudo_labels
 from tests.clarinet.factories import in_memory, make_config, make_data
 
 CPU = torch.device("cpu")
@@ -200,6 +201,15 @@ class TestPrepare:
     ) -> None:
         with pytest.raises(DataError, match=match):
             prepare(make_data(8, **changes), make_config(setting=setting), CPU)
+
+    def test_true_labels_of_one_class_alone_are_refused_where_nothing_else_trains(self) -> None:
+        one = torch.ones(8, dtype=torch.int64)
+
+        with pytest.raises(DataError, match="every true label names class 1"):
+            prepare(make_data(8, true_rows=8, true=one), make_config("dann", setting="pc"), CPU)
+        assert len(prepare(make_data(20, true_rows=1), make_config(setting="pc"), CPU).true_rows) == 1
+        learnt = with_pseudo_labels(make_data(8), one, setting="cc")
+        assert len(prepare(learnt, make_config("dann", setting="pc"), CPU).true_rows) == 8
 
     def test_weights_may_be_as_large_as_float32_goes(self) -> None:
         weights = torch.where(torch.arange(20) < 10, 3e38, 1e-30)
