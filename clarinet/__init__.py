@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     from clarinet.cards import model_card
     from clarinet.checkpoints import load_card, load_model, save_model
     from clarinet.data import Labels, TrainData, load_npz
-    from clarinet.evaluation import label_noise_from_predictions, predict
+    from clarinet.evaluation import (
+        accuracy_from_complementary,
+        agreement,
+        information,
+        label_noise_from_predictions,
+        predict,
+    )
     from clarinet.export import export_model, export_onnx
     from clarinet.folders import load_folder
     from clarinet.label_files import load_labels
@@ -56,11 +62,14 @@ __all__ = [
     "TrainConfig",
     "TrainData",
     "TrainResult",
+    "accuracy_from_complementary",
+    "agreement",
     "check_uniformity",
     "config_for",
     "estimate_transition",
     "export_model",
     "export_onnx",
+    "information",
     "json_schema",
     "keep_freed_memory",
     "label_noise_from_predictions",
@@ -89,6 +98,9 @@ _LAZY = {
     "Labels": "data",
     "TrainData": "data",
     "load_npz": "data",
+    "accuracy_from_complementary": "evaluation",
+    "agreement": "evaluation",
+    "information": "evaluation",
     "label_noise_from_predictions": "evaluation",
     "predict": "evaluation",
     "pseudo_labels": "relabelling",

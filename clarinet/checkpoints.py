@@ -156,6 +156,9 @@ def save_model(path: str | Path, result: TrainResult, *, card: Mapping[str, Any]
 def load_model(path: str | Path) -> Classifier:
     """Rebuild a classifier from `save_model`, on the CPU and in eval mode.
 
+    Args:
+        path: the safetensors file.
+
     Raises:
         CheckpointError: the file cannot be read, is damaged, or does not fit its own description.
     """
@@ -169,7 +172,10 @@ def load_model(path: str | Path) -> Classifier:
 
 
 def load_card(path: str | Path) -> dict[str, Any]:
-    """The card that `save_model` wrote.
+    """The card that `save_model` wrote: plain JSON values by name, see `cards.model_card`.
+
+    Args:
+        path: the safetensors file.
 
     Raises:
         CheckpointError: the file cannot be read, or has none.

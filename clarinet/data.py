@@ -278,6 +278,12 @@ def load_npz(path: Path | str) -> dict[str, Tensor]:
 
     Nothing is unpickled, and no more memory is asked for than the member's header and size agree on.
 
+    Args:
+        path: the npz file.
+
+    Returns:
+        Images (N, H, W) or (N, H, W, 3) and labels (N,), by the four names.
+
     Raises:
         DataError: not an npz, truncated, pickled or oversized members, or none of the four arrays.
     """

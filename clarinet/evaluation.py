@@ -245,5 +245,11 @@ def agreement(first: Tensor, second: Tensor) -> float:
 
     Of an averaged network and the one in training it shows whether the run has settled. It does not notice
     that two classes have merged, in which both agree; the smallest predicted share does.
+
+    Args:
+        first, second: (N, K) scores or probabilities of the same images.
+
+    Returns:
+        In [0, 1].
     """
     return float((first.argmax(1) == second.argmax(1)).double().mean())

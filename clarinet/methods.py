@@ -234,7 +234,12 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def config_for(method: str, preset: str | None = None, **overrides: Any) -> TrainConfig:
-    """The configuration of a method's preset (its first one when None), with single values replaced.
+    """The configuration of a method's preset, with single values replaced.
+
+    Args:
+        method: a name in METHODS.
+        preset: one of the method's presets; None takes its first.
+        overrides: fields of TrainConfig by name.
 
     Raises:
         ConfigError: unknown method, preset or hyper-parameter, or a refused value.

@@ -123,6 +123,8 @@ def domain_loss(
         label: 1 for the source, 0 for the target.
         sharpening: l of T.
     """
+    # Powers and a sigmoid before the cross-entropy, as the formulas read; saturated logits want log_softmax
+    # and BCE with logits, which `adversarial` has.
     powers = logits.detach().softmax(1) ** (1 / sharpening)
     sharp = powers / powers.sum(1, keepdim=True)  # (N, K)
     weights = 1 + torch.exp((sharp * sharp.log()).sum(1))  # (N,)

@@ -105,5 +105,16 @@ def test_every_public_name_is_documented(name: str) -> None:
     assert not own.startswith(f"{name}(")
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in clarinet.__all__ if inspect.isfunction(getattr(clarinet, name))]
+)
+def test_every_argument_of_a_public_function_has_its_words(name: str) -> None:
+    function = getattr(clarinet, name)
+    told = (inspect.getdoc(function) or "").partition("Args:")[2]
+    named = {word for line in re.findall(r"^ +([\w, ]+):", told, re.MULTILINE) for word in line.split(", ")}
+
+    assert set(inspect.signature(function).parameters) <= named
+
+
 def test_every_hyper_parameter_has_its_sentence() -> None:
     assert all(item.metadata["help"].endswith(".") for item in TrainConfig.__dataclass_fields__.values())
