@@ -63,6 +63,7 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
         smallest_predicted_share=float(counts.min() / counts.sum()),
         target_information=information(predicted),
         student_agreement=agreed,
+        least_predicted_class=int(counts.argmin()),
     )
 
 

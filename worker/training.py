@@ -227,6 +227,7 @@ def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:
         "scored_on": loaded.scored_on,
         "made": loaded.made,
         "smallest_predicted_share": last.smallest_predicted_share,
+        "merged_class": result.merged_class,
         "target_information": last.target_information,
         "student_agreement": last.student_agreement,
         "label_uniformity": result.label_uniformity,

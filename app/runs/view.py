@@ -24,6 +24,7 @@ class Details:
         scored_on: test images of the target with a known class; None until a seed has ended.
         losses: (name, mean over the seeds), of each seed's last epoch.
         failures: (seed, first line, further lines) of trials that failed.
+        merged: (seed, class) of trials that take hardly any picture of the target for a class.
         counts: (name, complementary labels, true labels) by class.
     """
 
@@ -33,6 +34,7 @@ class Details:
     scored_on: int | None
     losses: list[tuple[str, float]]
     failures: list[tuple[int, str, str]]
+    merged: list[tuple[int, str]]
     counts: list[tuple[str, int, int]]
 
 
@@ -62,6 +64,11 @@ def details_of(run: Run, latest: Mapping[UUID, Metric]) -> Details:
         losses=[(name.replace("_", " "), fmean(values)) for name, values in losses.items()],
         failures=[
             (trial.seed, *_first_line(trial.failure)) for trial in run.trials if trial.failure is not None
+        ],
+        merged=[
+            (trial.seed, classes[trial.result["merged_class"]])
+            for trial in run.trials
+            if trial.result and trial.result.get("merged_class") is not None
         ],
         counts=list(zip(classes, facts["complementary"], facts["true"], strict=True)),
     )

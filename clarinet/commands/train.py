@@ -127,6 +127,7 @@ def _train_all(arguments: argparse.Namespace) -> tuple[dict[str, Any], bool]:
             print(
                 f"seed {config.seed}: target {percent(result.target_accuracy)} after {result.seconds:.0f} s"
             )
+        _say_what_merged(result, inputs.class_names)
     summary = _summary(trials, configs[0])
     if not arguments.json:
         _show_summary(summary)
@@ -161,6 +162,14 @@ def _say_what_is_unused(arguments: argparse.Namespace, inputs: Inputs) -> None:
     if count and arguments.setting == "cc":
         told = f"the {count} true labels of {arguments.labels} are not used; --setting pc uses them"
         print(f"clarinet: {told}", file=sys.stderr)
+
+
+def _say_what_merged(result: "TrainResult", class_names: list[str] | None) -> None:
+    merged = result.merged_class
+    if merged is not None:
+        name = class_names[merged] if class_names else f"class {merged}"
+        told = f"hardly any image of the target is taken for {name}; it may have merged with another class"
+        print(f"clarinet: seed {result.config.seed}: {told}, or be rare there", file=sys.stderr)
 
 
 def _train_one(
@@ -241,6 +250,7 @@ def _trial(result: "TrainResult") -> dict[str, Any]:
         "source_accuracy_error": last.source_accuracy_error,
         "per_class_accuracy": result.per_class_accuracy,
         "smallest_predicted_share": last.smallest_predicted_share,
+        "merged_class": result.merged_class,
         "target_information": last.target_information,
         "student_agreement": last.student_agreement,
         "label_uniformity": result.label_uniformity,

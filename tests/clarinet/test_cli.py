@@ -84,6 +84,21 @@ def test_json_ends_with_one_object_of_all_trials(
     assert summary["std_accuracy"] == pytest.approx(np.std(accuracies, ddof=1))
 
 
+@pytest.mark.parametrize("learns", [True, False])
+def test_a_class_that_is_hardly_predicted_is_named(
+    learns: bool, files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    untrained = ["--method", "gac", "--epochs", "1", "--set", "steps_per_epoch=1"]
+    status = main([*files, *(SHORT if learns else untrained), "--seeds", "1", "--json"])
+
+    out, err = capsys.readouterr()
+    [trial] = json.loads(out.splitlines()[-1])["trials"]
+    told = f"seed 1: hardly any image of the target is taken for class {trial['merged_class']};"
+    assert status == 0
+    assert (trial["merged_class"] is None) == learns
+    assert (told in err) != learns
+
+
 @pytest.mark.parametrize(
     "more",
     [

@@ -1,5 +1,7 @@
 """What the report of an epoch says, against the same worked out from the predictions."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -11,11 +13,12 @@ from clarinet.errors import Diverged
 from clarinet.evaluation import agreement, information, predict
 from clarinet.networks import SOURCE
 from clarinet.relabelling import with_pseudo_labels
-from clarinet.reporting import epoch_report
+from clarinet.reporting import epoch_report, run_result
 from clarinet.resuming import RunState
 from clarinet.seeding import generator
 from clarinet.stages import Stage
 from clarinet.training import build_networks, build_optimizer
+from clarinet.training_result import EpochReport
 from clarinet.votes import NeighbourLabels
 from tests.clarinet.factories import NUM_CLASSES, in_memory, make_config, make_data
 
@@ -138,6 +141,32 @@ def test_what_needs_no_labels_is_of_all_target_images_or_of_as_many_as_are_looke
     assert report.student_agreement == pytest.approx(agreement(teacher, student))
     counts = torch.bincount(teacher.argmax(1), minlength=NUM_CLASSES)
     assert report.smallest_predicted_share == pytest.approx(float(counts.min()) / len(rows))
+    assert counts[report.least_predicted_class] == counts.min()
+
+
+@pytest.mark.parametrize(("of_an_equal_share", "told"), [(0.26, None), (0.24, 1), (0.0, 1)])
+def test_a_class_for_which_hardly_any_target_image_is_taken_is_told(
+    of_an_equal_share: float, told: int | None
+) -> None:
+    config = make_config()
+    state, stage = make_state(config, make_data())
+    report = replace(
+        epoch_report(config, state, stage),
+        smallest_predicted_share=of_an_equal_share / NUM_CLASSES,
+        least_predicted_class=1,
+    )
+    state.reports = [replace(report, smallest_predicted_share=0.0, least_predicted_class=2), report]
+
+    assert run_result(config, state, stage).merged_class == told
+
+
+def test_a_report_of_a_version_that_did_not_name_the_class_is_read() -> None:
+    config = make_config()
+    state, stage = make_state(config, make_data())
+    values = epoch_report(config, state, stage).to_dict()
+    del values["least_predicted_class"]
+
+    assert EpochReport.from_dict(values).least_predicted_class is None
 
 
 def test_a_last_step_that_breaks_the_network_is_no_result() -> None:

@@ -203,6 +203,7 @@ class TestShowRun:
                 "per_class_accuracy": [1.0, None],
                 "confusion": [[9, 1], [0, 0]],
                 "scored_on": 10,
+                "merged_class": 1 if trial.seed else None,
             }
             trials.succeed_trial(session, claim, target_accuracy=accuracy, result=result, now=NOW)
         session.commit()
@@ -215,6 +216,11 @@ class TestShowRun:
         assert f"Not the published images of {source_name}: drawn by hand." in page
         assert "± 14.1 %, 2 seeds" in page
         assert ">18</td>" in page  # the two matrices added up
+        merged = [line for line in page.splitlines() if "takes hardly any picture" in line]
+        assert len(merged) == 1
+        assert (
+            f"Seed 1 takes hardly any picture of {name} for “{run.snapshot_facts['classes'][1]}”" in merged[0]
+        )
         assert "Being cancelled" not in page
 
 
