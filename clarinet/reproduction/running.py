@@ -13,7 +13,7 @@ from torch import Tensor
 from clarinet.checkpoints import read_tensors, write_tensors
 from clarinet.config import TrainConfig, in_force
 from clarinet.data import TrainData
-from clarinet.domains import fingerprint
+from clarinet.domains import digest_of, fingerprint
 from clarinet.errors import Diverged
 from clarinet.methods import ADAPTATION_ALONE, two_steps
 from clarinet.provenance import environment
@@ -95,7 +95,7 @@ def run_trial(
             return read_record(place.result)
         if not alone:
             return None
-        config = trial.config()
+        config, own = trial.config(), drawn(trial, data)
         run = _Run(
             folder=folder,
             data_digest=data.digest,
@@ -107,12 +107,17 @@ def run_trial(
             "format_version": FORMAT_VERSION,
             "trial": trial.to_dict(),
             "config": config.to_dict(),
-            "data": {"source": data.source.name, "target": data.target.name, "digest": data.digest},
+            "data": {
+                "source": data.source.name,
+                "target": data.target.name,
+                "digest": data.digest,
+                "labels": digest_of(own.complementary, own.true, own.example),
+            },
             "environment": environment(device),
             "command": command,
         }
         try:
-            record["result"] = _trained(run, config, drawn(trial, data), place.checkpoint)
+            record["result"] = _trained(run, config, own, place.checkpoint)
         except _Busy:
             return None
         except Diverged as error:

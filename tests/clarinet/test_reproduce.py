@@ -106,6 +106,8 @@ class TestCommand:
             assert row["ours"] in printed
         assert "clarinet reproduce U-M M-U --seeds 2" in text
         assert records[0]["data"]["digest"] in text
+        drawn = {(r["trial"]["task"], r["trial"]["seed"], r["data"]["labels"]) for r in records}
+        assert len(drawn) == len({labels for *_, labels in drawn}) == 4  # by task and seed, for all methods
         assert f"torch {torch.__version__}" in text
         assert f"processor {processor()}" in text
         times = next(table for table in read_tables(text) if "seconds per trial" in table[0])
