@@ -6,50 +6,45 @@ with K = 10 and 2 % of them wrong, two name it and nine each other one.
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet.neighbours import LARGEST_BANK, MOST_VOTERS, voters_of
+from clarinet.neighbours import MOST_VOTERS, voters_of
 from clarinet.seeding import on_device
 from clarinet.votes import FIRST_NOISE, NeighbourLabels, Votes, agreed, named_share, penalty, with_own
 
 CLUSTERS = 2  # for each class: people write some digits in more than one way
 STARTS = 5  # of the clusters; the one that left-out labels contradict least is taken
 MOVES = 50  # of the clusters' centres
+MOST_DISTANCES = 2**21  # of images from clusters; more would take minutes
 CONCENTRATION = 20.0  # kappa of the classes' features about their centre; 10 and 40 give the same classes
+LEAST_SHARE = 1e-3  # of a class
 MATCHES = 3  # of centres and classes
 BALANCINGS = 100
 SWEEPS = 10  # of centres and classes in turn
 FOLDS = 5
-MOST_NAMED = 0.55  # of 1/K, by the labels left out: what 5 % of wrong ones and chance make, with K = 10
-LEAST_SIGMAS = 3.5  # standard deviations below 1/K, which features that show nothing come to by chance
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Fit:
-    """Classes (N, K) by the features, without the own labels of each image and with them, and the noise."""
-
-    others: Tensor
-    probabilities: Tensor
-    noise: float
+MOST_NAMED = 0.55  # of what chance makes, by the labels left out: what 5 % of wrong ones make, with K = 10
+# Standard deviations below what chance makes, to which features that show nothing come too seldom. Of single
+# labels: those of images that look alike agree, so that the shares found spread 1.35 times as far.
+LEAST_SIGMAS = 3.5
 
 
 def cluster_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> NeighbourLabels:
     """Find a centre for each class, and the class of every image by its centre and its own labels.
 
-    k-means finds more clusters than classes; all labels of a cluster give it a class, and the centres of
-    the classes and the noise of the labels are refined by expectation-maximisation (a mixture of von
-    Mises-Fisher distributions of one concentration). A class without a cluster, and another with two,
+    k-means finds more clusters than classes; all labels of a cluster give it a class, and the centres and
+    shares of the classes and the noise of the labels are refined by expectation-maximisation (a mixture of
+    von Mises-Fisher distributions of one concentration). A class without a cluster, and another with two,
     contradicts few labels: so the groups are given to the classes anew, one to each, by all labels.
 
-    Which clusters are best, and whether the features show the classes, is asked of labels that had no part
-    in the fit: a complementary label names the class of its image's centre with the share of wrong labels
-    where they do, and with 1/K where they do not. Nothing is said from about half of 1/K on, or from less on
-    where labels are so few that chance comes to it; nor of more than LARGEST_BANK images, nor where as many
-    nearest labels are added up as `neighbour_labels` ever does.
+    A fifth of the images at a time has its classes from the labels of the others, so that its own ones tell
+    which clusters are best, and whether the features show the classes: a complementary label names the class
+    found with the share of wrong labels where they do, and as often as chance where they do not. Nothing is
+    said from about half of chance on, or from less on where labels are so few that chance comes to it. True
+    labels help to find the classes; of these the complementary ones alone are asked. Nor is anything said
+    where there are more than MOST_DISTANCES, or as many nearest labels as `neighbour_labels` ever adds up.
 
     Args:
         features: (N, D) floats.
@@ -62,61 +57,67 @@ def cluster_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> Ne
     num_classes = votes.true.shape[1]
     labelled = (votes.complementary + votes.true).sum(1) > 0  # (N,)
     few = voters_of(int(labelled.sum()), num_classes) < MOST_VOTERS
-    believed = _believed_share(votes)
-    if not few or believed <= 0 or len(features) > LARGEST_BANK or not bool(features.isfinite().all()):
+    small = len(features) * CLUSTERS * num_classes <= MOST_DISTANCES
+    if not (few and small and bool(votes.complementary.any()) and bool(features.isfinite().all())):
         return NeighbourLabels.alone(votes)
     unit = F.normalize(features.float() - features.float().mean(0), dim=1)  # (N, D)
     folds = on_device(torch.randperm(len(unit), generator=draws) % FOLDS, unit.device)  # (N,)
-    starts = [_clusters(unit, CLUSTERS * num_classes, draws) for _ in range(STARTS)]
-    shares = [_share_of_left_out(unit, clusters, votes, folds) for clusters in starts]
-    least = min(shares)
-    if least >= believed:
+    starts = (_clusters(unit, CLUSTERS * num_classes, draws) for _ in range(STARTS))
+    found = [_left_out(unit, clusters, votes, folds) for clusters in starts]
+    shares = [named_share(others, votes) for others in found]
+    noise = min(shares)
+    others = found[shares.index(noise)]
+    if noise >= _believed_share(others, votes):
         return NeighbourLabels.alone(votes)
-    found = _fit(unit, starts[shares.index(least)], votes)
-    return NeighbourLabels(found.probabilities, found.noise)
+    # All labels go on from there; anew from the clusters they might find other classes than were tested.
+    others = _refined(unit, with_own(others, votes, noise), votes)
+    return NeighbourLabels(with_own(others, votes, noise), noise)
 
 
-def _believed_share(votes: Votes) -> float:
+def _believed_share(others: Tensor, votes: Votes) -> float:
     """The share of left-out labels that name the class found, below which the features show the classes."""
+    given = votes.complementary.sum(0) / votes.complementary.sum()  # (K,)
+    taken = F.one_hot(others.argmax(1), others.shape[1]).to(given.dtype).mean(0)  # (K,)
+    # With classes of unequal size chance names the large ones less often.
+    chance = min(float(given @ taken), 1 / len(given))
     weight = votes.complementary.sum(1)  # (N,)
-    count = float(weight.sum() ** 2 / weight.square().sum().clamp(min=1e-9))  # of labels of equal weight
-    chance = 1 / votes.complementary.shape[1]
-    spread = math.sqrt(chance * (1 - chance) / max(count, 1e-9))
+    count = float(weight.sum() ** 2 / weight.square().sum())  # of labels of equal weight
+    spread = math.sqrt(chance * (1 - chance) / count)
     return min(MOST_NAMED * chance, chance - LEAST_SIGMAS * spread)
 
 
-def _share_of_left_out(unit: Tensor, clusters: Tensor, votes: Votes, folds: Tensor) -> float:
-    """The share of complementary labels that name the class found for their image without their fold (N,)."""
+def _left_out(unit: Tensor, clusters: Tensor, votes: Votes, folds: Tensor) -> Tensor:
+    """(N, K) classes by the features, and by the labels of all images but those in the same fold (N,)."""
     others = torch.empty_like(votes.true)  # (N, K)
     for fold in range(FOLDS):
         out = folds == fold
         kept = (~out).to(unit.dtype)[:, None]
         fit = _fit(unit, clusters, Votes(votes.complementary * kept, votes.true * kept))
-        others[out] = fit.others[out]
-    return named_share(others, votes)
+        others[out] = fit[out]
+    return others
 
 
-def _fit(unit: Tensor, clusters: Tensor, votes: Votes) -> _Fit:
-    """The classes' centres from clusters (N, M), one-hot, by the labels."""
+def _fit(unit: Tensor, clusters: Tensor, votes: Votes) -> Tensor:
+    """(N, K) classes by centres that follow from clusters (N, M), one-hot, and the labels."""
     counted = Votes(clusters.T @ votes.complementary, clusters.T @ votes.true)  # (M, K) both
-    found = _refined(unit, clusters @ agreed(counted), votes)
+    others = _refined(unit, clusters @ agreed(counted), votes)
     for _ in range(MATCHES):
-        found = _refined(unit, found.others @ _matched(found.others, votes), votes)
-    return found
+        others = _refined(unit, others @ _matched(others, votes), votes)
+    return others
 
 
-def _refined(unit: Tensor, classes: Tensor, votes: Votes) -> _Fit:
-    """Centres by classes (N, K), and classes by centres and labels, in turn."""
+def _refined(unit: Tensor, classes: Tensor, votes: Votes) -> Tensor:
+    """Classes (N, K) by centres and shares, which follow from given ones and the labels, ten times in turn."""
     for _ in range(SWEEPS):
         centres = F.normalize(classes.T @ unit, dim=1)  # (K, D)
-        others = (CONCENTRATION * (unit @ centres.T)).softmax(1)  # (N, K)
-        noise = named_share(others, votes)
-        classes = with_own(others, votes, noise)
-    return _Fit(others, classes, noise)
+        shares = classes.mean(0).clamp(min=LEAST_SHARE)  # (K,)
+        others = (CONCENTRATION * (unit @ centres.T) + shares.log()).softmax(1)
+        classes = with_own(others, votes, named_share(others, votes))
+    return others
 
 
 def _matched(others: Tensor, votes: Votes) -> Tensor:
-    """(K, K) probability of each class for each of K groups (N, K): every class has one (Sinkhorn)."""
+    """(K, K) probability of each class for each of K groups (N, K), as far apart as one to one (Sinkhorn)."""
     against = others.T @ (votes.complementary - votes.true)  # (K, K)
     log = -penalty(FIRST_NOISE, others.shape[1]) * against
     for _ in range(BALANCINGS):
@@ -141,10 +142,10 @@ def _nearest(unit: Tensor, centres: Tensor) -> Tensor:
 
 def _spread_out(unit: Tensor, count: int, draws: torch.Generator) -> Tensor:
     """(count, D) images as first centres, each drawn by its distance from those before (k-means++)."""
-    chosen = int(torch.randint(len(unit), (1,), generator=draws))
-    centres = unit[chosen : chosen + 1]
+    chosen = [int(torch.randint(len(unit), (1,), generator=draws))]
+    nearest = unit @ unit[chosen[0]]  # (N,) cosine
     for _ in range(count - 1):
-        distance = (1 - (unit @ centres.T).amax(1)).clamp(min=1e-9).cpu()  # (N,)
-        chosen = int(torch.multinomial(distance, 1, generator=draws))
-        centres = torch.cat([centres, unit[chosen : chosen + 1]])
-    return centres
+        distance = (1 - nearest).clamp(min=1e-9).cpu()  # (N,)
+        chosen.append(int(torch.multinomial(distance, 1, generator=draws)))
+        nearest = torch.maximum(nearest, unit @ unit[chosen[-1]])
+    return unit[chosen]

@@ -138,12 +138,12 @@ class TestNothingIsSaid:
 
         assert found_in(features, votes_of(complementary(classes, wrong=0.0))).label_noise is None
 
-    @pytest.mark.parametrize(("largest", "says"), [(K * EACH, True), (K * EACH - 1, False)])
-    def test_of_more_images_than_are_searched(
-        self, largest: int, says: bool, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(("most", "says"), [(2 * K * K * EACH, True), (2 * K * K * EACH - 1, False)])
+    def test_where_images_and_classes_are_too_many(
+        self, most: int, says: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         features, classes = clusters(each=EACH)
-        monkeypatch.setattr(clustering, "LARGEST_BANK", largest)
+        monkeypatch.setattr(clustering, "MOST_DISTANCES", most)
 
         found = found_in(features, votes_of(complementary(classes, wrong=0.0)))
 
