@@ -107,7 +107,7 @@ def _fit(unit: Tensor, clusters: Tensor, votes: Votes) -> Tensor:
 
 
 def _refined(unit: Tensor, classes: Tensor, votes: Votes) -> Tensor:
-    """Classes (N, K) by centres and shares, which follow from given ones and the labels, ten times in turn."""
+    """Classes (N, K) by centres and shares, which follow from given ones and the labels, in turn."""
     for _ in range(SWEEPS):
         centres = F.normalize(classes.T @ unit, dim=1)  # (K, D)
         shares = classes.mean(0).clamp(min=LEAST_SHARE)  # (K,)
