@@ -59,6 +59,34 @@ class TestClasses:
 
         assert accuracy(found.probabilities, classes[kept]) > 0.98
 
+    @pytest.mark.parametrize("seed", range(4))
+    def test_one_class_may_be_five_times_as_large_as_each_other(self, seed: int) -> None:
+        """With equal shares it is split, and its halves taken for two classes."""
+        features, classes = clusters(spread=1.0, each=5 * EACH)
+        kept = (classes == 0) | (torch.arange(len(classes)) % 5 == 0)
+
+        found = found_in(features[kept], votes_of(complementary(classes[kept], wrong=0.02, seed=seed)))
+
+        assert accuracy(found.probabilities, classes[kept]) > 0.95
+
+    def test_true_labels_find_classes_that_few_complementary_ones_leave_open(self) -> None:
+        features, classes = clusters(spread=0.5, each=EACH)
+        labels, asked = complementary(classes, wrong=0.0), torch.arange(len(classes)) % 6 == 0
+        alone = votes_of(labels)
+        few = Votes(alone.complementary * asked[:, None], alone.true)
+        both = votes_of(labels, known=~asked, true=classes)
+
+        assert found_in(features, few).label_noise is None
+        found = found_in(features, both)
+        assert found.label_noise is not None
+        assert accuracy(found.probabilities[asked], classes[asked]) > 0.98
+
+    def test_what_all_features_have_in_common_says_nothing(self) -> None:
+        features, classes = clusters(spread=0.5, each=EACH)
+        votes = votes_of(complementary(classes, wrong=0.02))
+
+        assert accuracy(found_in(features + 5.0, votes).probabilities, classes) > 0.98
+
     def test_an_image_keeps_its_true_label_among_others(self) -> None:
         features, classes = clusters(each=EACH)
         odd = torch.arange(len(classes)) == 0
