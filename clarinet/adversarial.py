@@ -23,7 +23,7 @@ class _Reversal(torch.autograd.Function):
 
 
 def reversed_gradient(x: Tensor, strength: float) -> Tensor:
-    """The identity forwards; backwards the gradient is multiplied by -strength."""
+    """The identity forwards; backwards the gradient is multiplied by -strength (Ganin et al. 2016, DANN)."""
     out: Tensor = _Reversal.apply(x, strength)
     return out
 
@@ -39,18 +39,26 @@ def log_sharpened(logits: Tensor, sharpening: float) -> Tensor:
 
     Returns:
         (N, K) log-probabilities.
+
+    Source: Zhang et al., section 4.2, the sharpening T.
     """
     return F.log_softmax(logits / sharpening, dim=1)
 
 
 def entropy_weights(log_probabilities: Tensor) -> Tensor:
-    """w = 1 + exp(-H) of (N, K) log-probabilities: (N,), 2 for certain rows and 1 + 1/K for uniform ones."""
+    """The entropy weight w = 1 + exp(-H): (N,) of (N, K) log-probabilities, 2 if certain, 1 + 1/K if uniform.
+
+    Source: Zhang et al., section 4.2, w(x), where the probabilities are T(f).
+    """
     entropy = -(log_probabilities.exp() * log_probabilities).sum(1)
     return 1 + torch.exp(-entropy)
 
 
 def conditioned(features: Tensor, probabilities: Tensor) -> Tensor:
-    """The input of D: outer product of (N, D) features and (N, K) probabilities, as (N, K * D)."""
+    """Conditioning, the input g of D: outer product of (N, D) features and (N, K) probabilities, (N, K * D).
+
+    Source: Zhang et al., section 4.2, g(x) = G(x) outer T(f(x)).
+    """
     # A broadcast product says the same, but its gradient sums N * K * D values that bmm never writes down.
     return torch.bmm(probabilities[:, :, None], features[:, None, :]).flatten(1)
 

@@ -98,8 +98,9 @@ class TrainConfig:
     )
     batch_norm: bool = option(
         False,
-        "Whether batch normalisation keeps running statistics per domain; dann has it only then. In training "
-        "each domain is normalised by its own batch either way.",
+        "Whether batch normalisation keeps the domains apart: each is normalised by its own batches and "
+        "running statistics. Else images that a step classifies together are, whatever their domain. dann "
+        "has batch normalisation only where it keeps them apart.",
     )
     precision: Precision = option(
         "float32",
@@ -173,7 +174,9 @@ class TrainConfig:
 
     trade_off: float = option(
         0.01,
-        "Strength of the reversal of the adversarial loss (lambda); 0 means no adaptation by adversary.",
+        "Strength of the reversal of the adversarial loss (lambda), times gamma 2 / gamma 1 where the "
+        "discriminator's step size moves the features; 0 means no adaptation by adversary. The paper gives "
+        "no value: with 0.01 the reversal is about as strong as in the published code.",
         minimum=0,
         maximum=100,
     )

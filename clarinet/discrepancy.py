@@ -29,7 +29,7 @@ def multi_kernel_discrepancy(
         () in [0, 10] up to rounding.
 
     Source: Long et al., Learning Transferable Features with Deep Adaptation Networks (2015), eqs. 1 to 3,
-    with equal weights of the kernels.
+    each kernel with weight 1, not 1/5.
     """
     rows = torch.cat([source, target])  # (N + M, D)
     rows = rows - rows.detach().mean(0)  # distances stay, and the sum below loses fewer digits

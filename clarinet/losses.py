@@ -107,6 +107,8 @@ def true_label_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
 
     Returns:
         () loss in nats.
+
+    Source: Zhang et al., section 4.3, L_true of PC-UDA.
     """
     return (weights * F.cross_entropy(logits, labels, reduction="none")).sum() / weights.sum()
 
@@ -147,6 +149,8 @@ def true_label_share(true_count: int, complementary_count: int, num_classes: int
     """alpha = n_s / (n_s + n_bar / (K - 1)), in [0, 1]: how much the true labels weigh in the PC setting.
 
     At least one of the counts is positive.
+
+    Source: Zhang et al., section 4.3, alpha of PC-UDA.
     """
     return true_count / (true_count + complementary_count / (num_classes - 1))
 

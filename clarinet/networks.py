@@ -27,7 +27,7 @@ class ModelSpec:
         channels: 1 for grey images, 3 for colour; backbones always have 3.
         image_size: height and width of its input, in pixels.
         input_normalisation: see TrainConfig.
-        batch_norm: whether batch normalisation keeps statistics per domain; the DANN network has batch
+        batch_norm: whether batch normalisation keeps the domains apart; the DANN network has batch
             normalisation only then, the others always or never.
         num_classes: K.
         greying: what a network for grey images sees of those in colour: their luminance, or how far each
@@ -198,11 +198,6 @@ class Classifier(nn.Module):
         self.predictor = nn.Linear(self.extractor.features, spec.num_classes)
         replace_batch_norms(self.extractor, per_domain=spec.batch_norm)
         self._norms = [module for module in self.modules() if isinstance(module, DomainBatchNorm)]
-
-    @property
-    def normalises_batches(self) -> bool:
-        """Whether images of a batch change each other's outputs in training, so that domains must not mix."""
-        return bool(self._norms)
 
     def forward(self, images: Tensor, domain: Domain = TARGET) -> tuple[Tensor, Tensor]:
         """Features (B, D) and logits (B, K), both float32, of normalised images (B, C, S, S)."""

@@ -204,8 +204,8 @@ class Objective:
         return out
 
     def _classify_all(self, passes: list[tuple[Tensor, Domain]]) -> list[tuple[Tensor, Tensor]]:
-        """Features and logits of several batches, in one pass unless normalisation keeps them apart."""
-        if self.networks.classifier.normalises_batches:
+        """Features and logits of several batches, in one pass unless each has its domain's normalisation."""
+        if self.domains.spec.batch_norm:
             return [self._classify(pixels, domain) for pixels, domain in passes]
         features, logits = self._classify(torch.cat([pixels for pixels, _ in passes]), SOURCE)
         sizes = [len(pixels) for pixels, _ in passes]
@@ -304,12 +304,13 @@ class Objective:
         if neighbours.label_noise is None:
             return logits.new_zeros(())
         agreed = neighbours.probabilities[part.images]  # (B, K)
-        return self._pseudo_label_loss(logits, log_sharpened(agreed.log(), NEIGHBOUR_SHARPENING).exp())
+        sharpened = log_sharpened(agreed.log(), NEIGHBOUR_SHARPENING).exp()
+        return self._pseudo_label_loss(logits, sharpened, part.weights)
 
     def _source_self_training(self, part: SourceBatch, logits: Tensor) -> Tensor:
         """Cross-entropy towards the teacher's class, where it is sure once the known no-classes are out."""
         probabilities = without_classes(self.teach(part.pixels, SOURCE), part.no_classes)  # (B, K)
-        return self._pseudo_label_loss(logits, probabilities)
+        return self._pseudo_label_loss(logits, probabilities, part.weights)
 
     def _target_self_training(self, step: int) -> Tensor:
         """The teacher sees the clean target image, the student a distorted one."""
@@ -321,12 +322,13 @@ class Objective:
         if self._recolour:
             pixels = recoloured(pixels, chosen, draws)
         _, logits = self._classify(pixels, TARGET)
-        return self._pseudo_label_loss(logits, probabilities)
+        return self._pseudo_label_loss(logits, probabilities, torch.ones_like(logits[:, 0]))
 
-    def _pseudo_label_loss(self, logits: Tensor, probabilities: Tensor) -> Tensor:
+    def _pseudo_label_loss(self, logits: Tensor, probabilities: Tensor, weights: Tensor) -> Tensor:
+        """Weighted mean (B,) of the cross-entropy towards the likeliest class, 0 where that is not sure."""
         confidence, labels = probabilities.max(1)  # (B,), (B,)
-        weights = (confidence > self.config.confidence).to(logits.dtype)
-        return (weights * F.cross_entropy(logits, labels, reduction="none")).mean()
+        sure = (confidence > self.config.confidence).to(logits.dtype)
+        return (weights * sure * F.cross_entropy(logits, labels, reduction="none")).sum() / weights.sum()
 
     def _target_pixels(self, step: int) -> Tensor:
         return self._target.batch(step)[1].float() / 255  # (B, C, S, S)

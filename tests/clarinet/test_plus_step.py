@@ -66,15 +66,16 @@ def logits_of(network: Classifier, pixels: Tensor, domain: Domain) -> Tensor:
     return logits
 
 
-def pseudo_label_loss(logits: Tensor, probabilities: Tensor) -> Tensor:
-    """Image by image: what is not above 0.9 costs nothing, and counts in the mean."""
+def pseudo_label_loss(logits: Tensor, probabilities: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Image by image: what is not above 0.9 costs nothing, and counts in the weighted mean."""
     costs = [0.0] * len(logits)
+    shares = [1.0] * len(logits) if weights is None else weights.tolist()
     for row, (own, said) in enumerate(zip(logits.tolist(), probabilities.tolist(), strict=True)):
         label = said.index(max(said))
         if said[label] > 0.9:
-            costs[row] = float(F.cross_entropy(torch.tensor(own), torch.tensor(label)))
+            costs[row] = shares[row] * float(F.cross_entropy(torch.tensor(own), torch.tensor(label)))
     assert 0 < sum(cost > 0 for cost in costs) < len(costs)
-    return torch.tensor(sum(costs) / len(costs))
+    return torch.tensor(sum(costs) / sum(shares))
 
 
 @pytest.mark.parametrize("kind", ["source", "target"])
@@ -164,7 +165,8 @@ def test_the_student_learns_on_distorted_targets_what_the_teacher_says_of_clean_
 
 def test_the_neighbours_classes_are_learned_sharpened_where_they_are_sure() -> None:
     image_of = torch.arange(95, -1, -1)
-    data = dataclasses.replace(make_data(), example=image_of)
+    weights = 0.5 + torch.arange(96) % 3 / 2  # mean 1
+    data = dataclasses.replace(make_data(), example=image_of, weights=weights)
     objective, domains, networks = make_objective(data, neighbour_weight=0.7)
     # Sharpened, 0.49 of 0.54 and 0.36 of 0.46: of these only the first is above 0.9.
     agreed = torch.tensor([[0.1, 0.7, 0.2], [0.6, 0.3, 0.1], [0.02, 0.02, 0.96]])
@@ -174,11 +176,12 @@ def test_the_neighbours_classes_are_learned_sharpened_where_they_are_sure() -> N
     sharpened = torch.tensor([[0.01, 0.49, 0.04], [0.36, 0.09, 0.01], [0.0004, 0.0004, 0.9216]])
     said = (sharpened / sharpened.sum(1, keepdim=True))[image_of[rows] % 3]
     p = logits.softmax(1)[torch.arange(16), data.complementary[rows]]
-    complementary = -(0.95 * (1 - p) + 0.05 * (NUM_CLASSES - 1) * p).log().mean()
+    costs = -(0.95 * (1 - p) + 0.05 * (NUM_CLASSES - 1) * p).log()
+    complementary = (weights[rows] * costs).sum() / weights[rows].sum()
 
     loss, reported = objective.losses(STEP)
 
-    neighbours = pseudo_label_loss(logits, said)
+    neighbours = pseudo_label_loss(logits, said, weights[rows])
     torch.testing.assert_close(reported["neighbours"], neighbours)
     torch.testing.assert_close(reported["complementary"], complementary)
     torch.testing.assert_close(loss, complementary + 0.7 * neighbours)
@@ -229,9 +232,11 @@ def test_neighbours_that_agree_on_no_class_have_no_say(told: float) -> None:
 
 def test_the_source_learns_from_the_teacher_what_the_answers_leave_open() -> None:
     image_of = torch.arange(96) % 64  # half of the images have two answers, alike or not
-    data = dataclasses.replace(make_data(colour_target=True), example=image_of)
+    weights = 0.5 + torch.arange(96) % 3 / 2  # mean 1
+    data = dataclasses.replace(make_data(colour_target=True), example=image_of, weights=weights)
     objective, domains, networks = make_objective(data, gain=400.0, source_self_training_start=0.0)
-    images = image_of[rows_of(96, "complementary")]
+    rows = rows_of(96, "complementary")
+    images = image_of[rows]
     pixels = taken(domains.source, images).float() / 255
     left = logits_of(networks.averaged, pixels, SOURCE).softmax(1)
     for row, image in enumerate(images.tolist()):
@@ -240,7 +245,7 @@ def test_the_source_learns_from_the_teacher_what_the_answers_leave_open() -> Non
 
     _, reported = objective.losses(STEP)
 
-    expected = pseudo_label_loss(logits, left / left.sum(1, keepdim=True))
+    expected = pseudo_label_loss(logits, left / left.sum(1, keepdim=True), weights[rows])
     torch.testing.assert_close(reported["source_self_training"], expected)
 
 
@@ -301,13 +306,18 @@ def test_networks_multiply_in_the_configs_precision_and_losses_stay_in_float32(
 
 
 @pytest.mark.parametrize(
-    ("architecture", "passes"),
-    [("dtn", [(16, SOURCE), (16, TARGET)]), ("lenet", [(32, SOURCE)])],
+    ("architecture", "batch_norm", "passes", "statistics"),
+    [
+        ("dtn", True, [(16, SOURCE), (16, TARGET)], {2}),
+        ("dtn", False, [(32, SOURCE)], {1}),
+        ("lenet", True, [(32, SOURCE)], set()),
+    ],
 )
-def test_domains_share_a_pass_only_where_nothing_normalises_batches(
-    architecture: Architecture, passes: list[tuple[int, Domain]]
+def test_domains_share_a_pass_unless_normalisation_keeps_them_apart(
+    architecture: Architecture, batch_norm: bool, passes: list[tuple[int, Domain]], statistics: set[int]
 ) -> None:
-    state, objective = make_run(make_config("clarinet", architecture=architecture, batch_norm=False))
+    config = make_config("clarinet", architecture=architecture, batch_norm=batch_norm)
+    state, objective = make_run(config)
     classifier = state.networks.classifier
     seen: list[tuple[int, Domain]] = []
     classifier.register_forward_pre_hook(lambda _, inputs: seen.append((len(inputs[0]), inputs[1])))
@@ -316,7 +326,7 @@ def test_domains_share_a_pass_only_where_nothing_normalises_batches(
 
     assert seen == passes
     norms = [module for module in classifier.modules() if isinstance(module, DomainBatchNorm)]
-    assert {len(norm.mean) for norm in norms} == ({1} if architecture == "dtn" else set())
+    assert {len(norm.mean) for norm in norms} == statistics
 
 
 def test_neighbours_without_a_say_stay_so_through_a_checkpoint(tmp_path: Path) -> None:

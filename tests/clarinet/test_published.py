@@ -20,7 +20,7 @@ from clarinet.layers import DomainBatchNorm
 from clarinet.networks import SOURCE, TARGET
 from clarinet.objective import Networks, Objective
 from clarinet.resuming import RunState
-from clarinet.seeding import Shuffle, generator
+from clarinet.seeding import Shuffle, generator, seed_global
 from clarinet.training import build_networks, build_optimizer, train_step
 from tests.clarinet.factories import NUM_CLASSES, make_data
 
@@ -338,11 +338,21 @@ def test_row_14_the_domains_are_split_by_their_true_sizes(preset: str) -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_row_15_the_papers_digits_network_normalises_no_batch(preset: str) -> None:
-    _, _, networks = make_objective(make_config(preset))
-
+@pytest.mark.parametrize("apart", [False, True])
+def test_row_15_batch_normalisation_mixes_the_domains_unless_it_keeps_them_apart(
+    preset: str, apart: bool
+) -> None:
+    """Where it mixes them, the loss on the source depends on which images of the target stand beside."""
     assert not config_for("clarinet", preset).batch_norm
-    assert not [name for name, _ in networks.classifier.named_buffers() if "mean" in name]
+    config = make_config(preset, architecture="dtn", batch_norm=apart)
+    shown = []
+    for target in (make_data().target_images, make_data(seed=1).target_images):
+        objective, _, networks = make_objective(config, make_data(target_images=target))
+        networks.classifier.train()
+        seed_global(CPU, 0, "dropout")
+        shown.append(objective.losses(ACTIVE)[1]["complementary"].item())
+
+    assert (shown[0] == shown[1]) == apart
 
 
 def test_row_15_clarinet_plus_normalises_each_domain_apart() -> None:
