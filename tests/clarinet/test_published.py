@@ -4,9 +4,12 @@ The rows are those of the table of differences: what the paper says, what the co
 """
 
 import math
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -19,6 +22,7 @@ from clarinet.domains import Domains, prepare
 from clarinet.layers import DomainBatchNorm
 from clarinet.networks import SOURCE, TARGET
 from clarinet.objective import Networks, Objective
+from clarinet.reproduction.readers import read_domain
 from clarinet.resuming import RunState
 from clarinet.seeding import Shuffle, generator, seed_global
 from clarinet.training import build_networks, build_optimizer, train_step
@@ -407,3 +411,31 @@ def test_row_19_no_split_is_made_but_that_of_the_held_out_labels(preset: str, he
     assert len(domains.complementary_rows) == 96 - held_out
     assert domains.test_labels is not None
     assert len(domains.test_labels) == 96
+
+
+def test_row_19_usps_is_the_file_at_hand_and_says_its_counts(tmp_path: Path) -> None:
+    for side, count in ((16, 5), (28, 7)):
+        images, labels = np.zeros((count, side, side), np.uint8), np.arange(count, dtype=np.uint8)
+        np.savez(
+            tmp_path / f"usps_{side}x{side}.npz",
+            x_train=images,
+            y_train=labels,
+            x_test=images[:2],
+            y_test=labels[:2],
+        )
+
+    assert read_domain("usps", tmp_path).name == "USPS (usps_28x28.npz, 7 + 2 images)"
+
+    (tmp_path / "usps_28x28.npz").unlink()
+    assert read_domain("usps", tmp_path).name == "USPS (usps_16x16.npz, 5 + 2 images)"
+
+
+def test_row_19_our_usps_has_the_papers_counts() -> None:
+    folder = Path(os.environ.get("CLARINET_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    if not (folder / "usps_28x28.npz").exists():
+        pytest.skip(f"no usps_28x28.npz in CLARINET_DATA ({folder})")
+
+    usps = read_domain("usps", folder)
+
+    assert usps.x_test is not None
+    assert (len(usps.x_train), len(usps.x_test)) == (7_438, 1_860)
