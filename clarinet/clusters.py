@@ -18,7 +18,7 @@ from clarinet.votes import FIRST_NOISE, NeighbourLabels, Votes, agreed, named_sh
 CLUSTERS = 2  # for each class: people write some digits in more than one way
 STARTS = 5  # of the clusters; the one that left-out labels contradict least is taken
 MOVES = 50  # of the clusters' centres
-MOST_DISTANCES = 2**21  # of images from clusters; more would take minutes
+MOST_DISTANCES = 2**21  # of images from clusters; so many take a core some minutes
 CONCENTRATION = 20.0  # kappa of the classes' features about their centre; 10 and 40 give the same classes
 LEAST_SHARE = 1e-3  # of a class
 MATCHES = 3  # of centres and classes
@@ -77,10 +77,10 @@ def cluster_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> Ne
 def _believed_share(others: Tensor, votes: Votes) -> float:
     """The share of left-out labels that name the class found, below which the features show the classes."""
     given = votes.complementary.sum(0) / votes.complementary.sum()  # (K,)
-    taken = F.one_hot(others.argmax(1), others.shape[1]).to(given.dtype).mean(0)  # (K,)
+    weight = votes.complementary.sum(1)  # (N,)
+    taken = weight @ F.one_hot(others.argmax(1), others.shape[1]).to(weight.dtype) / weight.sum()  # (K,)
     # With classes of unequal size chance names the large ones less often.
     chance = min(float(given @ taken), 1 / len(given))
-    weight = votes.complementary.sum(1)  # (N,)
     count = float(weight.sum() ** 2 / weight.square().sum())  # of labels of equal weight
     spread = math.sqrt(chance * (1 - chance) / count)
     return min(MOST_NAMED * chance, chance - LEAST_SIGMAS * spread)

@@ -261,10 +261,12 @@ def _check_labels(
             raise DataError(f"every true label names class {int(known[0])}; at least two classes are needed")
         return
     classes = torch.unique(data.complementary[complementary_rows])
-    if len(classes) < 2 and len(true_rows) == 0:  # noqa: PLR2004
-        # A network that avoids the one class fits all labels.
+    if len(classes) == 1 and (len(known) == 0 or (len(known) == 1 and known[0] != classes[0])):
+        # A network that takes every image for one and the same class fits all labels.
+        of_true = f" and every true label class {int(known[0])}" if len(known) else ""
         raise DataError(
-            f"every complementary label names class {int(classes[0])}; at least two classes are needed"
+            f"every complementary label names class {int(classes[0])}{of_true}; labels of at least two "
+            "classes are needed"
         )
     if config.complementary_loss == "inverse" and data.probabilities is None:
         raise DataError(

@@ -15,7 +15,10 @@ from clarinet.seeding import generator
 from clarinet.stages import Stage
 from clarinet.training_result import EpochReport, TrainResult
 
-LOOKED_AT_PER_EPOCH = 2000  # images of the target predicted after each epoch; the last epoch scores all
+# Images of the target predicted after each epoch, and at least so many for each class, from which on none is
+# missed by chance. The last epoch scores all test images.
+LOOKED_AT_PER_EPOCH = 2000
+LEAST_PER_CLASS = 20
 
 
 def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochReport:
@@ -39,7 +42,8 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     learns = state.step > stage.config.pretraining_epochs * epoch_steps
     network = state.networks.averaged
     estimate = _source_accuracy(config, network, domains)
-    seen = domains.target[_looked_at(len(domains.target), config, "report/target")]
+    enough = LEAST_PER_CLASS * domains.spec.num_classes
+    seen = domains.target[_looked_at(len(domains.target), enough, config, "report/target")]
     predicted = predict_resized(network, seen, domain=TARGET)  # (M, K)
     if not bool(predicted.isfinite().all()):  # the last step of the epoch may have been the one
         raise Diverged(epoch, losses)
@@ -63,15 +67,16 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
         smallest_predicted_share=float(counts.min() / counts.sum()),
         target_information=information(predicted),
         student_agreement=agreed,
-        least_predicted_class=int(counts.argmin()),
+        least_predicted_class=int(counts.argmin()) if len(seen) >= enough else None,
     )
 
 
-def _looked_at(count: int, config: TrainConfig, stream: str) -> Tensor:
-    """(R,) rows of so many: at most LOOKED_AT_PER_EPOCH, the same ones in every epoch."""
-    if count <= LOOKED_AT_PER_EPOCH:
+def _looked_at(count: int, enough: int, config: TrainConfig, stream: str) -> Tensor:
+    """(R,) rows of so many: at most LOOKED_AT_PER_EPOCH or what is enough, the same ones in every epoch."""
+    most = max(LOOKED_AT_PER_EPOCH, enough)
+    if count <= most:
         return torch.arange(count)
-    return torch.randperm(count, generator=generator(config.seed, stream))[:LOOKED_AT_PER_EPOCH]
+    return torch.randperm(count, generator=generator(config.seed, stream))[:most]
 
 
 def _source_accuracy(
@@ -106,7 +111,8 @@ def _target_accuracy(
         return None
     images, labels = domains.test, domains.test_labels
     if not whole:
-        rows = _looked_at(len(labels), config, "report/test")
+        enough = LEAST_PER_CLASS * domains.spec.num_classes
+        rows = _looked_at(len(labels), enough, config, "report/test")
         images, labels = images[rows], labels[rows.to(labels.device)]
     return score(
         predict_resized(network, images, domain=TARGET).argmax(1), labels, domains.spec.num_classes

@@ -10,8 +10,8 @@ from clarinet.config import TrainConfig
 from clarinet.networks import Classifier
 from clarinet.precision import in_bfloat16
 
-# Of an equal share. Of 296 trainings kept in docs/results, whose targets have classes of about one size, the
-# 25 below it had each lost a class; five more, which had lost nearly half of one or more, were above.
+# Of an equal share. Of 350 trainings kept in docs/results, whose targets have classes of about one size, each
+# of the 47 below it had a class of which three quarters of the images, or all, were taken for others.
 MERGED_SHARE = 0.25
 
 
@@ -34,7 +34,8 @@ class EpochReport:
         source_accuracy_error: standard error of that estimate.
         smallest_predicted_share: share of target images predicted as the least predicted class; near 0 is an
             alarm that two classes have merged, which neither confidence nor loss would show.
-        least_predicted_class: that class, the first of several; None in a report of an older version.
+        least_predicted_class: that class, the first of several; None where so few target images were looked
+            at that a class may be missed by chance, and in a report of an older version.
         target_information: entropy of the mean prediction less the mean entropy, on the same target images,
             in nats; see `evaluation.information`.
         student_agreement: share of them that the averaged network and the one in training classify alike;
@@ -80,7 +81,8 @@ class TrainResult:
         label_uniformity: p-value of the complementary labels' uniformity, see `uniformity.check_uniformity`;
             None where there are none, or none trains and the probabilities of their questions are known.
         label_noise: the share of complementary labels that name the true class, as the labels of similar
-            images tell it; None where they were not asked, or told no classes.
+            images tell it; None where they were not asked, or told no classes. Images whose class these get
+            wrong count as wrong labels, so that it is too high rather than too low.
         alpha: how much the true labels weighed beside the complementary ones, in 0..1; None where labels of
             one kind alone trained the model.
         steps, epochs: trained in all.

@@ -47,12 +47,11 @@ class NeighbourLabels:
 def agreed(votes: Votes) -> Tensor:
     """(N, K) classes that fit the sums of votes best, and a common noise with them."""
     num_classes = votes.true.shape[1]
-    total = votes.complementary.sum().clamp(min=1e-9)
     noise = FIRST_NOISE
     for _ in range(ROUNDS):
         # A true label is as strong against each other class as a complementary one against its own.
         classes = (penalty(noise, num_classes) * (votes.true - votes.complementary)).softmax(1)
-        noise = _bounded(float((classes * votes.complementary).sum() / total), num_classes)
+        noise = _share_of(classes * votes.complementary, votes)
     return classes
 
 
@@ -75,7 +74,13 @@ def penalty(noise: float, num_classes: int) -> float:
 def named_share(others: Tensor, votes: Votes) -> float:
     """The share of complementary labels that name the class which the others give their image."""
     named = F.one_hot(others.argmax(1), others.shape[1]) * votes.complementary  # (N, K)
-    return _bounded(float(named.sum() / votes.complementary.sum().clamp(min=1e-9)), others.shape[1])
+    return _share_of(named, votes)
+
+
+def _share_of(labels: Tensor, votes: Votes) -> float:
+    """The share of all complementary labels that some (N, K) of them are, within bounds."""
+    total = votes.complementary.sum()
+    return _bounded(float(labels.sum() / total) if total > 0 else 0.0, labels.shape[1])
 
 
 def _bounded(noise: float, num_classes: int) -> float:

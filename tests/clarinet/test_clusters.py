@@ -150,6 +150,15 @@ class TestNothingIsSaid:
 
             assert found_in(features, Votes(votes.complementary * weights, votes.true)).label_noise is None
 
+    def test_of_more_wrong_labels_than_half_of_what_chance_makes(self) -> None:
+        """Of 7,000 labels chance makes 0.1 +- 0.004 wrong, so that 0.07 is no chance, and yet too many."""
+        features, classes = clusters(each=700)
+
+        few, many = (votes_of(complementary(classes, wrong=wrong)) for wrong in (0.04, 0.07))
+
+        assert found_in(features, few).label_noise is not None
+        assert found_in(features, many).label_noise is None
+
     def test_of_features_that_are_no_numbers(self) -> None:
         features, classes = clusters(each=EACH)
         features[5, 3] = torch.nan
@@ -203,4 +212,28 @@ def test_chance_names_a_large_class_less_often() -> None:
     others = F.one_hot(torch.zeros(1_000, dtype=torch.int64), K).float()
     labels = torch.where(torch.arange(1_000) < 40, 0, torch.arange(1_000) % (K - 1) + 1)
 
-    assert clustering._believed_share(others, votes_of(labels)) == pytest.approx(0.01831, abs=1e-5)
+    votes = votes_of(labels)
+    assert clustering._believed_share(others, votes) == pytest.approx(0.01831, abs=1e-5)
+
+    further = F.one_hot(torch.arange(4_000) % K, K).float()  # found for images without a label
+    unasked = Votes(torch.cat([votes.complementary, torch.zeros(4_000, K)]), torch.zeros(5_000, K))
+    found = clustering._believed_share(torch.cat([others, further]), unasked)
+    assert found == pytest.approx(0.01831, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["complementary", "true"])
+def test_no_label_has_a_part_in_what_it_tests(kind: str) -> None:
+    features, classes = clusters(spread=1.0, each=EACH)
+    unit = F.normalize(features - features.mean(0), dim=1)
+    groups = F.one_hot(classes, K).float()
+    folds = torch.arange(len(unit)) % clustering.FOLDS
+    labels = votes_of(complementary(classes, wrong=0.02)).complementary
+    votes = Votes(labels, torch.zeros_like(labels))
+    changed = labels.clone() if kind == "complementary" else torch.zeros_like(labels)
+    changed[folds == 3] = F.one_hot(torch.tensor(7), K).float()
+    other = Votes(changed, votes.true) if kind == "complementary" else Votes(labels, changed)
+
+    found, otherwise = (clustering._left_out(unit, groups, each, folds) for each in (votes, other))
+
+    assert torch.equal(found[folds == 3], otherwise[folds == 3])
+    assert not torch.equal(found[folds != 3], otherwise[folds != 3])

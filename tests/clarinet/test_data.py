@@ -211,6 +211,22 @@ class TestPrepare:
         learnt = with_pseudo_labels(make_data(8), one, setting="cc")
         assert len(prepare(learnt, make_config("dann", setting="pc"), CPU).true_rows) == 8
 
+    @pytest.mark.filterwarnings("ignore::clarinet.NonUniformLabels")
+    @pytest.mark.parametrize(("true", "refused"), [([0, 0], True), ([1, 1], False), ([0, 2], False)])
+    def test_labels_that_one_class_for_all_images_would_fit_are_refused(
+        self, true: list[int], refused: bool
+    ) -> None:
+        """Noes about class 1 alone, beside yeses: what is not of class 1 may be of class 0, all of it."""
+        noes = torch.tensor([-1, -1] + [1] * 18)
+        data = make_data(20, complementary=noes, true=torch.tensor(true + [-1] * 18))
+        config = make_config(setting="pc", held_out_share=0)
+
+        if refused:
+            with pytest.raises(DataError, match="names class 1 and every true label class 0"):
+                prepare(data, config, CPU)
+        else:
+            assert len(prepare(data, config, CPU).true_rows) == 2
+
     def test_weights_may_be_as_large_as_float32_goes(self) -> None:
         weights = torch.where(torch.arange(20) < 10, 3e38, 1e-30)
 

@@ -118,30 +118,42 @@ def test_pseudo_labels_that_are_wrong_do_not_make_uniform_labels_look_otherwise(
     assert epoch_report(config, state, stage).source_accuracy_estimate is not None
 
 
-@pytest.mark.parametrize("most", [50, 2000])
+@pytest.mark.parametrize(("most", "per_class", "count"), [(80, 20, 80), (50, 20, 60), (2000, 20, 96)])
 def test_what_needs_no_labels_is_of_all_target_images_or_of_as_many_as_are_looked_at(
-    most: int, monkeypatch: pytest.MonkeyPatch
+    most: int, per_class: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reporting, "LOOKED_AT_PER_EPOCH", most)
+    monkeypatch.setattr(reporting, "LEAST_PER_CLASS", per_class)
     config, data = make_config(), make_data()
     state, stage = make_state(config, data)
     with torch.no_grad():
         for parameter in state.networks.classifier.parameters():
             parameter.mul_(-1)  # a student of other opinions
-    rows = reporting._looked_at(96, config, "report/target")
+    rows = reporting._looked_at(96, per_class * NUM_CLASSES, config, "report/target")
     seen = in_memory(data.target_images)[rows]
     teacher, student = (predict(each, seen) for each in (state.networks.averaged, state.networks.classifier))
 
     report = epoch_report(config, state, stage)
 
-    assert len(set(rows.tolist())) == len(rows) == min(most, 96)
-    assert torch.equal(rows, reporting._looked_at(96, config, "report/target"))
+    assert len(set(rows.tolist())) == len(rows) == count
+    assert torch.equal(rows, reporting._looked_at(96, per_class * NUM_CLASSES, config, "report/target"))
     assert report.target_information == pytest.approx(information(teacher))
     assert report.target_information > 0  # as it is not for one image
     assert report.student_agreement == pytest.approx(agreement(teacher, student))
     counts = torch.bincount(teacher.argmax(1), minlength=NUM_CLASSES)
     assert report.smallest_predicted_share == pytest.approx(float(counts.min()) / len(rows))
     assert counts[report.least_predicted_class] == counts.min()
+
+
+@pytest.mark.parametrize(("per_class", "named"), [(32, True), (33, False)])
+def test_no_class_is_named_where_a_small_target_may_miss_one_by_chance(
+    per_class: int, named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "LEAST_PER_CLASS", per_class)  # of 96 images in three classes
+    config = make_config()
+    state, stage = make_state(config, make_data())
+
+    assert (epoch_report(config, state, stage).least_predicted_class is not None) == named
 
 
 @pytest.mark.parametrize(("of_an_equal_share", "told"), [(0.26, None), (0.24, 1), (0.0, 1)])

@@ -10,7 +10,7 @@ from torch import Tensor
 from clarinet import neighbours
 from clarinet.neighbours import nearest, neighbour_labels
 from clarinet.seeding import generator
-from clarinet.votes import LEAST_NOISE, NeighbourLabels, Votes, agreed
+from clarinet.votes import LEAST_NOISE, NeighbourLabels, Votes, agreed, named_share
 from tests.clarinet.answered import K, accuracy, clusters, complementary, votes_of
 
 
@@ -177,3 +177,15 @@ def test_a_complementary_label_speaks_against_its_class_however_many_there_are(n
     found = NeighbourLabels.alone(votes).probabilities
 
     assert float(found[0, 0]) < 1 / num_classes
+
+
+@pytest.mark.parametrize("weight", [1e-14, 1.0, 1e6])
+def test_the_share_of_labels_that_name_the_class_found_has_no_unit_of_weight(weight: float) -> None:
+    """Of ten images found to be of class 0 one has a label that names it; then none has a label."""
+    others = F.one_hot(torch.zeros(10, dtype=torch.int64), K).float()
+    labels = F.one_hot(torch.tensor([0] + [1] * 9), K) * weight
+
+    assert named_share(others, Votes(labels, torch.zeros(10, K))) == pytest.approx(0.08)  # the most
+    labels[1:] *= 3.0
+    assert named_share(others, Votes(labels, torch.zeros(10, K))) == pytest.approx(1 / 28)
+    assert named_share(others, Votes(torch.zeros(10, K), torch.zeros(10, K))) == LEAST_NOISE
