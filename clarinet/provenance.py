@@ -2,6 +2,8 @@
 
 import os
 import platform
+from functools import cache
+from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ def environment(device: torch.device) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": str(torch.__version__),
         "clarinet": _version("clarinet"),
+        "code": code_digest(),
         "device": device.type,
         "gpu": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         "processor": processor(),
@@ -24,6 +27,17 @@ def environment(device: torch.device) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
     }
+
+
+@cache
+def code_digest() -> str:
+    """A digest of this package's modules, in hexadecimal; between releases they change, and no version."""
+    package = Path(__file__).parent
+    digest = blake2b(digest_size=6)
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def processor() -> str:

@@ -126,8 +126,7 @@ def _train_all(arguments: argparse.Namespace, trials: "dict[str, list[Trial]]", 
     busy = 0
     if arguments.tasks:  # before hours are spent on the first of them
         for name in trials:
-            for domain in (TASKS[name].source, TASKS[name].target):
-                require_data(domain, folder, download=arguments.download)
+            require_data((TASKS[name].source, TASKS[name].target), folder, download=arguments.download)
     for name, members in trials.items():
         try:
             data = load_task(TASKS[name], folder, download=arguments.download)
@@ -201,7 +200,7 @@ def _report(folder: Path) -> None:
     from clarinet.checkpoints import replacing
     from clarinet.reproduction.figures import curves, spreadsheet
     from clarinet.reproduction.grouping import grouped
-    from clarinet.reproduction.report import HEADINGS, markdown, table, tables
+    from clarinet.reproduction.report import HEADINGS, markdown, remarks, table, tables
     from clarinet.reproduction.results import in_turn, read_records
 
     with in_turn(folder):
@@ -216,4 +215,6 @@ def _report(folder: Path) -> None:
                 temporary.write_text(text, encoding="utf-8")
     for name, rows in tables(groups).items():
         print(f"\n{HEADINGS[name]}\n\n{table(rows)}")
+        for remark in remarks(name, rows):
+            print(f"\n{remark}")
     print(f"\nreport: {folder / 'README.md'}")

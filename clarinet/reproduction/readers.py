@@ -1,8 +1,8 @@
 """The data sets of the paper's tasks, read from a folder: npz files, or the forms they are published in."""
 
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -40,10 +40,11 @@ Arrays = dict[str, Tensor]
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """One way in which a data set lies on a disk: the files that show it, and its reader."""
+    """One way in which a data set lies on a disk: the files that show it, its reader, what else to know."""
 
     files: tuple[str, ...]
     read: Callable[[Path], Arrays]
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def read_domain(name: str, folder: Path, *, download: bool = False) -> Domain:
         DataNotFound: it is not there; the message says what to put where.
         DataError: it is there and cannot be read.
     """
-    require_data(name, folder, download=download)
+    require_data([name], folder, download=download)
     data_set = DATA_SETS[name]
     form = _present(data_set, folder)
     if form is None and data_set.download:
@@ -88,15 +89,20 @@ def read_domain(name: str, folder: Path, *, download: bool = False) -> Domain:
     )
 
 
-def require_data(name: str, folder: Path, *, download: bool = False) -> None:
-    """Look whether a data set is there, or can be fetched, without reading it.
+def require_data(names: Iterable[str], folder: Path, *, download: bool = False) -> None:
+    """Look whether data sets are there, or can be fetched, without reading them.
 
     Raises:
-        DataNotFound: as `read_domain`.
+        DataNotFound: as `read_domain`, of all that are not.
     """
-    data_set = DATA_SETS[name]
-    if _present(data_set, folder) is None and not (download and data_set.download):
-        raise DataNotFound(_missing(data_set, folder))
+    wanted = (DATA_SETS[name] for name in names)
+    missing = [
+        _missing(data_set, folder)
+        for data_set in wanted
+        if _present(data_set, folder) is None and not (download and data_set.download)
+    ]
+    if missing:
+        raise DataNotFound(". And ".join(missing))
 
 
 def _present(data_set: _DataSet, folder: Path) -> _Form | None:
@@ -105,7 +111,7 @@ def _present(data_set: _DataSet, folder: Path) -> _Form | None:
 
 
 def _missing(data_set: _DataSet, folder: Path) -> str:
-    forms = "; or ".join(" and ".join(form.files) for form in data_set.forms)
+    forms = "; or ".join(" and ".join(form.files) + form.content for form in data_set.forms)
     fetch = "; or let --download fetch it" if data_set.download else ""
     return f"no {data_set.title} in {folder}: put there {forms}{fetch}{data_set.advice}"
 
@@ -131,7 +137,8 @@ def _described(title: str, form: _Form, arrays: Arrays, folder: Path) -> str:
 
 
 def _npz(file: str) -> _Form:
-    return _Form((file,), lambda folder: load_npz(folder / file))
+    arrays = " (x_train, y_train, x_test, y_test)"
+    return _Form((file,), lambda folder: load_npz(folder / file), arrays)
 
 
 def _whole_mnist_m(folder: Path) -> Arrays:
@@ -170,7 +177,7 @@ def _class_folders(name: str) -> _Form:
         labels = {split: digits[arrays[split]] for split in ("y_train", "y_test") if split in arrays}
         return arrays | labels
 
-    return _Form((f"{name}/train",), read)
+    return _Form((f"{name}/train",), read, " (a folder of images for each digit, 0 to 9)")
 
 
 def _split(train: Any, test: Any, images: Callable[[Any], Any], labels: str) -> Arrays:
@@ -252,7 +259,7 @@ def _cameras(*, second: bool) -> tuple[_Form, ...]:
         return lambda folder: two_cameras(read(folder), second=second)
 
     forms = (_npz("cifar10_subset.npz"), _npz("cifar10.npz"), _Form(("cifar-10-batches-py",), _cifar10))
-    return tuple(_Form(form.files, seen(form.read)) for form in forms)
+    return tuple(replace(form, read=seen(form.read)) for form in forms)
 
 
 def _fetch(read: Callable[..., Arrays]) -> Callable[[Path], Any]:

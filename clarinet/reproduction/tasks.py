@@ -15,7 +15,7 @@ from clarinet.choices import Setting
 from clarinet.data import NO_LABEL, TrainData
 from clarinet.errors import ConfigError, DataError
 from clarinet.labels import simulate_labels
-from clarinet.reproduction.readers import Domain, read_domain
+from clarinet.reproduction.readers import Domain, read_domain, require_data
 
 DIGITS = tuple("0123456789")
 SHARED_OBJECTS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "horse", "ship", "truck")
@@ -105,9 +105,10 @@ def load_task(task: Task, folder: Path, *, download: bool = False) -> TaskData:
     """Read both domains of a task from a folder.
 
     Raises:
-        DataNotFound: one is not there; the message says what to put where.
+        DataNotFound: one is not there, or both; the message says what to put where.
         DataError: one cannot be read, or has no test images to score on.
     """
+    require_data((task.source, task.target), folder, download=download)
     source = _shared(read_domain(task.source, folder, download=download), task)
     target = _shared(read_domain(task.target, folder, download=download), task)
     if target.x_test is None or target.y_test is None:

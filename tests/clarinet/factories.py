@@ -12,6 +12,7 @@ from torch import Tensor
 from clarinet import TrainConfig, TrainData, config_for
 from clarinet.choices import Architecture
 from clarinet.networks import Classifier, spec_for
+from clarinet.reproduction.results import FORMAT_VERSION
 from clarinet.reproduction.trials import Trial
 from clarinet.seeding import generator
 from clarinet.streams import ImageStream, NpyImages
@@ -163,3 +164,19 @@ def saved(path: Path, images: Tensor) -> NpyImages:
 def noisy_levels(*shape: int) -> Tensor:
     """uint8 values of any shape, the same ones each time."""
     return torch.randint(256, shape, generator=generator(0, "noise"), dtype=torch.uint8)
+
+
+def make_record(accuracy: float | None, *, finished: str = "2026-01-01", **changes: Any) -> dict[str, Any]:
+    """A record as `run_trial` writes it; None is a trial that diverged."""
+    trial = make_trial(**changes)
+    result = {"target_accuracy": accuracy, "steps": 6, "epochs": 3, "seconds": 1.0, "curve": [[1, accuracy]]}
+    ended = {"failure": "diverged"} if accuracy is None else {"result": result}
+    return {
+        "format_version": FORMAT_VERSION,
+        "trial": trial.to_dict(),
+        "config": trial.config().to_dict(),
+        "data": {"source": "USPS", "target": "MNIST", "digest": "d"},
+        "environment": {"torch": "2", "gpu": None},
+        "command": "clarinet reproduce U-M",
+        "finished_at": finished,
+    } | ended

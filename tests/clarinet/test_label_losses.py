@@ -272,17 +272,21 @@ class TestStep:
 
         assert float(reported["complementary"]) == pytest.approx(total, rel=1e-4)
 
+    @pytest.mark.parametrize("loss", ["inverse", "scarce"])
     @pytest.mark.parametrize("batch_size", [2, 3, 6])
-    def test_over_all_batches_inverse_is_that_of_the_data_whatever_they_lack(self, batch_size: int) -> None:
+    def test_over_all_batches_the_risk_is_that_of_the_data_whatever_they_lack(
+        self, batch_size: int, loss: str
+    ) -> None:
         data = make_data(
             8,  # six labels of which batches of 2, 3 and 6 take whole passes
             complementary=torch.tensor([0, 0, 0, 0, 1, 2, -1, -1]),
             true=torch.tensor([-1] * 6 + [0, 1]),
             probabilities=PREFERENCE[torch.tensor([0, 0, 0, 0, 1, 2, 0, 1])],
         )
-        whole, small = (make_objective("inverse", data, batch_size=size) for size in (240, batch_size))
-        part, _ = whole_parts(data)
-        logits = torch.randn(6, 3, generator=generator(1, "logits"))
+        whole, small = (make_objective(loss, data, batch_size=size) for size in (240, batch_size))
+        part, true_part = whole_parts(data)
+        every = torch.randn(8, 3, generator=generator(1, "logits"))
+        logits, true_logits = every[:6], every[6:]
 
         def risk(objective: Objective, rows: list[int]) -> float:
             chosen = dataclasses.replace(
@@ -292,8 +296,8 @@ class TestStep:
                 probabilities=None if part.probabilities is None else part.probabilities[rows],
             )
             assert objective._facts is not None
-            _, shown = complementary_loss(objective.config, objective._facts, [chosen], [logits[rows]])
-            return float(shown)
+            parts, outputs = [chosen, true_part], [logits[rows], true_logits]
+            return float(complementary_loss(objective.config, objective._facts, parts, outputs)[1])
 
         batches = [list(rows) for rows in combinations(range(6), batch_size)]
         mean = sum(risk(small, rows) for rows in batches) / len(batches)

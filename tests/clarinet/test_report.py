@@ -3,7 +3,6 @@
 import re
 import statistics
 import xml.etree.ElementTree as ET
-from typing import Any
 
 import pytest
 
@@ -13,22 +12,7 @@ from clarinet.reproduction.grouping import grouped
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY, WITH_TRUE, Printed
 from clarinet.reproduction.report import markdown, tables
 from clarinet.reproduction.tasks import PAPER_TASKS
-from tests.clarinet.factories import make_trial
-
-
-def make_record(accuracy: float | None, *, finished: str = "2026-01-01", **changes: Any) -> dict[str, Any]:
-    """A record as `run_trial` writes it; None is a trial that diverged."""
-    trial = make_trial(**changes)
-    result = {"target_accuracy": accuracy, "steps": 6, "epochs": 3, "seconds": 1.0, "curve": [[1, accuracy]]}
-    ended = {"failure": "diverged"} if accuracy is None else {"result": result}
-    return {
-        "trial": trial.to_dict(),
-        "config": trial.config().to_dict(),
-        "data": {"source": "USPS", "target": "MNIST", "digest": "d"},
-        "environment": {"torch": "2", "gpu": None},
-        "command": "clarinet reproduce U-M",
-        "finished_at": finished,
-    } | ended
+from tests.clarinet.factories import make_record, make_trial
 
 
 class TestReport:

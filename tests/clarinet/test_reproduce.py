@@ -21,14 +21,15 @@ import torch
 
 from clarinet.cli import main
 from clarinet.errors import DataError, Interrupted
-from clarinet.provenance import processor
-from clarinet.reproduction.results import Place, folder_for_results, in_turn, read_records
+from clarinet.provenance import code_digest, processor
+from clarinet.reproduction.report import HEADINGS
+from clarinet.reproduction.results import Place, folder_for_results, in_turn, read_records, write_record
 from clarinet.reproduction.running import run_trial
 from clarinet.reproduction.tasks import TASKS, TaskData, labelled, load_task
 from clarinet.reproduction.trials import Trial, plan_tables
 from clarinet.seeding import generator
 from clarinet.training import EpochReport, train
-from tests.clarinet.factories import SHORT_TRIAL, make_trial
+from tests.clarinet.factories import SHORT_TRIAL, make_record, make_trial
 
 CPU = torch.device("cpu")
 SHORT_WORDS = [word for name, value in SHORT_TRIAL.items() for word in ("--set", f"{name}={value}")]
@@ -109,6 +110,7 @@ class TestCommand:
         drawn = {(r["trial"]["task"], r["trial"]["seed"], r["data"]["labels"]) for r in records}
         assert len(drawn) == len({labels for *_, labels in drawn}) == 4  # by task and seed, for all methods
         assert f"torch {torch.__version__}" in text
+        assert f"code {code_digest()}" in text
         assert f"processor {processor()}" in text
         times = next(table for table in read_tables(text) if "seconds per trial" in table[0])
         assert [row["seeds"] for row in times] == ["0, 1"] * 4
@@ -130,30 +132,56 @@ class TestCommand:
         assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "trials").iterdir()}
 
     def test_without_further_words_the_papers_tables_are_made_on_the_gpu_if_there_is_one(
-        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self,
+        folder: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
     ) -> None:
+        """And tasks whose data is not there are passed over."""
         trained: list[tuple[Trial, str]] = []
-        monkeypatch.setattr(
-            "clarinet.reproduction.running.run_trial",
-            lambda trial, *_, device, **__: trained.append((trial, device.type)),
-        )
+
+        def finish(
+            trial: Trial, data: TaskData, out: Path, *, device: torch.device, **_: object
+        ) -> dict[str, Any]:
+            trained.append((trial, device.type))
+            record = make_record(0.5) | {"trial": trial.to_dict(), "config": trial.config().to_dict()}
+            write_record(out / "trials" / f"{trial.stem(data)}.json", record)
+            return record
+
+        monkeypatch.setattr("clarinet.reproduction.running.run_trial", finish)
         monkeypatch.setattr("clarinet.reproduction.running.drawn", lambda *_: None)
-        words = ["reproduce", "U-M", "--seeds", "2", "--data", str(folder), "--out", str(tmp_path)]
+        words = ["reproduce", "--seeds", "2", "--data", str(folder), "--out", str(tmp_path)]
 
         for has_gpu, device in ((False, "cpu"), (True, "cuda")):
             monkeypatch.setattr(torch.cuda, "is_available", lambda has_gpu=has_gpu: has_gpu)
             trained.clear()
-            main(words)
+            assert main(words) == 0
             assert {kind for _, kind in trained} == {device}
-            assert {trial for trial, _ in trained} == set(plan_tables(["U->M"], seeds=[0, 1]))
+            assert {trial for trial, _ in trained} == set(plan_tables(["U->M", "M->U"], seeds=[0, 1]))
+            printed = capsys.readouterr().out
+            for heading in ("cc", "pc", "ablation"):
+                assert HEADINGS[heading] in printed
+            cc, pc, ablation, *_ = read_tables(printed)
+            assert {len(cc), len(ablation)} == {2 * 6, 2 * 4}
+            assert {row["true labels"] for row in pc} == {"200", "400", "600", "800", "1,000"}
+            assert {row["task"] for row in cc} == {"U->M", "M->U"}
+            assert "does not name the method" in printed
+            assert "500 in all" in printed
+            for missing in ("MNIST-M", "SVHN", "SYN-DIGITS", "CIFAR-10"):
+                assert f"no {missing} in {folder}" in printed
 
     def test_missing_data_says_what_to_put_where(
         self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        words = ["reproduce", "S-M", "--data", str(folder), "--out", str(tmp_path)]
+        words = ["reproduce", "C-T", "--data", str(folder), "--out", str(tmp_path)]
 
         assert main(words) == 1
-        assert re.search(r"no SVHN in .*: put there svhn\.npz; or train_32x32\.mat", capsys.readouterr().err)
+        told = capsys.readouterr().err
+        assert re.search(
+            r"no CIFAR-10 in .*: put there cifar10\.npz .x_train, y_train, .*; or cifar-10-", told
+        )
+        assert re.search(r"And no STL-10 in .*: put there stl10\.npz .*; or stl10_binary", told)
 
     def test_what_cannot_be_trained_is_found_before_hours_are_spent(
         self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
