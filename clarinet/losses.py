@@ -34,7 +34,8 @@ def per_class_complementary_risk(
 
         risk_k = sum_j pi_j mean_j l(k) - (K - 1) pi_k mean_k l(k),
 
-    with l(k) = -log softmax(logits)_k and mean_j over the images with complementary label j.
+    with l(k) = -log softmax(logits)_k and mean_j over the images with complementary label j, by weight: the
+    printed formula has a sum over n_j equal images divided by n_j, here sum_i w_i l_i(k) / sum_i w_i.
 
     Summed over classes and with the batch's own proportions this is an unbiased estimate of the
     cross-entropy risk when each complementary label is uniform over the K - 1 wrong classes; single entries
