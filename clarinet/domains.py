@@ -263,10 +263,13 @@ def _check_labels(
     classes = torch.unique(data.complementary[complementary_rows])
     if len(classes) == 1 and (len(known) == 0 or (len(known) == 1 and known[0] != classes[0])):
         # A network that takes every image for one and the same class fits all labels.
-        of_true = f" and every true label class {int(known[0])}" if len(known) else ""
+        if len(known):
+            raise DataError(
+                f"every complementary label names class {int(classes[0])} and every true label class "
+                f"{int(known[0])}, which all images may be of; collect answers about other classes"
+            )
         raise DataError(
-            f"every complementary label names class {int(classes[0])}{of_true}; labels of at least two "
-            "classes are needed"
+            f"every complementary label names class {int(classes[0])}; at least two classes are needed"
         )
     if config.complementary_loss == "inverse" and data.probabilities is None:
         raise DataError(

@@ -31,7 +31,10 @@ def environment(device: torch.device) -> dict[str, Any]:
 
 @cache
 def code_digest() -> str:
-    """A digest of this package's modules, in hexadecimal; between releases they change, and no version."""
+    """A digest of this package's files, in hexadecimal: they change between releases, the version does not.
+
+    Of a run that several processes trained, one after the other, it is the last one's.
+    """
     package = Path(__file__).parent
     digest = blake2b(digest_size=6)
     for path in sorted(package.rglob("*.py")):

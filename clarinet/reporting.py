@@ -15,9 +15,8 @@ from clarinet.seeding import generator
 from clarinet.stages import Stage
 from clarinet.training_result import EpochReport, TrainResult
 
-# Images of the target predicted after each epoch, and at least so many for each class, from which on none is
-# missed by chance. The last epoch scores all test images.
-LOOKED_AT_PER_EPOCH = 2000
+LOOKED_AT_PER_EPOCH = 2000  # images of the target predicted after each epoch; the last epoch scores all
+# Images of the target for each class, on average: of fewer a class of equal size may be missed by chance.
 LEAST_PER_CLASS = 20
 
 
@@ -43,7 +42,8 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     network = state.networks.averaged
     estimate = _source_accuracy(config, network, domains)
     enough = LEAST_PER_CLASS * domains.spec.num_classes
-    seen = domains.target[_looked_at(len(domains.target), enough, config, "report/target")]
+    most = max(LOOKED_AT_PER_EPOCH, enough)
+    seen = domains.target[_looked_at(len(domains.target), most, config, "report/target")]
     predicted = predict_resized(network, seen, domain=TARGET)  # (M, K)
     if not bool(predicted.isfinite().all()):  # the last step of the epoch may have been the one
         raise Diverged(epoch, losses)
@@ -71,9 +71,8 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     )
 
 
-def _looked_at(count: int, enough: int, config: TrainConfig, stream: str) -> Tensor:
-    """(R,) rows of so many: at most LOOKED_AT_PER_EPOCH or what is enough, the same ones in every epoch."""
-    most = max(LOOKED_AT_PER_EPOCH, enough)
+def _looked_at(count: int, most: int, config: TrainConfig, stream: str) -> Tensor:
+    """(R,) rows of so many, R <= most, the same ones in every epoch."""
     if count <= most:
         return torch.arange(count)
     return torch.randperm(count, generator=generator(config.seed, stream))[:most]
@@ -111,8 +110,7 @@ def _target_accuracy(
         return None
     images, labels = domains.test, domains.test_labels
     if not whole:
-        enough = LEAST_PER_CLASS * domains.spec.num_classes
-        rows = _looked_at(len(labels), enough, config, "report/test")
+        rows = _looked_at(len(labels), LOOKED_AT_PER_EPOCH, config, "report/test")
         images, labels = images[rows], labels[rows.to(labels.device)]
     return score(
         predict_resized(network, images, domain=TARGET).argmax(1), labels, domains.spec.num_classes

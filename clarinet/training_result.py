@@ -81,8 +81,8 @@ class TrainResult:
         label_uniformity: p-value of the complementary labels' uniformity, see `uniformity.check_uniformity`;
             None where there are none, or none trains and the probabilities of their questions are known.
         label_noise: the share of complementary labels that name the true class, as the labels of similar
-            images tell it; None where they were not asked, or told no classes. Images whose class these get
-            wrong count as wrong labels, so that it is too high rather than too low.
+            images tell it, at most 0.8 / K; None where they were not asked, or told no classes. A label that
+            names the class they wrongly give its image counts as wrong.
         alpha: how much the true labels weighed beside the complementary ones, in 0..1; None where labels of
             one kind alone trained the model.
         steps, epochs: trained in all.
@@ -112,7 +112,8 @@ class TrainResult:
     def merged_class(self) -> int | None:
         """The class that hardly any image of the target is taken for, if there is one.
 
-        It may have merged with another, or be rare in the target. No label of the target is looked at.
+        It may have merged with another, or be rare in the target. No label of the target is looked at. None
+        also where too few images of the target were.
         """
         last, num_classes = self.reports[-1], self.model.spec.num_classes
         return (

@@ -125,8 +125,8 @@ def _train_all(arguments: argparse.Namespace, trials: "dict[str, list[Trial]]", 
     missing: list[DataNotFound] = []
     busy = 0
     if arguments.tasks:  # before hours are spent on the first of them
-        for name in trials:
-            require_data((TASKS[name].source, TASKS[name].target), folder, download=arguments.download)
+        domains = dict.fromkeys(d for name in trials for d in (TASKS[name].source, TASKS[name].target))
+        require_data(domains, folder, download=arguments.download)
     for name, members in trials.items():
         try:
             data = load_task(TASKS[name], folder, download=arguments.download)

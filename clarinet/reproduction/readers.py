@@ -137,7 +137,7 @@ def _described(title: str, form: _Form, arrays: Arrays, folder: Path) -> str:
 
 
 def _npz(file: str) -> _Form:
-    arrays = " (x_train, y_train, x_test, y_test)"
+    arrays = " (x_train, y_train; x_test, y_test for a target)"
     return _Form((file,), lambda folder: load_npz(folder / file), arrays)
 
 
@@ -163,7 +163,7 @@ def _listed(name: str) -> _Form:
         x_test, y_test = load_listed(*tests)
         return {"x_train": x, "y_train": y, "x_test": x_test, "y_test": y_test}
 
-    return _Form(files, read)
+    return _Form(files, read, " (and test likewise for a target)")
 
 
 def _class_folders(name: str) -> _Form:
@@ -177,7 +177,9 @@ def _class_folders(name: str) -> _Form:
         labels = {split: digits[arrays[split]] for split in ("y_train", "y_test") if split in arrays}
         return arrays | labels
 
-    return _Form((f"{name}/train",), read, " (a folder of images for each digit, 0 to 9)")
+    return _Form(
+        (f"{name}/train",), read, f" (a folder of images for each digit, 0 to 9; {name}/test for a target)"
+    )
 
 
 def _split(train: Any, test: Any, images: Callable[[Any], Any], labels: str) -> Arrays:

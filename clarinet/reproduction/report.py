@@ -71,8 +71,8 @@ def tables(groups: Sequence[Group]) -> dict[str, list[list[str]]]:
 
 
 def remarks(name: str, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Sentences to read with a table of `tables`: its name and its rows."""
-    methods = {row[1] for row in rows[1:]}
+    """Sentences to read with a table of `tables`: its name and its rows, the first of which is the header."""
+    methods = {row[rows[0].index("method")] for row in rows[1:]}
     own = sorted(methods & TRUE_ONLY_METHODS)
     two_steps = sorted(method for method in methods if method.startswith("gac+"))
     told = []

@@ -213,7 +213,7 @@ class TestPrepare:
 
     @pytest.mark.filterwarnings("ignore::clarinet.NonUniformLabels")
     @pytest.mark.parametrize(("true", "refused"), [([0, 0], True), ([1, 1], False), ([0, 2], False)])
-    def test_labels_that_one_class_for_all_images_would_fit_are_refused(
+    def test_noes_about_one_class_alone_are_refused_beside_yeses_of_one_other(
         self, true: list[int], refused: bool
     ) -> None:
         """Noes about class 1 alone, beside yeses: what is not of class 1 may be of class 0, all of it."""

@@ -129,14 +129,14 @@ def test_what_needs_no_labels_is_of_all_target_images_or_of_as_many_as_are_looke
     with torch.no_grad():
         for parameter in state.networks.classifier.parameters():
             parameter.mul_(-1)  # a student of other opinions
-    rows = reporting._looked_at(96, per_class * NUM_CLASSES, config, "report/target")
+    rows = reporting._looked_at(96, count, config, "report/target")
     seen = in_memory(data.target_images)[rows]
     teacher, student = (predict(each, seen) for each in (state.networks.averaged, state.networks.classifier))
 
     report = epoch_report(config, state, stage)
 
     assert len(set(rows.tolist())) == len(rows) == count
-    assert torch.equal(rows, reporting._looked_at(96, per_class * NUM_CLASSES, config, "report/target"))
+    assert torch.equal(rows, reporting._looked_at(96, count, config, "report/target"))
     assert report.target_information == pytest.approx(information(teacher))
     assert report.target_information > 0  # as it is not for one image
     assert report.student_agreement == pytest.approx(agreement(teacher, student))

@@ -163,7 +163,7 @@ class TestCommand:
             for heading in ("cc", "pc", "ablation"):
                 assert HEADINGS[heading] in printed
             cc, pc, ablation, *_ = read_tables(printed)
-            assert {len(cc), len(ablation)} == {2 * 6, 2 * 4}
+            assert (len(cc), len(ablation)) == (2 * 6, 2 * 4)
             assert {row["true labels"] for row in pc} == {"200", "400", "600", "800", "1,000"}
             assert {row["task"] for row in cc} == {"U->M", "M->U"}
             assert "does not name the method" in printed
@@ -174,13 +174,12 @@ class TestCommand:
     def test_missing_data_says_what_to_put_where(
         self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        words = ["reproduce", "C-T", "--data", str(folder), "--out", str(tmp_path)]
+        words = ["reproduce", "S-M", "C-T", "--data", str(folder), "--out", str(tmp_path)]
 
         assert main(words) == 1
         told = capsys.readouterr().err
-        assert re.search(
-            r"no CIFAR-10 in .*: put there cifar10\.npz .x_train, y_train, .*; or cifar-10-", told
-        )
+        assert re.search(r"no SVHN in .*: put there svhn\.npz .x_train.*; or train_32x32\.mat", told)
+        assert re.search(r"no CIFAR-10 in .*: put there cifar10\.npz .x_train.*; or cifar-10-", told)
         assert re.search(r"And no STL-10 in .*: put there stl10\.npz .*; or stl10_binary", told)
 
     def test_what_cannot_be_trained_is_found_before_hours_are_spent(
