@@ -22,6 +22,7 @@ LARGEST_BANK = 65_536  # images among which neighbours are sought
 SIMILARITIES = 2**26  # held at once
 SURE = 0.9  # probability above which an image's class counts as agreed
 LEAST_SURE = 0.5  # share of images with such a class, below which the features do not show the classes
+LEAST_FOUND = 0.1  # of an equal share, below which a class is taken for one that the source may not have
 
 
 def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> NeighbourLabels:
@@ -85,6 +86,20 @@ def _agreement(features: Tensor, votes: Votes, bank: Tensor) -> NeighbourLabels:
     sure = float((probabilities.amax(1) > SURE).float().mean())
     # Neighbours of many classes seem to have many wrong labels.
     return NeighbourLabels(probabilities, noise if sure >= LEAST_SURE else None)
+
+
+def every_class_is_sure(found: NeighbourLabels) -> bool:
+    """Whether the neighbours agree on the images of each class, not only on most images.
+
+    Where a few labels leave open which of two classes some images are of, these stay between them; of such
+    classes nothing is learned, and a network that never predicts one of them contradicts no label.
+    """
+    sure, classes = found.probabilities.max(1)  # (N,), (N,)
+    num_classes = found.probabilities.shape[1]
+    images = torch.bincount(classes, minlength=num_classes)  # (K,)
+    agreed_on = torch.bincount(classes[sure > SURE], minlength=num_classes)  # (K,)
+    there = images >= LEAST_FOUND * len(classes) / num_classes
+    return bool((agreed_on[there] >= LEAST_SURE * images[there]).all())
 
 
 def voters_of(labelled: int, num_classes: int) -> int:

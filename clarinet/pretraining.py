@@ -15,7 +15,7 @@ from clarinet.domains import Domains
 from clarinet.feeding import Feed, parts
 from clarinet.images import normalised
 from clarinet.joining import joined
-from clarinet.neighbours import neighbour_labels
+from clarinet.neighbours import every_class_is_sure, neighbour_labels
 from clarinet.networks import SOURCE, Classifier, ModelSpec, spec_for
 from clarinet.photographs import PhotoDistortion
 from clarinet.precision import mixed
@@ -103,8 +103,10 @@ class Pretraining:
         ]
         features, votes = self._features(), Votes(*labels)
         found = neighbour_labels(features, votes, generator(seed, "neighbours"))
-        if found.label_noise is None:
-            found = cluster_labels(features, votes, generator(seed, "clusters"))
+        if found.label_noise is None or not every_class_is_sure(found):
+            whole = cluster_labels(features, votes, generator(seed, "clusters"))
+            if whole.label_noise is not None:
+                return whole
         return found
 
     def _votes(self, rows: Tensor, classes: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet import TrainConfig, config_for, train
+from clarinet import TrainConfig, config_for, pretraining, train
 from clarinet.augmentation import Distortion
 from clarinet.contrast import contrastive_loss
 from clarinet.domains import prepare
@@ -23,7 +23,7 @@ from clarinet.objective import Objective
 from clarinet.pretraining import Pretraining, encoder_spec
 from clarinet.seeding import Shuffle, generator
 from clarinet.training import EpochReport, build_networks
-from clarinet.votes import Votes
+from clarinet.votes import NeighbourLabels, Votes
 from tests.clarinet.factories import make_data
 
 CPU = torch.device("cpu")
@@ -158,6 +158,20 @@ class TestRun:
         assert neighbour_labels(features, votes, draws).label_noise is None
         assert result.label_noise is not None
         assert result.label_noise < 0.05  # no label is wrong
+
+    @pytest.mark.parametrize("believed", [True, False])
+    def test_where_the_nearest_images_leave_a_class_open_clusters_are_asked(
+        self, believed: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And what they do not know either stays as the nearest images have it."""
+        classes = F.one_hot(torch.arange(96) % 3, 3).float()
+        open_one = torch.where(classes[:, 1:2] > 0, torch.tensor([0.0, 0.55, 0.45]), classes)
+        told = {"neighbour_labels": NeighbourLabels(open_one, 0.01)}
+        told["cluster_labels"] = NeighbourLabels(classes, 0.02 if believed else None)
+        for name, found in told.items():
+            monkeypatch.setattr(pretraining, name, lambda *_, found=found: found)
+
+        assert train(short_config(), make_data()).label_noise == (0.02 if believed else 0.01)
 
     @pytest.mark.parametrize("changes", [{}, {"setting": "pc"}])
     def test_labels_held_out_do_not_vote(self, changes: dict[str, Any]) -> None:

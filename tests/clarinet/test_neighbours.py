@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet import neighbours
-from clarinet.neighbours import nearest, neighbour_labels
+from clarinet.neighbours import every_class_is_sure, nearest, neighbour_labels
 from clarinet.seeding import generator
 from clarinet.votes import LEAST_NOISE, NeighbourLabels, Votes, agreed, named_share
 from tests.clarinet.answered import K, accuracy, clusters, complementary, votes_of
@@ -189,3 +189,26 @@ def test_the_share_of_labels_that_name_the_class_found_has_no_unit_of_weight(wei
     labels[1:] *= 3.0
     assert named_share(others, Votes(labels, torch.zeros(10, K))) == pytest.approx(1 / 28)
     assert named_share(others, Votes(torch.zeros(10, K), torch.zeros(10, K))) == LEAST_NOISE
+
+
+@pytest.mark.parametrize(
+    ("images", "sure_ones", "all_sure"),
+    [
+        ([10, 10, 10], [10, 5, 10], True),
+        ([10, 10, 10], [10, 4, 10], False),  # most images are sure, but few of class 1
+        ([20, 0, 20], [20, 0, 20], True),  # the source may have no image of class 1
+        ([100, 3, 100], [100, 0, 100], True),  # of 203 images, a tenth of an equal share is 6.8
+        ([100, 7, 100], [100, 3, 100], False),
+    ],
+)
+def test_neighbours_have_to_agree_on_the_images_of_each_class(
+    images: list[int], sure_ones: list[int], all_sure: bool
+) -> None:
+    rows: list[Tensor] = []
+    for k, (count, sure) in enumerate(zip(images, sure_ones, strict=True)):
+        probabilities = torch.full((count, 3), 0.03)
+        probabilities[:, k] = 0.94
+        probabilities[sure:] = torch.tensor([0.26, 0.26, 0.26]) + 0.22 * F.one_hot(torch.tensor(k), 3)
+        rows.append(probabilities)
+
+    assert every_class_is_sure(NeighbourLabels(torch.cat(rows), 0.01)) == all_sure
