@@ -1,8 +1,8 @@
 """What few answers say together about whole clusters of images.
 
-Where a source has some hundred labels, the nearest images of an image hold too few of them to agree. A class
-has a tenth of all labels, though, and they tell it: of 84 complementary labels about the images of one class,
-with K = 10 and 2 % of them wrong, two name it and nine each other one.
+Where a source has some hundred labels, the nearest images of an image hold too few of them to agree, or to
+rule out all classes but one. A class has a tenth of all labels, though, and they tell it: of 84 complementary
+labels about the images of one class, with K = 10 and 2 % of them wrong, two name it and nine each other one.
 """
 
 import math
