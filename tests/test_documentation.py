@@ -34,3 +34,16 @@ def test_the_readme_begins_with_what_it_is_then_demo_then_test() -> None:
     order = [README.index(part) for part in ("# Clarinet", "make demo", "make test")]
 
     assert order == sorted(order)
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    documents = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    links = [
+        (document, link)
+        for document in documents
+        for link in re.findall(r"\]\(([^)#\s]*)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
+        if link and "://" not in link
+    ]
+
+    assert links
+    assert [f"{document}: {link}" for document, link in links if not (document.parent / link).exists()] == []
