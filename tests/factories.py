@@ -115,7 +115,7 @@ def make_dataset(
 
 def make_labels(session: Session, storage: Storage, dataset: Dataset) -> Labels:
     """Faultless labels for the train split: one yes in K, as uniform questions give, and else a no."""
-    images = datasets.load_arrays(session, storage, dataset.id, Split.TRAIN)
+    images = datasets.stored_images(session, storage, dataset.id, Split.TRAIN)
     num_classes = len(dataset.class_names or ())
     drawn = np.random.default_rng(0).integers(0, num_classes, len(images.ids))
     return Labels(

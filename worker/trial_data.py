@@ -1,6 +1,7 @@
 """Rows -> tensors: what a trial trains on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from uuid import UUID
 
 import numpy as np
@@ -13,13 +14,16 @@ from app.campaigns.draws import probabilities
 from app.datasets import service as datasets
 from app.datasets.errors import SizesDiffer
 from app.datasets.models import Dataset, Split
-from app.datasets.pixels import Images
+from app.datasets.pixels import StoredImages
 from app.runs.models import Run
 from app.runs.snapshots import TRUE, Labels, thaw
 from app.storage import Storage
 from clarinet.config import TrainConfig
 from clarinet.data import NO_LABEL, TrainData
 from clarinet.errors import DataError
+from clarinet.streams import ImageStream
+
+RESIDENT_BYTES = 2 * 2**30  # images that take more are read while the trial trains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,7 +54,7 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     test_images, test_classes = _test_set(session, storage, run, names, config.image_size)
     return TrialData(
         data=TrainData(
-            source_images=torch.from_numpy(source.arrays),
+            source_images=_given(source),
             complementary=complementary,
             true=true,
             weights=torch.from_numpy(labels.weights),
@@ -60,7 +64,7 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
                 if run.snapshot_facts.get("imported")
                 else torch.full((len(example),), probabilities(len(names))[0])
             ),
-            target_images=torch.from_numpy(target.arrays),
+            target_images=_given(target),
             target_test_images=test_images,
             target_test_labels=test_classes,
             num_classes=len(names),
@@ -76,15 +80,38 @@ def _made(session: Session, **datasets_of: UUID) -> dict[str, str]:
     return {domain: dataset.made for domain, dataset in rows.items() if dataset.made}
 
 
-def _images(session: Session, storage: Storage, dataset_id: UUID, split: Split, image_size: int) -> Images:
+class _Streamed:
+    """Stored images as the library's ImageStream."""
+
+    def __init__(self, images: StoredImages) -> None:
+        self._images = images
+        self.shape = images.shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def read(self, rows: Tensor) -> Tensor:
+        return torch.from_numpy(self._images.read(rows.tolist()))
+
+
+def _given(images: StoredImages) -> Tensor | ImageStream:
+    return _Streamed(images) if images.nbytes > RESIDENT_BYTES else torch.from_numpy(images.load())
+
+
+def _images(
+    session: Session, storage: Storage, dataset_id: UUID, split: Split, image_size: int
+) -> StoredImages:
+    """A split in its own size; in the trial's where it has several, or its own fills more memory."""
+    size = (image_size, image_size)
     try:
-        return datasets.load_arrays(session, storage, dataset_id, split)
+        found = datasets.stored_images(session, storage, dataset_id, split)
     except SizesDiffer:
-        size = (image_size, image_size)
-        return datasets.load_arrays(session, storage, dataset_id, split, size=size)
+        return datasets.stored_images(session, storage, dataset_id, split, size=size)
+    is_larger = prod(found.size) > prod(size)
+    return replace(found, size=size) if is_larger and found.nbytes > RESIDENT_BYTES else found
 
 
-def _labelled(source: Images, labels: Labels) -> tuple[Tensor, Tensor, Tensor]:
+def _labelled(source: StoredImages, labels: Labels) -> tuple[Tensor, Tensor, Tensor]:
     """The image of each label, its complementary and its true class: (L,) int64, with -1 for no class."""
     ids = np.asarray(source.ids, np.int64)
     order = np.argsort(ids)
@@ -102,7 +129,7 @@ def _labelled(source: Images, labels: Labels) -> tuple[Tensor, Tensor, Tensor]:
 
 def _test_set(
     session: Session, storage: Storage, run: Run, names: list[str], image_size: int
-) -> tuple[Tensor | None, Tensor | None]:
+) -> tuple[Tensor | ImageStream | None, Tensor | None]:
     """The target's test images whose true class the campaign knows by name; to score, never to train on."""
     target = session.get_one(Dataset, run.target_dataset_id)
     if not target.class_names or not target.test_count:
@@ -115,4 +142,5 @@ def _test_set(
     known = classes != NO_LABEL
     if not known.any():
         return None, None
-    return torch.from_numpy(test.arrays[known]), torch.from_numpy(classes[known])
+    scored = [place for place, is_known in zip(test.places, known, strict=True) if is_known]
+    return _given(replace(test, places=scored)), torch.from_numpy(classes[known])

@@ -1,6 +1,7 @@
 """Stored pictures -> arrays for training. No torch: the web process may import this."""
 
 import io
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,15 +19,6 @@ BATCH = 512  # images a thread takes at a time; smaller ones spend their time on
 GREY = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Images:
-    """Pixels of a split, in position order."""
-
-    ids: list[int]  # example ids
-    arrays: np.ndarray  # uint8, (N, H, W) grey or (N, H, W, 3) RGB
-    true_classes: np.ndarray  # int64, (N,), -1 where unknown; to score, never to train on the target
-
-
 class Place(NamedTuple):
     """Where the bytes of an example lie."""
 
@@ -37,38 +29,75 @@ class Place(NamedTuple):
     byte_length: int
 
 
-def decode(
-    storage: Storage, prefix: str, places: Sequence[Place], *, size: tuple[int, int], channels: int
-) -> Images:
-    """Decode examples to one size (height, width) and number of channels, one shard in memory at a time."""
-    height, width = size
-    shape = (len(places), height, width) if channels == GREY else (len(places), height, width, channels)
-    arrays = np.empty(shape, np.uint8)
-    mode = "L" if channels == GREY else "RGB"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredImages:
+    """The pictures of a split in position order, in one size and number of channels, decoded when asked for.
 
-    def fill(data: bytes, first: int, batch: Sequence[Place]) -> None:
-        for index, place in enumerate(batch, first):
-            file = io.BytesIO(data[place.byte_offset : place.byte_offset + place.byte_length])
-            with Image.open(file, formats=("PNG", "JPEG")) as image:
-                picture = image.convert(mode)
-            if picture.size != (width, height):
-                picture = picture.resize((width, height), Image.Resampling.BILINEAR)
-            arrays[index] = np.asarray(picture)
+    Safe to read from several threads at once.
+    """
 
-    done = 0
-    with ThreadPoolExecutor(THREADS) as threads:
-        for shard, group in groupby(places, key=lambda place: place.shard):
-            inside = list(group)
-            data = storage.read(shard_key(prefix, shard))
-            starts = range(0, len(inside), BATCH)
-            batches = [(data, done + start, inside[start : start + BATCH]) for start in starts]
-            for _ in threads.map(lambda batch: fill(*batch), batches):
-                pass  # raises what a thread raised
-            done += len(inside)
-    return Images(
-        [place.id for place in places],
-        arrays,
-        np.array(
-            [UNKNOWN_CLASS if place.true_class is None else place.true_class for place in places], np.int64
-        ),
-    )
+    storage: Storage
+    prefix: str
+    places: Sequence[Place]
+    size: tuple[int, int]  # height, width; a picture of another one is scaled to it, smoothed
+    channels: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(N, H, W) of grey or (N, H, W, 3) of RGB pictures."""
+        return (len(self.places), *self.size, *(() if self.channels == GREY else (self.channels,)))
+
+    @property
+    def nbytes(self) -> int:
+        """Of all pictures at once."""
+        return math.prod(self.shape)
+
+    @property
+    def ids(self) -> list[int]:
+        """N example ids."""
+        return [place.id for place in self.places]
+
+    @property
+    def true_classes(self) -> np.ndarray:
+        """(N,) int64, -1 where unknown; to score, never to train on the target."""
+        known = [UNKNOWN_CLASS if place.true_class is None else place.true_class for place in self.places]
+        return np.array(known, np.int64)
+
+    def load(self) -> np.ndarray:
+        """All of them, uint8 of this shape; one shard's bytes in memory at a time."""
+        arrays = np.empty(self.shape, np.uint8)
+
+        def fill(data: bytes, first: int, batch: Sequence[Place]) -> None:
+            for index, place in enumerate(batch, first):
+                arrays[index] = self._decoded(data[place.byte_offset : place.byte_offset + place.byte_length])
+
+        done = 0
+        with ThreadPoolExecutor(THREADS) as threads:
+            for shard, group in groupby(self.places, key=lambda place: place.shard):
+                inside = list(group)
+                data = self.storage.read(shard_key(self.prefix, shard))
+                starts = range(0, len(inside), BATCH)
+                batches = [(data, done + start, inside[start : start + BATCH]) for start in starts]
+                for _ in threads.map(lambda batch: fill(*batch), batches):
+                    pass  # raises what a thread raised
+                done += len(inside)
+        return arrays
+
+    def read(self, rows: Sequence[int]) -> np.ndarray:
+        """Some of them, R rows: uint8 of this shape but for its first number."""
+        arrays = np.empty((len(rows), *self.shape[1:]), np.uint8)
+        for array, row in zip(arrays, rows, strict=True):
+            place = self.places[row]
+            key = shard_key(self.prefix, place.shard)
+            array[:] = self._decoded(
+                self.storage.read(key, offset=place.byte_offset, length=place.byte_length)
+            )
+        return arrays
+
+    def _decoded(self, content: bytes) -> np.ndarray:
+        height, width = self.size
+        with Image.open(io.BytesIO(content), formats=("PNG", "JPEG")) as image:
+            picture = image.convert("L" if self.channels == GREY else "RGB")
+        if picture.size != (width, height):
+            picture = picture.resize((width, height), Image.Resampling.BILINEAR)
+        return np.asarray(picture)

@@ -14,7 +14,6 @@ from app import jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.claims import MAX_ATTEMPTS, unclaimed
-from app.datasets import pixels
 from app.datasets.errors import (
     DatasetInUse,
     DatasetNameTaken,
@@ -25,7 +24,7 @@ from app.datasets.errors import (
 )
 from app.datasets.intake.shards import Record, shard_key
 from app.datasets.models import Dataset, DatasetState, Example, Split
-from app.datasets.pixels import Images
+from app.datasets.pixels import Place, StoredImages
 from app.datasets.uploads import Upload, keep, upload_prefix
 from app.storage import Storage
 
@@ -254,15 +253,15 @@ def _ready_example(session: Session, dataset_id: UUID, example_id: int) -> tuple
     return found[0], found[1]
 
 
-def load_arrays(
+def stored_images(
     session: Session,
     storage: Storage,
     dataset_id: UUID,
     split: Split | None = None,
     *,
     size: tuple[int, int] | None = None,
-) -> Images:
-    """All pixels of a dataset, or of one split, in position order.
+) -> StoredImages:
+    """The pictures of a dataset, or of one split, in position order.
 
     Args:
         size: (height, width) to which every image is scaled, without keeping its proportions (bilinear,
@@ -293,10 +292,10 @@ def load_arrays(
     sizes = {(row.height, row.width) for row in rows}
     if size is None and len(sizes) > 1:
         raise SizesDiffer(dataset.name)
-    return pixels.decode(
-        storage,
-        prefix_of(dataset),
-        [pixels.Place(*row[:5]) for row in rows],
+    return StoredImages(
+        storage=storage,
+        prefix=prefix_of(dataset),
+        places=[Place(*row[:5]) for row in rows],
         size=size or next(iter(sizes), (1, 1)),
         channels=dataset.channels,
     )

@@ -290,3 +290,44 @@ class TestLoad:
             run.snapshot_digest = freeze(context.storage, other)
             with pytest.raises(DataError, match="does not have"):
                 load(session, context.storage, run, TrainConfig())
+
+    def test_images_that_would_fill_the_memory_are_read_while_it_trains_and_end_alike(
+        self, context: Context, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def trained(session: Session, run: Run) -> tuple[TrialData, TrainResult]:
+            config = TrainConfig.from_dict(run.config | {"seed": 0})
+            loaded = load(session, context.storage, run, config)
+            return loaded, train(config, loaded.data)
+
+        with context.unit_of_work() as session:
+            target = make_dataset(
+                session, context.storage, class_names=("dog", "owl", "cat"), train=120, test=9
+            )
+            run = make_run(session, context.storage, target=target)
+            _, resident = trained(session, run)
+            monkeypatch.setattr("worker.trial_data.RESIDENT_BYTES", 100)
+            loaded, streamed = trained(session, run)
+
+        for images in (
+            loaded.data.source_images,
+            loaded.data.target_images,
+            loaded.data.target_test_images,
+        ):
+            assert hasattr(images, "read")
+        assert loaded.scored_on == 6
+        assert streamed.target_accuracy == resident.target_accuracy
+        for name, values in resident.model.state_dict().items():
+            assert torch.equal(values, streamed.model.state_dict()[name])
+
+    def test_large_images_that_would_fill_the_memory_are_read_in_the_size_of_the_trial(
+        self, context: Context, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with context.unit_of_work() as session:
+            target = make_dataset(session, context.storage, train=5, size=40)
+            run = make_run(session, context.storage, train=4, target=target)
+            own = load(session, context.storage, run, TrainConfig(image_size=20)).data.target_images
+            monkeypatch.setattr("worker.trial_data.RESIDENT_BYTES", 5 * 30 * 30)
+            less = load(session, context.storage, run, TrainConfig(image_size=20)).data.target_images
+
+        assert in_memory(own).shape == (5, 40, 40)
+        assert in_memory(less).shape == (5, 20, 20)

@@ -252,7 +252,7 @@ class TestExamples:
             service.example_bytes(session, storage, dataset.id, example.id)
 
 
-class TestLoadArrays:
+class TestStoredImages:
     @pytest.fixture
     def make(self, session: Session, storage: Storage) -> Callable[..., Dataset]:
         """Datasets of given arrays, in several shards."""
@@ -275,20 +275,20 @@ class TestLoadArrays:
         dataset = make(*arrays)
         shards = {e.shard for e in session.scalars(service.examples_of(dataset.id))}
 
-        loaded = service.load_arrays(session, storage, dataset.id)
+        loaded = service.stored_images(session, storage, dataset.id).load()
 
         assert len(shards) > 3
-        np.testing.assert_array_equal(loaded.arrays, arrays)
+        np.testing.assert_array_equal(loaded, arrays)
 
     def test_grey_among_colours_becomes_rgb(
         self, session: Session, storage: Storage, make: Callable[..., Dataset]
     ) -> None:
         grey, colour = images(1, 4, 4)[0], images(1, 4, 4, 3)[0]
 
-        loaded = service.load_arrays(session, storage, make(grey, colour).id)
+        loaded = service.stored_images(session, storage, make(grey, colour).id).load()
 
-        np.testing.assert_array_equal(loaded.arrays[0], np.stack([grey] * 3, axis=-1))
-        np.testing.assert_array_equal(loaded.arrays[1], colour)
+        np.testing.assert_array_equal(loaded[0], np.stack([grey] * 3, axis=-1))
+        np.testing.assert_array_equal(loaded[1], colour)
 
     def test_several_sizes_need_one_that_was_chosen(
         self, session: Session, storage: Storage, make: Callable[..., Dataset]
@@ -296,25 +296,25 @@ class TestLoadArrays:
         dataset = make(np.full((4, 8), 90, np.uint8), np.full((16, 4), 200, np.uint8))
 
         with pytest.raises(SizesDiffer):
-            service.load_arrays(session, storage, dataset.id)
-        loaded = service.load_arrays(session, storage, dataset.id, size=(5, 6))
+            service.stored_images(session, storage, dataset.id)
+        loaded = service.stored_images(session, storage, dataset.id, size=(5, 6)).load()
 
-        assert loaded.arrays.shape == (2, 5, 6)
-        assert [set(array.flat) for array in loaded.arrays] == [{90}, {200}]
+        assert loaded.shape == (2, 5, 6)
+        assert [set(array.flat) for array in loaded] == [{90}, {200}]
 
     def test_shrinking_averages(
         self, session: Session, storage: Storage, make: Callable[..., Dataset]
     ) -> None:
         board = (np.indices((16, 16)).sum(0) % 2 * 255).astype(np.uint8)
 
-        loaded = service.load_arrays(session, storage, make(board).id, size=(2, 2))
+        loaded = service.stored_images(session, storage, make(board).id, size=(2, 2)).load()
 
-        assert abs(loaded.arrays.astype(int) - 127).max() <= 12
+        assert abs(loaded.astype(int) - 127).max() <= 12
 
     def test_an_empty_split(self, session: Session, storage: Storage) -> None:
         dataset = make_dataset(session, storage, test=0)
 
-        assert len(service.load_arrays(session, storage, dataset.id, Split.TEST).arrays) == 0
+        assert len(service.stored_images(session, storage, dataset.id, Split.TEST).load()) == 0
 
     def test_only_of_a_ready_dataset(self, session: Session, storage: Storage) -> None:
         dataset = make_dataset(session, storage)
@@ -322,9 +322,9 @@ class TestLoadArrays:
         session.flush()
 
         with pytest.raises(DatasetNotReady):
-            service.load_arrays(session, storage, dataset.id)
+            service.stored_images(session, storage, dataset.id)
         with pytest.raises(DatasetNotFound):
-            service.load_arrays(session, storage, uuid4())
+            service.stored_images(session, storage, uuid4())
 
 
 class TestWaitingImports:

@@ -96,11 +96,11 @@ class TestImport:
         assert dataset.failure is None
         # 1 and 3 have no image, and keep their places.
         assert dataset.class_names == ["0", "1", "2", "3", "4"]
-        loaded = service.load_arrays(session, storage, dataset.id, Split.TRAIN)
-        np.testing.assert_array_equal(loaded.arrays, train)
+        loaded = service.stored_images(session, storage, dataset.id, Split.TRAIN)
+        np.testing.assert_array_equal(loaded.load(), train)
         np.testing.assert_array_equal(loaded.true_classes, labels)
-        loaded = service.load_arrays(session, storage, dataset.id)
-        np.testing.assert_array_equal(loaded.arrays, np.concatenate([train, test]))
+        loaded = service.stored_images(session, storage, dataset.id)
+        np.testing.assert_array_equal(loaded.load(), np.concatenate([train, test]))
         assert set(loaded.true_classes[30:]) == {-1}
         assert loaded.ids == [example.id for example in examples_of(session, dataset)]
 
@@ -164,8 +164,8 @@ class TestImport:
         assert dataset.class_names == classes == ["9", "10", "Zebra", "dog", "dog house", "dog-sled", "äpfel"]
         found = examples_of(session, dataset)
         assert [example.true_class for example in found] == arrays["y_train"].tolist()
-        stored = service.load_arrays(session, storage, dataset.id)
-        np.testing.assert_array_equal(stored.arrays, arrays["x_train"].numpy())
+        stored = service.stored_images(session, storage, dataset.id)
+        np.testing.assert_array_equal(stored.load(), arrays["x_train"].numpy())
 
     def test_many_images_are_rows_in_order(
         self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
@@ -179,7 +179,7 @@ class TestImport:
         session.refresh(dataset)
         found = examples_of(session, dataset)
         assert [example.position for example in found] == list(range(count))
-        np.testing.assert_array_equal(service.load_arrays(session, storage, dataset.id).arrays, train)
+        np.testing.assert_array_equal(service.stored_images(session, storage, dataset.id).load(), train)
 
     def test_the_same_images_in_another_zip_are_the_same_dataset(
         self, context: Context, session: Session, upload: Callable[..., Dataset]
