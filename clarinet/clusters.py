@@ -22,6 +22,7 @@ MOST_DISTANCES = 2**21  # of images from clusters; so many take a core some minu
 CONCENTRATION = 20.0  # kappa of the classes' features about their centre; 10 and 40 give the same classes
 LEAST_SHARE = 1e-3  # of a class
 MATCHES = 3  # of centres and classes
+LEAST_NEAR = 0.05  # of a group, to which the nearest images give a class: three nats, as much as two labels
 BALANCINGS = 100
 SWEEPS = 10  # of centres and classes in turn
 FOLDS = 5
@@ -31,7 +32,9 @@ MOST_NAMED = 0.55  # of what chance makes, by the labels left out: what 5 % of w
 LEAST_SIGMAS = 3.5
 
 
-def cluster_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> NeighbourLabels:
+def cluster_labels(
+    features: Tensor, votes: Votes, draws: torch.Generator, *, near: Tensor | None = None
+) -> NeighbourLabels:
     """Find a centre for each class, and the class of every image by its centre and its own labels.
 
     k-means finds more clusters than classes; all labels of a cluster give it a class, and the centres and
@@ -46,10 +49,14 @@ def cluster_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> Ne
     labels help to find the classes; of these the complementary ones alone are asked. Nor is anything said
     where there are more than MOST_DISTANCES, or as many nearest labels as `neighbour_labels` ever adds up.
 
+    Of a few labels hardly any may tell which of two classes is which of two groups. Where the nearest images
+    tell most images' class, what they say of a whole group then counts as well, as much as two labels.
+
     Args:
         features: (N, D) floats.
         votes: the labels of the N images, with weights about 1.
         draws: CPU generator of the clusters' starts and the folds.
+        near: (N, K) classes by `neighbour_labels`, if most of them are to be believed.
 
     Returns:
         As `neighbour_labels`: without a noise where the features do not show the classes.
@@ -71,6 +78,12 @@ def cluster_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> Ne
         return NeighbourLabels.alone(votes)
     # All labels go on from there; anew from the clusters they might find other classes than were tested.
     others = _refined(unit, with_own(others, votes, noise), votes)
+    if near is not None:
+        classes = _matched(others, votes, near).argmax(1)  # (K,) of the groups
+        order = classes.argsort()  # of the groups, if each has a class of its own
+        is_other = not torch.equal(classes, torch.arange(num_classes, device=classes.device))
+        if is_other and len(torch.unique(classes)) == num_classes:
+            others = _refined(unit, others[:, order], votes)
     return NeighbourLabels(with_own(others, votes, noise), noise)
 
 
@@ -116,10 +129,13 @@ def _refined(unit: Tensor, classes: Tensor, votes: Votes) -> Tensor:
     return others
 
 
-def _matched(others: Tensor, votes: Votes) -> Tensor:
+def _matched(others: Tensor, votes: Votes, near: Tensor | None = None) -> Tensor:
     """(K, K) probability of each class for each of K groups (N, K), as far apart as one to one (Sinkhorn)."""
     against = others.T @ (votes.complementary - votes.true)  # (K, K)
     log = -penalty(FIRST_NOISE, others.shape[1]) * against
+    if near is not None:
+        shares = others.T @ near / others.sum(0)[:, None].clamp(min=LEAST_SHARE)  # (K, K) of each group
+        log = log + shares.clamp(min=LEAST_NEAR).log()
     for _ in range(BALANCINGS):
         log = log - log.logsumexp(1, keepdim=True)
         log = log - log.logsumexp(0, keepdim=True)

@@ -103,8 +103,10 @@ class Pretraining:
         ]
         features, votes = self._features(), Votes(*labels)
         found = neighbour_labels(features, votes, generator(seed, "neighbours"))
-        if found.label_noise is None or not every_class_is_sure(found):
-            whole = cluster_labels(features, votes, generator(seed, "clusters"))
+        believed = found.label_noise is not None
+        if not believed or not every_class_is_sure(found):
+            near = found.probabilities if believed else None
+            whole = cluster_labels(features, votes, generator(seed, "clusters"), near=near)
             if whole.label_noise is not None:
                 return whole
         return found

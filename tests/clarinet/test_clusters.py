@@ -97,6 +97,27 @@ class TestClasses:
 
         assert accuracy(found_in(features, votes).probabilities, classes) > 0.98
 
+    def test_where_labels_leave_open_which_class_is_which_the_nearest_images_tell(self) -> None:
+        """Three classes none of whose images is said not to be another of the three."""
+        features, classes = clusters(spread=0.5, each=EACH)
+        labels = complementary(classes, wrong=0.0)
+        labels = torch.where((classes < 3) & (labels < 3), 3, labels)
+        turned = torch.where(classes < 3, (classes + 1) % 3, classes)
+
+        for told in (classes, turned):
+            near = F.one_hot(told, K).float()
+            found = cluster_labels(features, votes_of(labels), generator(0, "clusters"), near=near)
+            assert accuracy(found.probabilities, told) > 0.98
+
+    def test_the_nearest_images_overrule_no_labels_that_tell(self) -> None:
+        features, classes = clusters(spread=0.5, each=EACH)
+        near = F.one_hot(torch.where(classes < 3, (classes + 1) % 3, classes), K).float()
+
+        votes = votes_of(complementary(classes, wrong=0.02))
+        found = cluster_labels(features, votes, generator(0, "clusters"), near=near)
+
+        assert accuracy(found.probabilities, classes) > 0.98
+
     @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
     def test_features_of_any_precision_are_taken(self, dtype: torch.dtype) -> None:
         features, classes = clusters(each=EACH)

@@ -166,12 +166,20 @@ class TestRun:
         """And what they do not know either stays as the nearest images have it."""
         classes = F.one_hot(torch.arange(96) % 3, 3).float()
         open_one = torch.where(classes[:, 1:2] > 0, torch.tensor([0.0, 0.55, 0.45]), classes)
-        told = {"neighbour_labels": NeighbourLabels(open_one, 0.01)}
-        told["cluster_labels"] = NeighbourLabels(classes, 0.02 if believed else None)
-        for name, found in told.items():
-            monkeypatch.setattr(pretraining, name, lambda *_, found=found: found)
+        asked = []
+
+        def clusters_tell(*_: object, near: Tensor | None) -> NeighbourLabels:
+            asked.append(near)
+            return NeighbourLabels(classes, 0.02 if believed else None)
+
+        monkeypatch.setattr(pretraining, "neighbour_labels", lambda *_: NeighbourLabels(open_one, 0.01))
+        monkeypatch.setattr(pretraining, "cluster_labels", clusters_tell)
 
         assert train(short_config(), make_data()).label_noise == (0.02 if believed else 0.01)
+        assert asked == [open_one]
+        monkeypatch.setattr(pretraining, "neighbour_labels", lambda *_: NeighbourLabels(open_one, None))
+        train(short_config(), make_data())
+        assert asked[1:] == [None]
 
     @pytest.mark.parametrize("changes", [{}, {"setting": "pc"}])
     def test_labels_held_out_do_not_vote(self, changes: dict[str, Any]) -> None:
