@@ -82,7 +82,7 @@ def test_every_task_has_a_network_that_fits() -> None:
     assert len(plan(list(TASKS), ["clarinet", "clarinet-plus"], seeds=[0])) == 2 * len(TASKS)
 
 
-RECORDS = sorted((Path(__file__).parents[2] / "docs" / "results").glob("*/trials/*.json"))
+RECORDS = sorted((Path(__file__).parents[2] / "docs" / "results").glob("**/trials/*.json"))
 
 
 def test_a_field_that_was_added_later_and_does_nothing_makes_no_other_trial() -> None:
