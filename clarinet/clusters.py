@@ -22,7 +22,9 @@ MOST_DISTANCES = 2**21  # of images from clusters; so many take a core some minu
 CONCENTRATION = 20.0  # kappa of the classes' features about their centre; 10 and 40 give the same classes
 LEAST_SHARE = 1e-3  # of a class
 MATCHES = 3  # of centres and classes
-LEAST_NEAR = 0.05  # of a group, to which the nearest images give a class: three nats, as much as two labels
+LEAST_NEAR = (
+    0.05  # of a group, to which the nearest images give a class: three nats, with K = 10 two labels' worth
+)
 BALANCINGS = 100
 SWEEPS = 10  # of centres and classes in turn
 FOLDS = 5
@@ -50,7 +52,8 @@ def cluster_labels(
     where there are more than MOST_DISTANCES, or as many nearest labels as `neighbour_labels` ever adds up.
 
     Of a few labels hardly any may tell which of two classes is which of two groups. Where the nearest images
-    tell most images' class, what they say of a whole group then counts as well, as much as two labels.
+    tell most images' class, what they say of a whole group then counts as well, with K = 10 as much as two
+    labels.
 
     Args:
         features: (N, D) floats.
@@ -78,7 +81,7 @@ def cluster_labels(
         return NeighbourLabels.alone(votes)
     # All labels go on from there; anew from the clusters they might find other classes than were tested.
     others = _refined(unit, with_own(others, votes, noise), votes)
-    if near is not None:
+    if near is not None:  # an exchange is not tested anew: labels hardly tell the two classes apart
         classes = _matched(others, votes, near).argmax(1)  # (K,) of the groups
         order = classes.argsort()  # of the groups, if each has a class of its own
         is_other = not torch.equal(classes, torch.arange(num_classes, device=classes.device))

@@ -40,7 +40,8 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     """Read the campaign's images with the snapshot's labels, and the target's images without theirs.
 
     Args:
-        config: the trial's; its size is that of images where a dataset's own sizes differ.
+        config: the trial's; its size is that of images where a dataset's own sizes differ, or where they are
+            larger and the images would take more than RESIDENT_BYTES.
 
     Raises:
         DataError: the labels do not belong to the images.
@@ -101,7 +102,7 @@ def _given(images: StoredImages) -> Tensor | ImageStream:
 def _images(
     session: Session, storage: Storage, dataset_id: UUID, split: Split, image_size: int
 ) -> StoredImages:
-    """A split in its own size; in the trial's where it has several, or its own fills more memory."""
+    """A split in its own size; in the trial's where it has several, or where its own is larger and takes too much."""
     size = (image_size, image_size)
     try:
         found = datasets.stored_images(session, storage, dataset_id, split)
