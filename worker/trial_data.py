@@ -102,7 +102,7 @@ def _given(images: StoredImages) -> Tensor | ImageStream:
 def _images(
     session: Session, storage: Storage, dataset_id: UUID, split: Split, image_size: int
 ) -> StoredImages:
-    """A split in its own size; in the trial's where it has several, or where its own is larger and takes too much."""
+    """A split in its own size; in the trial's where it has several, or a larger one that takes too much."""
     size = (image_size, image_size)
     try:
         found = datasets.stored_images(session, storage, dataset_id, split)
