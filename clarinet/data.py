@@ -7,13 +7,14 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from clarinet.errors import DataError
-from clarinet.streams import ImageStream
+from clarinet.streams import ImageFiles, ImageStream
 
 NO_LABEL = -1
 GREY_DIMENSIONS = 3
@@ -22,6 +23,15 @@ RGB = 3
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 LARGEST_ARRAY_BYTES = 4 * 2**30
 SUM_TOLERANCE = 1e-4  # of probabilities that should sum to 1; people write a few digits
+
+
+class DomainData(TypedDict, total=False):
+    """The images of a domain and their true classes, those that are there; see TrainData."""
+
+    x_train: Tensor | ImageFiles
+    y_train: Tensor
+    x_test: Tensor | ImageFiles
+    y_test: Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -5,16 +5,18 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
+from math import prod
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from clarinet.data import NO_LABEL
+from clarinet.data import NO_LABEL, DomainData
 from clarinet.errors import DataError, OtherClasses
-from clarinet.pictures import decoded
+from clarinet.pictures import decoded, is_grey
+from clarinet.streams import RESIDENT_BYTES, ImageFiles
 
 SPLITS = ("train", "test")
 # With those that Pillow may not read here: they are refused by name, not left out.
@@ -23,9 +25,21 @@ IMAGE_FILES |= {".pbm", ".pgm", ".ppm", ".pnm", ".jp2", ".j2k", ".avif", ".heic"
 IMAGE_HEADS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 
 
+@overload
+def load_folder(
+    folder: Path | str, *, side: None, class_names: Sequence[str] | None = None
+) -> tuple[dict[str, Tensor], list[str]]: ...
+
+
+@overload
+def load_folder(
+    folder: Path | str, *, side: int, class_names: Sequence[str] | None = None
+) -> tuple[DomainData, list[str]]: ...
+
+
 def load_folder(
     folder: Path | str, *, side: int | None, class_names: Sequence[str] | None = None
-) -> tuple[dict[str, Tensor], list[str]]:
+) -> tuple[dict[str, Tensor] | DomainData, list[str]]:
     """Read a folder of images: train/CLASS/*, test/CLASS/*, or CLASS/* as train alone.
 
     The images of a split may also lie in it without class folders: a target needs no classes. All become
@@ -41,8 +55,9 @@ def load_folder(
             images are left out, with a warning, and the others' label is -1.
 
     Returns:
-        x_train, y_train, x_test, y_test, those that are there, as `load_npz` gives them, by their paths; and
-        the class names that the labels count.
+        x_train, y_train, x_test, y_test, those that are there, as `load_npz` gives them, by their paths (but
+        images as `ImageFiles`, which training reads as it needs them, where squares of all of them would
+        take more than RESIDENT_BYTES); and the class names that the labels count.
 
     Raises:
         DataError: no image, one that cannot be read, one that lies too deep, or one beside class folders; a
@@ -56,16 +71,17 @@ def load_folder(
     for name in classes:
         if any("\ud800" <= letter <= "\udfff" for letter in name):  # what Python makes of other bytes
             raise DataError(f"{folder} has the class folder {name!r}, whose name is not in UTF-8; rename it")
-    images = read_images([one.path for one in placed], side=side)
-    arrays: dict[str, Tensor] = {}
+    images = _images([one.path for one in placed], side)
+    found: dict[str, Tensor | ImageFiles] = {}
     for split in SPLITS:
         rows = [row for row, one in enumerate(placed) if one.split == split]
         if not rows:
             continue
-        arrays[f"x_{split}"] = images[rows[0] : rows[-1] + 1]
+        found[f"x_{split}"] = images[rows[0] : rows[-1] + 1]
         names = [placed[row].class_name for row in rows]
         if names[0] is not None:
-            arrays[f"y_{split}"] = torch.tensor([classes.index(name) for name in names if name is not None])
+            found[f"y_{split}"] = torch.tensor([classes.index(name) for name in names if name is not None])
+    arrays = cast("DomainData", found)
     if class_names is None:
         return arrays, classes
     numbers = numbers_among(class_names, classes, of=("class_names", folder))
@@ -101,15 +117,15 @@ def numbers_among(class_names: Sequence[str], own: Sequence[str], *, of: tuple[o
     return [listed.index(name) if name in listed else NO_LABEL for name in found]
 
 
-def scored(arrays: dict[str, Tensor], numbers: Sequence[int]) -> dict[str, Tensor]:
+def scored(arrays: DomainData, numbers: Sequence[int]) -> DomainData:
     """Arrays with other numbers for their test labels; what has none, or -1, is left out with its image."""
     # What is unknown, -1, finds the last entry.
     labels = torch.tensor([*numbers, NO_LABEL])[arrays["y_test"].clamp(min=NO_LABEL)]  # (T,)
     kept = labels >= 0
-    rest = {name: array for name, array in arrays.items() if name not in {"x_test", "y_test"}}
-    if not bool(kept.any()):
-        return rest
-    return rest | {"x_test": arrays["x_test"][kept], "y_test": labels[kept]}
+    if bool(kept.any()):
+        return {**arrays, "x_test": arrays["x_test"][kept], "y_test": labels[kept]}
+    trained = {name: array for name, array in arrays.items() if name not in {"x_test", "y_test"}}
+    return cast("DomainData", trained)
 
 
 class _Placed(NamedTuple):
@@ -220,6 +236,15 @@ def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:
         raise DataError(f"{labels} lists no image")
     images = read_images([folder / name for name, _ in lines], side=None)
     return images, torch.tensor([int(label) for _, label in lines])
+
+
+def _images(files: Sequence[Path], side: int | None) -> Tensor | ImageFiles:
+    """Files as `read_images` decodes them, or to be read later where all would take too much memory."""
+    if side is None:
+        return read_images(files, side=None)
+    are_grey = [is_grey(file) for file in files]  # of every file: what is no image is refused now
+    images = ImageFiles(files, image_size=side, colour=not all(are_grey))
+    return images if prod(images.shape) > RESIDENT_BYTES else images.read(torch.arange(len(files)))
 
 
 def read_images(files: Sequence[Path], *, side: int | None) -> Tensor:

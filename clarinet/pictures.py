@@ -66,6 +66,20 @@ def decoded(path: Path, *, side: int | None, colour: bool | None = None) -> NDAr
     return np.asarray(picture)
 
 
+def is_grey(path: Path) -> bool:
+    """Whether `decoded` would make (H, W) of an image file; only its head is read.
+
+    Raises:
+        DataError: no image, or one of floating-point numbers.
+    """
+    try:
+        with Image.open(path) as opened:
+            _require_range(opened)
+            return opened.mode in GREY_MODES or opened.mode.startswith("I")
+    except _UNDECODABLE as error:
+        raise DataError(f"{path} cannot be read as an image: {error}") from error
+
+
 def _upright(picture: Image.Image) -> Image.Image:
     """Turned as its camera said; as it is stored where that cannot be read.
 
@@ -79,10 +93,14 @@ def _upright(picture: Image.Image) -> Image.Image:
     return picture if turn is None else picture.transpose(turn)
 
 
-def _plain(picture: Image.Image) -> Image.Image:
-    """Mode L or RGB, without transparency."""
+def _require_range(picture: Image.Image) -> None:
     if picture.mode == "F":
         raise ValueError("its pixels are floating-point numbers; save it with 8 or 16 bits")
+
+
+def _plain(picture: Image.Image) -> Image.Image:
+    """Mode L or RGB, without transparency."""
+    _require_range(picture)
     if picture.mode.startswith("I"):
         levels = np.asarray(picture).clip(0, 2**16 - 1) / STEPS_OF_16_BITS
         return Image.fromarray(levels.round().astype(np.uint8))

@@ -14,6 +14,8 @@ from torch import Tensor
 from clarinet.errors import DataError
 from clarinet.pictures import decoded
 
+RESIDENT_BYTES = 2 * 2**30  # images that take more are read while a trial trains
+
 
 class ImageStream(Protocol):
     """A stack of images that are read by row; stands for a tensor in TrainData and `predict`."""
@@ -98,3 +100,8 @@ class ImageFiles:
         for image, row in zip(images, rows.tolist(), strict=True):
             image[:] = decoded(self.paths[row], side=self._side, colour=self._colour)
         return torch.from_numpy(images)
+
+    def __getitem__(self, rows: slice | Tensor) -> "ImageFiles":
+        """Some of these, by a slice, (R,) int64 or (N,) bool, as of a tensor; none is read."""
+        chosen = np.array(self.paths, object)[rows if isinstance(rows, slice) else rows.numpy()]
+        return ImageFiles(chosen.tolist(), image_size=self._side, colour=self._colour)

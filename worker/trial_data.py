@@ -21,9 +21,7 @@ from app.storage import Storage
 from clarinet.config import TrainConfig
 from clarinet.data import NO_LABEL, TrainData
 from clarinet.errors import DataError
-from clarinet.streams import ImageStream
-
-RESIDENT_BYTES = 2 * 2**30  # images that take more are read while the trial trains
+from clarinet.streams import RESIDENT_BYTES, ImageStream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

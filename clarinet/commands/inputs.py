@@ -4,18 +4,17 @@ import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from clarinet.errors import ClassesNotCounted, ConfigError, DataError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from clarinet.data import Labels
+    from clarinet.data import DomainData, Labels
+    from clarinet.streams import ImageFiles
 
 MOST_CLASSES = 1000  # more are a file of other numbers; the discriminator's memory grows with the classes
-
-Arrays = dict[str, "Tensor"]  # as `load_npz` gives them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,8 +28,8 @@ class Inputs:
         class_names: K names, or None where the classes are only numbers.
     """
 
-    source: Arrays
-    target: Arrays
+    source: "DomainData"
+    target: "DomainData"
     labels: "Labels | None"
     num_classes: int
     class_names: list[str] | None
@@ -72,15 +71,15 @@ def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
     )
 
 
-def _read(path: Path, side: int) -> tuple[Arrays, list[str]]:
+def _read(path: Path, side: int) -> tuple["DomainData", list[str]]:
     """The arrays of an npz or a folder of images, and the names of the folder's classes."""
     from clarinet.data import load_npz
     from clarinet.folders import load_folder
 
-    return load_folder(path, side=side) if path.is_dir() else (load_npz(path), [])
+    return load_folder(path, side=side) if path.is_dir() else (cast("DomainData", load_npz(path)), [])
 
 
-def _labels(arguments: argparse.Namespace, images: "Tensor") -> "Labels | None":
+def _labels(arguments: argparse.Namespace, images: "Tensor | ImageFiles") -> "Labels | None":
     from clarinet.label_files import load_labels
 
     if not arguments.labels:
@@ -89,7 +88,7 @@ def _labels(arguments: argparse.Namespace, images: "Tensor") -> "Labels | None":
         _check_count(arguments.classes)
     if arguments.source.is_dir():
         _require_no_table(arguments.source, arguments.labels)
-    count = len(images) if images.ndim else 0
+    count = len(images) if images.shape else 0
     try:
         labels = load_labels(arguments.labels, images=count, num_classes=arguments.classes)
     except ClassesNotCounted:
@@ -121,7 +120,7 @@ def _check_count(classes: int) -> None:
         raise ConfigError(f"--classes is {classes}; it must lie between 2 and {MOST_CLASSES}")
 
 
-def _counted(arguments: argparse.Namespace, source: Arrays) -> int:
+def _counted(arguments: argparse.Namespace, source: "DomainData") -> int:
     """K as asked for, or else from the source's labels: no class list comes with an npz."""
     labels = source["y_train"]
     if labels.ndim != 1 or not len(labels):
@@ -149,13 +148,13 @@ def _counted(arguments: argparse.Namespace, source: Arrays) -> int:
 
 def _scored(
     arguments: argparse.Namespace,
-    target: Arrays,
+    target: "DomainData",
     tested: list[str],
     num_classes: int,
     names: list[str],
     *,
     is_part: bool,
-) -> Arrays:
+) -> "DomainData":
     """The target with its test set in the classes that are told apart, as far as it has those.
 
     Others are a mistake, unless `is_part`: people may have been asked about a part of the classes.

@@ -16,7 +16,7 @@ from clarinet.checkpoints import load_card, load_model
 from clarinet.cli import main
 from clarinet.errors import CheckpointNotWritten
 from clarinet.export import export_model
-from tests.clarinet.factories import in_memory, make_data, make_images
+from tests.clarinet.factories import equal_weights, in_memory, make_data, make_images
 
 SHARED_DATA = Path(os.environ.get("CLARINET_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -337,6 +337,20 @@ class TestFolders:
         assert main([*photographs, "--json"]) == 0
         trial = json.loads(capsys.readouterr().out.splitlines()[-1])["trials"][0]
         assert len(trial["per_class_accuracy"]) == 3
+
+    def test_images_that_stay_in_their_files_train_the_same_model(
+        self, photographs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert main([*photographs, "--out", str(tmp_path / "whole")]) == 0
+        monkeypatch.setattr("clarinet.folders.RESIDENT_BYTES", 0)
+        assert main([*photographs, "--out", str(tmp_path / "read")]) == 0
+
+        whole, read = (load_card(tmp_path / name / "model.safetensors") for name in ("whole", "read"))
+        assert read["data"]["source"]["digest"] != whole["data"]["source"]["digest"]  # of a part of the files
+        assert whole["metrics"] == read["metrics"]
+        assert equal_weights(
+            *(load_model(tmp_path / name / "model.safetensors") for name in ("whole", "read"))
+        )
 
     def test_a_number_of_classes_beside_names_is_refused_before_training(
         self, photographs: list[str], capsys: pytest.CaptureFixture[str]

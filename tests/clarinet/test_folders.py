@@ -4,10 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 from PIL import Image
 
 from clarinet.errors import DataError, OtherClasses
 from clarinet.folders import load_folder, load_listed
+from clarinet.streams import ImageFiles
+from tests.clarinet.factories import in_memory
 
 
 class TestFolders:
@@ -21,7 +24,7 @@ class TestFolders:
         assert classes == ["ant", "cat"]
         assert arrays["x_train"].shape == (2, 16, 16, 3)
         assert arrays["y_train"].tolist() == [0, 1]
-        assert arrays["x_train"][:, 0, 0, 0].tolist() == [20, 10]
+        assert in_memory(arrays["x_train"])[:, 0, 0, 0].tolist() == [20, 10]
         assert arrays["y_test"].tolist() == [1]
 
     def test_given_names_count_the_classes_however_their_accents_are_written(self, tmp_path: Path) -> None:
@@ -33,7 +36,9 @@ class TestFolders:
 
         assert classes == ["owl", "cat", "\u00e4pfel"]
         assert arrays["y_train"].tolist() == [0]
-        assert dict(zip(arrays["x_test"][:, 0, 0].tolist(), arrays["y_test"].tolist(), strict=True)) == {
+        assert dict(
+            zip(in_memory(arrays["x_test"])[:, 0, 0].tolist(), arrays["y_test"].tolist(), strict=True)
+        ) == {
             20: 2,
             30: 1,
         }
@@ -54,6 +59,51 @@ class TestFolders:
         assert arrays["y_test"].tolist() == [1]
         assert set(unscored) == {"x_train", "y_train"}
 
+    @pytest.mark.parametrize("grey", [True, False])
+    def test_images_that_would_fill_the_memory_stay_in_their_files(
+        self, grey: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for level, place in enumerate(("train/ant", "train/bee", "train/cat", "test/bee", "test/ant"), 1):
+            (tmp_path / place).mkdir(parents=True)
+            Image.new("L", (20, 16), 40 * level).save(tmp_path / place / "a.png")
+        if not grey:
+            Image.new("RGB", (16, 16), (10, 20, 30)).save(tmp_path / "test/ant/a.png")
+        size = 5 * 16 * 16 * (1 if grey else 3)
+        with pytest.warns(OtherClasses):
+            whole, _ = load_folder(tmp_path, side=16, class_names=["cat", "ant"])
+
+        monkeypatch.setattr("clarinet.folders.RESIDENT_BYTES", size)
+        in_memory(load_folder(tmp_path, side=16)[0]["x_train"])
+        monkeypatch.setattr("clarinet.folders.RESIDENT_BYTES", size - 1)
+        with pytest.warns(OtherClasses):
+            arrays, _ = load_folder(tmp_path, side=16, class_names=["cat", "ant"])
+
+        for images, expected in (
+            (arrays["x_train"], whole["x_train"]),
+            (arrays["x_test"], whole["x_test"]),
+        ):
+            assert isinstance(images, ImageFiles)
+            assert images.shape == expected.shape
+            assert torch.equal(images.read(torch.arange(len(images))), in_memory(expected))
+        assert arrays["y_train"].tolist() == whole["y_train"].tolist() == [1, -1, 0]
+        assert arrays["y_test"].tolist() == whole["y_test"].tolist() == [1]
+
+    def test_what_is_no_image_is_named_before_one_is_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Image.new("L", (16, 16)).save(tmp_path / "a.png")
+        (tmp_path / "b.png").write_bytes(b"no image")
+        Image.new("F", (16, 16)).save(tmp_path / "c.tif")
+        monkeypatch.setattr("clarinet.folders.RESIDENT_BYTES", 0)
+
+        with pytest.raises(DataError, match=r"b\.png cannot be read as an image"):
+            load_folder(tmp_path, side=16)
+        (tmp_path / "b.png").unlink()
+        with pytest.raises(
+            DataError, match=r"c\.tif cannot be read as an image: its pixels are floating-point"
+        ):
+            load_folder(tmp_path, side=16)
+
     def test_a_name_given_twice_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "cat").mkdir()
         Image.new("L", (16, 16)).save(tmp_path / "cat/a.png")
@@ -72,8 +122,8 @@ class TestFolders:
         arrays, classes = load_folder(tmp_path, side=16)
 
         assert classes == ["ant", "cat"]
-        assert arrays["x_train"][:, 0, 0].tolist() == [20, 10]
-        assert (arrays["x_test"][:, 0, 0].tolist(), arrays["y_test"].tolist()) == ([30], [1])
+        assert in_memory(arrays["x_train"])[:, 0, 0].tolist() == [20, 10]
+        assert (in_memory(arrays["x_test"])[:, 0, 0].tolist(), arrays["y_test"].tolist()) == ([30], [1])
 
     @pytest.mark.parametrize(
         ("stray", "words"),

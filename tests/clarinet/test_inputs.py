@@ -11,7 +11,7 @@ from PIL import Image
 
 from clarinet.commands.inputs import read_inputs
 from clarinet.errors import ConfigError, DataError
-from tests.clarinet.factories import make_images
+from tests.clarinet.factories import in_memory, make_images
 
 NAMES = ["a", "b", "c"]
 CAMPAIGN = ["c", "a", "b"]  # the same classes in another order
@@ -142,8 +142,8 @@ class TestNumbers:
     def counted(self, arguments: Namespace, tmp_path: Path) -> Namespace:
         """A source whose classes are numbers."""
         inputs = read_inputs(arguments, side=28)
-        images, classes = (inputs.source[name].numpy() for name in ("x_train", "y_train"))
-        np.savez(tmp_path / "a.npz", x_train=images, y_train=classes)
+        images, classes = in_memory(inputs.source["x_train"]), inputs.source["y_train"]
+        np.savez(tmp_path / "a.npz", x_train=images.numpy(), y_train=classes.numpy())
         return Namespace(**vars(arguments) | {"source": tmp_path / "a.npz"})
 
     def test_folders_named_by_numbers_mean_those_numbers(self, counted: Namespace) -> None:
