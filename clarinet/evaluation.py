@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from clarinet.data import check_images
+from clarinet.data import SUM_TOLERANCE, check_images
 from clarinet.errors import DataError
 from clarinet.feeding import Pixels, StreamedImages, parts
 from clarinet.images import normalised, resized
@@ -234,7 +234,12 @@ def information(probabilities: Tensor) -> float:
 
     Returns:
         Between 0 and log K.
+
+    Raises:
+        DataError: no rows, or rows that are no probabilities.
     """
+    if not len(probabilities) or float((probabilities.sum(-1) - 1).abs().max()) > SUM_TOLERANCE:
+        raise DataError("information needs rows of probabilities that sum to 1; `predict` gives such")
     mean, single = probabilities.double().mean(0), probabilities.double()
     entropies = torch.special.entr(single).sum(1)  # (N,)
     return float(torch.special.entr(mean).sum() - entropies.mean())
@@ -251,5 +256,12 @@ def agreement(first: Tensor, second: Tensor) -> float:
 
     Returns:
         In [0, 1].
+
+    Raises:
+        DataError: no rows, or as many of each do not stand beside each other.
     """
+    if first.shape != second.shape or not len(first):
+        raise DataError(
+            f"predictions of shape {tuple(first.shape)} and {tuple(second.shape)}; expected two of the same images"
+        )
     return float((first.argmax(1) == second.argmax(1)).double().mean())

@@ -264,3 +264,13 @@ class TestCriteriaWithoutLabels:
 
         assert agreement(first, other) == pytest.approx(2 / 3)
         assert agreement(first[:2], first[:2]) == 1.0  # though class 2 is never named
+
+    def test_what_is_no_prediction_is_refused(self) -> None:
+        for other in (torch.eye(3)[:1], torch.eye(3).repeat(2, 1), torch.eye(4)[:3]):
+            with pytest.raises(DataError, match="expected two of the same images"):
+                agreement(torch.eye(3), other)
+        with pytest.raises(DataError):
+            agreement(torch.empty(0, 3), torch.empty(0, 3))
+        for scores in (torch.empty(0, 3), torch.tensor([[2.0, -1.0, 3.0]])):
+            with pytest.raises(DataError, match="probabilities that sum to 1"):
+                information(scores)

@@ -1,6 +1,6 @@
 """Crowds that answer by themselves: what a campaign's policy makes of people who see images wrongly.
 
-`python -m tests.app.annotation.crowds` prints the figures of docs/results/quality.md.
+`python -m tests.app.quality.crowds` prints the figures of docs/results/quality.md.
 """
 
 import os

@@ -1,6 +1,6 @@
 """What the default policy makes of crowds who see images wrongly: fixed seeds, figures as promised.
 
-The figures of docs/results/quality.md: `python -m tests.app.annotation.crowds`.
+The figures of docs/results/quality.md: `python -m tests.app.quality.crowds`.
 """
 
 import random
