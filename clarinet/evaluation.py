@@ -262,6 +262,7 @@ def agreement(first: Tensor, second: Tensor) -> float:
     """
     if first.shape != second.shape or not len(first):
         raise DataError(
-            f"predictions of shape {tuple(first.shape)} and {tuple(second.shape)}; expected two of the same images"
+            f"predictions of shape {tuple(first.shape)} and {tuple(second.shape)}; "
+            "expected two of the same images"
         )
     return float((first.argmax(1) == second.argmax(1)).double().mean())
