@@ -51,7 +51,7 @@ def adaptation_losses(
     discriminator: nn.Module | None,
     source: list[DomainBatch],
     target: DomainBatch,
-    share: float,
+    share: float | Tensor,
 ) -> dict[str, Tensor]:
     """The terms of the objective that bring the domains together, by name.
 

@@ -13,7 +13,7 @@ from clarinet.choices import DomainLoss, EntropyGradient
 
 class _Reversal(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, strength: float) -> Tensor:  # ctx is untyped in torch
+    def forward(ctx: Any, x: Tensor, strength: float | Tensor) -> Tensor:  # ctx is untyped in torch
         ctx.strength = strength
         return x.view_as(x)
 
@@ -22,7 +22,7 @@ class _Reversal(torch.autograd.Function):
         return -ctx.strength * gradients[0], None
 
 
-def reversed_gradient(x: Tensor, strength: float) -> Tensor:
+def reversed_gradient(x: Tensor, strength: float | Tensor) -> Tensor:
     """The identity forwards; backwards the gradient is multiplied by -strength (Ganin et al. 2016, DANN)."""
     out: Tensor = _Reversal.apply(x, strength)
     return out
@@ -78,7 +78,7 @@ def scattered_adversarial_loss(
     target: DomainBatch,
     *,
     sharpening: float,
-    reversal: float,
+    reversal: float | Tensor,
     conditioning: bool = True,
     entropy_gradient: EntropyGradient = "none",
     domain_loss: DomainLoss = "sum",

@@ -1,9 +1,11 @@
 """Distortions of digits: mild affine maps, strokes changed and added, and blending onto the target's texture.
 
-All of them take pixels (B, C, S, S) in [0, 1] and a CPU generator, and distort the rows they are told to.
+All of them take pixels (B, C, S, S) in [0, 1] and distort the rows they are told to. What chance decides is
+drawn apart from what is done with it: the one by the CPU, the other on the device.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -47,23 +49,37 @@ class Distortion:
 
     def __call__(self, pixels: Tensor, chosen: Tensor, draws: torch.Generator) -> Tensor:
         """Distort the chosen rows of (B, C, S, S); `chosen` is (B,) bool on the CPU."""
+        drawn = self.drawn(chosen, pixels.shape[-1], draws)
+        return self.applied(pixels, [on_device(value, pixels.device) for value in drawn])
+
+    def drawn(self, chosen: Tensor, side: int, draws: torch.Generator) -> list[Tensor]:
+        """All that chance decides: the chosen rows (R,) int64, and (R, ...) values of each, on the CPU.
+
+        Args:
+            chosen: (B,) bool on the CPU.
+            side: S, height and width of the images.
+            draws: CPU generator.
+        """
         rows = chosen.nonzero().squeeze(1)
         count = len(rows)
-        theta = self._maps(count, pixels.shape[-1], draws)  # (R, 2, 3)
+        theta = self._maps(count, side, draws)  # (R, 2, 3)
         thicker = torch.rand(count, generator=draws)
         changed = torch.rand(count, generator=draws) < self.stroke
-        extra = torch.rand(count, 6, generator=draws) if self.extra_stroke > 0 else None
-        if count == 0:
+        extra = [torch.rand(count, 6, generator=draws)] if self.extra_stroke > 0 else []
+        return [rows, theta, thicker, changed, *extra]
+
+    def applied(self, pixels: Tensor, drawn: Sequence[Tensor]) -> Tensor:
+        """Distort (B, C, S, S) as it was drawn; what was is on the device of the pixels."""
+        rows, theta, thicker, changed, *extra = drawn
+        if len(rows) == 0:
             return pixels
-        device = pixels.device
-        rows = on_device(rows, device)
         images = pixels[rows]  # (R, C, S, S)
         ground = background(images)  # (R, C, 1, 1)
-        grid = F.affine_grid(on_device(theta, device), list(images.shape), align_corners=False)
+        grid = F.affine_grid(theta, list(images.shape), align_corners=False)
         images = F.grid_sample(images - ground, grid, align_corners=False) + ground
-        images = _stroked(images, on_device(thicker, device), on_device(changed, device))
-        if extra is not None:
-            images = _with_extra_stroke(images, ground, on_device(extra, device), self.extra_stroke)
+        images = _stroked(images, thicker, changed)
+        if extra:
+            images = _with_extra_stroke(images, ground, extra[0], self.extra_stroke)
         return pixels.index_copy(0, rows, images)
 
     def _maps(self, count: int, side: int, draws: torch.Generator) -> Tensor:
@@ -170,28 +186,54 @@ def _dilated(images: Tensor) -> Tensor:
     return torch.maximum(torch.maximum(high[..., :-2, :], high[..., 1:-1, :]), high[..., 2:, :])
 
 
-def recoloured(pixels: Tensor, chosen: Tensor, draws: torch.Generator) -> Tensor:
-    """Scale each channel of the chosen rows about mid-grey by a factor of either sign.
+def drawn_factors(chosen: Tensor, channels: int, draws: torch.Generator) -> Tensor:
+    """(B, C, 1, 1) factors for `recoloured`, on the CPU.
 
     What colours ink and ground have, and which of them is lighter, says nothing of a digit. Every other row,
     on average, takes one factor for all its channels.
 
     Args:
-        pixels: (B, C, S, S) in [0, 1].
-        chosen: (B,) bool on the CPU.
+        chosen: (B,) bool on the CPU; other rows keep their colours.
+        channels: C.
         draws: CPU generator.
     """
-    count, channels = pixels.shape[:2]
+    count = len(chosen)
     factors = torch.rand(count, channels, generator=draws) * 2 - 1
     alike = torch.rand(count, 1, generator=draws) < 1 / 2
     factors = torch.where(alike, factors[:, :1], factors)
     factors = factors.sign() * (LEAST_CONTRAST + (1 - LEAST_CONTRAST) * factors.abs())
-    factors = torch.where(chosen[:, None], factors, 1.0)[:, :, None, None]  # (B, C, 1, 1)
-    return 0.5 + (pixels - 0.5) * on_device(factors, pixels.device)
+    return torch.where(chosen[:, None], factors, 1.0)[:, :, None, None]
 
 
-def blended(pixels: Tensor, chosen: Tensor, target: Pixels, draws: torch.Generator) -> Tensor:
-    """Put the chosen rows onto grounds from the target, as |ground - image|.
+def recoloured(pixels: Tensor, factors: Tensor) -> Tensor:
+    """Scale each channel of (B, C, S, S) about mid-grey by a factor of either sign, (B, C, 1, 1)."""
+    return 0.5 + (pixels - 0.5) * factors
+
+
+def drawn_grounds(chosen: Tensor, count: int, side: int, draws: torch.Generator) -> list[Tensor]:
+    """What `blended` takes beside pixels and target, on the CPU.
+
+    Args:
+        chosen: (B,) bool on the CPU; other rows keep their ground.
+        count: M, images of the target.
+        side: S.
+        draws: CPU generator.
+
+    Returns:
+        (B,) bool chosen; (B,) int64 images of the target; rows and columns of their corner, (S // 3,) each;
+        their rows and columns in the order in which they are rolled, (S,) each.
+    """
+    picks = torch.randint(count, (len(chosen),), generator=draws)
+    third = side // 3
+    corner = (side - third) * torch.randint(2, (2,), generator=draws)
+    roll = side // 2 + torch.randint(-side // 7, side // 7 + 1, (2,), generator=draws)
+    corners = [start + torch.arange(third) for start in corner]
+    rolled = [(torch.arange(side) - by) % side for by in roll]
+    return [chosen, picks, *corners, *rolled]
+
+
+def blended(pixels: Tensor, target: Pixels, drawn: Sequence[Tensor]) -> Tensor:
+    """Put rows onto grounds from the target, as |ground - image|.
 
     Grounds should show no digit, or two lie on top of each other and only one is the answer: half of them are
     target images rolled by about half their side, which leaves their digit's parts in the corners, and half
@@ -199,19 +241,14 @@ def blended(pixels: Tensor, chosen: Tensor, target: Pixels, draws: torch.Generat
 
     Args:
         pixels: (B, C, S, S) in [0, 1].
-        chosen: (B,) bool on the CPU.
         target: uint8 (M, C, S, S), from which grounds are drawn.
-        draws: CPU generator.
+        drawn: what `drawn_grounds` returned, on the device of the pixels.
     """
-    count, _, side, _ = pixels.shape
-    picks = torch.randint(len(target), (count,), generator=draws)
-    third = side // 3
-    y, x = ((side - third) * torch.randint(2, (2,), generator=draws)).tolist()
-    roll = (side // 2 + torch.randint(-side // 7, side // 7 + 1, (2,), generator=draws)).tolist()
+    chosen, picks, corner_y, corner_x, rolled_y, rolled_x = drawn
     grounds = taken(target, picks).float() / 255  # (B, C, S, S)
-    corner = grounds[:, :, y : y + third, x : x + third]
-    enlarged = F.interpolate(corner, size=(side, side), mode="bilinear")
-    rolled = grounds.roll((roll[0], roll[1]), dims=(2, 3))
-    even = (torch.arange(count, device=pixels.device) % 2 == 0)[:, None, None, None]
+    corner = grounds.index_select(2, corner_y).index_select(3, corner_x)
+    enlarged = F.interpolate(corner, size=pixels.shape[2:], mode="bilinear")
+    rolled = grounds.index_select(2, rolled_y).index_select(3, rolled_x)
+    even = (torch.arange(len(pixels), device=pixels.device) % 2 == 0)[:, None, None, None]
     ground = torch.where(even, enlarged, rolled)
-    return torch.where(on_device(chosen, pixels.device)[:, None, None, None], (ground - pixels).abs(), pixels)
+    return torch.where(chosen[:, None, None, None], (ground - pixels).abs(), pixels)

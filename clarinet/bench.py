@@ -6,7 +6,7 @@ The contenders take turns in one process, so that whatever else the machine does
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from clarinet.config import TrainConfig
 from clarinet.data import TrainData
 from clarinet.domains import prepare
 from clarinet.feeding import taken
+from clarinet.graphs import updates_of
 from clarinet.images import normalised
 from clarinet.labels import simulate_labels
 from clarinet.losses import class_proportions, one_hot
@@ -31,10 +32,12 @@ from clarinet.resuming import RunState
 from clarinet.seeding import generator
 from clarinet.textbook import Images, TextbookClassifier, TextbookStep, endless, textbook_discriminator
 from clarinet.training import build_networks, build_optimizer, train_step
+from clarinet.turns import Place
 from clarinet.votes import NeighbourLabels
 
 NUM_CLASSES = 10
 SOURCE_COUNT, TARGET_COUNT, SIDE = 7438, 60_000, 28  # USPS to MNIST
+TOGETHER = 5  # runs, as many as the paper's experiments
 WARM_UP = 5  # most steps of each contender before the clock runs
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 Clock = Literal["wall", "cpu"]
@@ -52,6 +55,8 @@ class Row:
         textbook_ms: Algorithm 1's losses written plainly, always in float32 (`textbook`).
         ours_ms: what `train` does in a step, from the rows of the batch to the new weights.
         ideal_ms: the same networks forwards and backwards on a batch at hand; no data, losses or optimiser.
+        together_ms: a step of each of `TOGETHER` runs that take turns; None on the CPU, which one run keeps
+            busy.
     """
 
     method: str
@@ -63,6 +68,8 @@ class Row:
     ours_min_ms: float
     ideal_ms: float
     ideal_min_ms: float
+    together_ms: float | None
+    together_min_ms: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """Field names to plain JSON values."""
@@ -91,6 +98,8 @@ def bench_step(method: str, device: torch.device, *, steps: int, clock: Clock = 
         for precision, config in configs.items():
             contenders[f"ours {precision}"] = our_step(config, data, device)
             contenders[f"ideal {precision}"] = forward_and_backward(config, data, device)
+            if device.type == "cuda":
+                contenders[f"together {precision}"] = our_steps(config, data, device)
         times = _interleaved(contenders, device, steps, CLOCKS[clock])
     return [_row(method, device, precision, times) for precision in precisions]
 
@@ -110,7 +119,23 @@ def our_step(config: TrainConfig, data: TrainData, device: torch.device) -> Step
         num_classes = data.num_classes
         agreed = one_hot((domains.complementary + 1) % num_classes, num_classes).float()
         objective.neighbours = state.neighbours = NeighbourLabels(agreed, label_noise=0.05)
-    return partial(train_step, config, state, objective, steps)
+    return partial(train_step, config, state, objective, steps, updates_of(objective, state.optimizer))
+
+
+def our_steps(config: TrainConfig, data: TrainData, device: torch.device) -> Step:
+    """One call is a step of each of `TOGETHER` runs with seeds of their own, as `take_turns` takes them."""
+    places = [Place(device) for _ in range(TOGETHER)]
+    steps = []
+    for seed, place in enumerate(places):
+        with place.taken():
+            steps.append(our_step(replace(config, seed=seed), data, device))
+
+    def step() -> None:
+        for one, place in zip(steps, places, strict=True):
+            with place.taken():
+                one()
+
+    return step
 
 
 def textbook_step(data: TrainData, device: torch.device) -> Step:
@@ -219,9 +244,9 @@ def _wait(device: torch.device) -> None:
 
 
 def _row(method: str, device: torch.device, precision: Precision, times: dict[str, list[float]]) -> Row:
-    figures: dict[str, float] = {}
-    for name in ("textbook", "ours", "ideal"):
-        seconds = times["textbook" if name == "textbook" else f"{name} {precision}"]
-        figures[f"{name}_ms"] = round(1000 * statistics.median(seconds), 3)
-        figures[f"{name}_min_ms"] = round(1000 * min(seconds), 3)
-    return Row(method=method, device=device.type, precision=precision, **figures)
+    figures: dict[str, float | None] = {}
+    for name in ("textbook", "ours", "ideal", "together"):
+        seconds = times.get("textbook" if name == "textbook" else f"{name} {precision}")
+        figures[f"{name}_ms"] = round(1000 * statistics.median(seconds), 3) if seconds else None
+        figures[f"{name}_min_ms"] = round(1000 * min(seconds), 3) if seconds else None
+    return Row(method=method, device=device.type, precision=precision, **figures)  # type: ignore[arg-type]  # None for the last two alone

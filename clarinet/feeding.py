@@ -1,7 +1,7 @@
 """What a step takes from a domain: rows on the device, or read from a stream before they are needed."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from clarinet.errors import DataError
 from clarinet.images import resized
+from clarinet.inputs import Inputs
 from clarinet.networks import ModelSpec
 from clarinet.seeding import Shuffle, on_device
 from clarinet.streams import ImageStream
@@ -119,12 +120,20 @@ class Feed:
         self._reading: dict[int, Future[Tensor]] = {}
         self._next = -1  # the step after the one asked for last
 
-    def batch(self, step: int) -> tuple[Tensor, Tensor]:
-        """Rows of the labels (B,) and their images, uint8 (B, C, S, S), both on the device."""
-        rows = self._rows[self._shuffle.batch(step)]
+    def batch(self, inputs: Inputs, number: Callable[[int], int] = int) -> tuple[Tensor, Tensor]:
+        """Rows of the labels (B,) and their images, uint8 (B, C, S, S), both on the device.
+
+        Args:
+            inputs: of the step.
+            number: which batch a step takes; that of its own number if nothing else is said.
+        """
         if isinstance(self._images, Tensor):
+            (positions,) = inputs.tensors(lambda step: [self._shuffle.batch(number(step))])
+            rows = self._rows[positions]
             # Indexing with brackets takes twelve times as long on the CPU.
             return rows, self._images.index_select(0, self._example[rows])
+        step = number(inputs.step)
+        rows = self._rows[self._shuffle.batch(step)]
         # Where batches are taken now and then, and not step by step, those between would be read in vain.
         ahead = AHEAD if step in {self._next - 1, self._next} else 0
         self._next = step + 1

@@ -1,6 +1,7 @@
 """What one step minimises: the losses of every method, each switched by the config."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -8,11 +9,19 @@ from torch import Tensor, nn
 
 from clarinet.adaptation import adaptation_losses, adaptation_share, adapts
 from clarinet.adversarial import DomainBatch, log_sharpened
-from clarinet.augmentation import blended, distortion_of, moment_match, recoloured
+from clarinet.augmentation import (
+    blended,
+    distortion_of,
+    drawn_factors,
+    drawn_grounds,
+    moment_match,
+    recoloured,
+)
 from clarinet.config import TrainConfig
 from clarinet.domains import Domains
 from clarinet.feeding import Feed, Pixels
 from clarinet.images import normalised
+from clarinet.inputs import Drawn, Inputs
 from clarinet.label_losses import NON_UNIFORM, LabelFacts, complementary_loss, true_loss
 from clarinet.losses import (
     bounded_complementary_loss,
@@ -67,6 +76,19 @@ class SourceBatch:
     probabilities: Tensor | None
 
 
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What a step does. Steps of a phase do the same with other inputs."""
+
+    pretrains: bool = False
+    distorts: bool = False
+    adapts: bool = False
+    source_teacher: bool = False
+    target_teacher: bool = False
+    sees_target: bool = False
+    has_neighbours: bool = False
+
+
 class Objective:
     """Losses of a step as a function of (config, data, networks, neighbours, step): otherwise stateless.
 
@@ -79,6 +101,7 @@ class Objective:
         self.config = config
         self.domains = domains
         self.networks = networks
+        self.device = domains.complementary.device
         self.steps = steps
         self.adaptation_from = config.adversarial_start_epoch * epoch_steps if adapts(config) else steps
         self.alpha = domains.alpha
@@ -132,51 +155,72 @@ class Objective:
         example = self.domains.example if images is self.domains.source else rows
         return Feed(images, rows, example, batch_size=self._batch_size, seed=self.config.seed, stream=stream)
 
-    def losses(self, step: int) -> tuple[Tensor, dict[str, Tensor]]:
+    @property
+    def can_repeat(self) -> bool:
+        """Whether the device alone takes a step, once it has the inputs: no image is read meanwhile."""
+        return isinstance(self.domains.source, Tensor) and isinstance(self.domains.target, Tensor)
+
+    def phase(self, step: int) -> Phase:
+        """What is done in a step, once the neighbours have been found that it needs."""
+        config = self.config
+        if self._pretraining is not None and step < self._pretraining.steps:
+            return Phase(pretrains=True)
+        target_teacher = self._ramp(step, config.target_self_training_start) > 0
+        adapting = adapts(config) and step >= self.adaptation_from
+        unseen = self.domains.spec.batch_norm and not target_teacher and not adapting
+        return Phase(
+            distorts=self._augmented_share(step) > 0,
+            adapts=adapting,
+            source_teacher=self._ramp(step, config.source_self_training_start) > 0,
+            target_teacher=target_teacher,
+            sees_target=unseen and step % STATISTICS_EVERY == 0,
+            has_neighbours=self.neighbours is not None,
+        )
+
+    def losses(self, step: int, inputs: Inputs | None = None) -> tuple[Tensor, dict[str, Tensor]]:
         """The scalar to minimise at a step, and what to report: detached scalars by name.
 
         The names depend on the config only, so that an epoch's means are over the same terms throughout; in
         the pretraining, which takes whole epochs, there is but one.
+
+        Args:
+            step: counted from 0.
+            inputs: of this step; None hands them over as they come.
         """
-        if self._pretraining is not None and step < self._pretraining.steps:
-            loss = self._pretraining.loss(step)
+        config, phase = self.config, self.phase(step)
+        inputs = Inputs(step, self.device) if inputs is None else inputs
+        if phase.pretrains and self._pretraining is not None:
+            loss = self._pretraining.loss(inputs)
             return loss, {"contrast": loss.detach()}
-        parts = [self._source_batch(step, kind) for kind in self._feeds]
+        parts = [self._source_batch(inputs, kind, distorts=phase.distorts) for kind in self._feeds]
         passes: list[tuple[Tensor, Domain]] = [(part.pixels, SOURCE) for part in parts]
-        if adapts(self.config) and step >= self.adaptation_from:
-            passes.append((self._target_pixels(step), TARGET))
+        if phase.adapts:
+            passes.append((self._target_pixels(inputs), TARGET))
         outputs = self._classify_all(passes)
         objective, reported = self._label_losses(parts, [logits for _, logits in outputs[: len(parts)]])
-        progress, target_seen = step / self.steps, False
         if self._floor is not None:
             loss = class_floor_loss(outputs[0][1], self._floor)
-            objective = objective + self.config.class_floor_weight * loss
+            objective = objective + config.class_floor_weight * loss
             reported["class_floor"] = loss.detach()
-        if self.neighbours is not None and self.config.neighbour_weight > 0:
+        if self.neighbours is not None and config.neighbour_weight > 0:
             loss = self._neighbour_loss(self.neighbours, parts[0], outputs[0][1])
-            objective = objective + self.config.neighbour_weight * loss
+            objective = objective + config.neighbour_weight * loss
             reported["neighbours"] = loss.detach()
-        if self.config.source_self_training_start < 1:
-            ramp = self._ramp(progress, self.config.source_self_training_start)
-            loss = (
-                self._source_self_training(parts[0], outputs[0][1]) if ramp > 0 else objective.new_zeros(())
-            )
-            objective = objective + ramp * self.config.source_self_training_weight * loss
+        nothing = objective.new_zeros(())
+        if config.source_self_training_start < 1:
+            loss = self._source_self_training(parts[0], outputs[0][1]) if phase.source_teacher else nothing
+            objective = objective + inputs.number(self._source_teacher_weight) * loss
             reported["source_self_training"] = loss.detach()
-        if self.config.target_self_training_start < 1:
-            ramp = self._ramp(progress, self.config.target_self_training_start)
-            loss = self._target_self_training(step) if ramp > 0 else objective.new_zeros(())
-            objective = objective + ramp * self.config.target_self_training_weight * loss
+        if config.target_self_training_start < 1:
+            loss = self._target_self_training(inputs) if phase.target_teacher else nothing
+            objective = objective + inputs.number(self._target_teacher_weight) * loss
             reported["target_self_training"] = loss.detach()
-            target_seen = ramp > 0
-        if adapts(self.config):
-            active = step >= self.adaptation_from
-            for name, loss in self._adaptation(step, parts, outputs).items():
+        if adapts(config):
+            for name, loss in self._adaptation(inputs, parts, outputs).items():
                 objective = objective + loss
                 reported[name] = loss.detach()
-            target_seen = target_seen or active
-        if self.domains.spec.batch_norm and not target_seen and step % STATISTICS_EVERY == 0:
-            self._see_target(step)
+        if phase.sees_target:
+            self._see_target(inputs)
         return objective, reported
 
     def lacks_neighbours(self, step: int) -> bool:
@@ -189,8 +233,17 @@ class Objective:
         self.neighbours = self._pretraining.neighbours()
         return self.neighbours
 
-    def _ramp(self, progress: float, start: float) -> float:
-        """0 until start, then rising to 1 over the config's share of the run."""
+    def _source_teacher_weight(self, step: int) -> float:
+        config = self.config
+        return self._ramp(step, config.source_self_training_start) * config.source_self_training_weight
+
+    def _target_teacher_weight(self, step: int) -> float:
+        config = self.config
+        return self._ramp(step, config.target_self_training_start) * config.target_self_training_weight
+
+    def _ramp(self, step: int, start: float) -> float:
+        """0 until start, a share of the run, then rising to 1 over the config's share of it."""
+        progress = step / self.steps
         if progress < start:
             return 0.0
         return min(1.0, (progress - start + 1 / self.steps) / max(self.config.self_training_ramp, 1e-9))
@@ -221,19 +274,17 @@ class Objective:
         teacher.train(was_training)
         return logits
 
-    def _source_batch(self, step: int, kind: str) -> SourceBatch:
+    def _source_batch(self, inputs: Inputs, kind: str, *, distorts: bool) -> SourceBatch:
         domains = self.domains
-        index, levels = self._feeds[kind].batch(step)  # (B,), (B, C, S, S)
+        index, levels = self._feeds[kind].batch(inputs)  # (B,), (B, C, S, S)
         pixels = levels.float() / 255
-        share = self._augmented_share(step)
-        if share > 0:
-            draws = generator(self.config.seed, f"augment/{kind}/{step}")
-            chosen = torch.rand(len(index), generator=draws) < share
-            pixels = self._distort_source(pixels, chosen, draws)
+        if distorts:
+            _, rows, others = inputs.drawn(partial(self._source_draws, kind, len(index)))
+            pixels = self._distort_source.applied(pixels, rows)
             if self._blend:
-                pixels = blended(pixels, chosen, domains.target, draws)
+                pixels = blended(pixels, domains.target, others)
             if self._recolour:
-                pixels = recoloured(pixels, chosen, draws)
+                pixels = recoloured(pixels, *others)
         return SourceBatch(
             pixels=pixels,
             complementary=domains.complementary[index],
@@ -243,6 +294,22 @@ class Objective:
             no_classes=domains.no_classes[domains.example[index]],
             probabilities=None if domains.probabilities is None else domains.probabilities[index],
         )
+
+    def _source_draws(self, kind: str, count: int, step: int) -> Drawn:
+        """How a batch of so many is distorted, and put on grounds or recoloured where that is done."""
+        spec, draws = self.domains.spec, generator(self.config.seed, f"augment/{kind}/{step}")
+        chosen = torch.rand(count, generator=draws) < self._augmented_share(step)
+        rows = self._distort_source.drawn(chosen, spec.image_size, draws)
+        if self._blend:
+            return Drawn(count, rows, drawn_grounds(chosen, len(self.domains.target), spec.image_size, draws))
+        return Drawn(count, rows, [drawn_factors(chosen, spec.channels, draws)] if self._recolour else [])
+
+    def _target_draws(self, count: int, step: int) -> Drawn:
+        """Likewise of a batch of the target."""
+        spec, draws = self.domains.spec, generator(self.config.seed, f"augment/target/{step}")
+        chosen = torch.rand(count, generator=draws) < self.config.augmentation
+        rows = self._distort_target.drawn(chosen, spec.image_size, draws)
+        return Drawn(count, rows, [drawn_factors(chosen, spec.channels, draws)] if self._recolour else [])
 
     def _augmented_share(self, step: int) -> float:
         """Share of source images to distort: a curriculum, as distorting from the start stalls it."""
@@ -312,15 +379,14 @@ class Objective:
         probabilities = without_classes(self.teach(part.pixels, SOURCE), part.no_classes)  # (B, K)
         return self._pseudo_label_loss(logits, probabilities, part.weights)
 
-    def _target_self_training(self, step: int) -> Tensor:
+    def _target_self_training(self, inputs: Inputs) -> Tensor:
         """The teacher sees the clean target image, the student a distorted one."""
-        pixels = self._target_pixels(step)
+        pixels = self._target_pixels(inputs)
         probabilities = self.teach(pixels, TARGET).softmax(1)  # (B, K)
-        draws = generator(self.config.seed, f"augment/target/{step}")
-        chosen = torch.rand(len(pixels), generator=draws) < self.config.augmentation
-        pixels = self._distort_target(pixels, chosen, draws)
+        _, rows, others = inputs.drawn(partial(self._target_draws, len(pixels)))
+        pixels = self._distort_target.applied(pixels, rows)
         if self._recolour:
-            pixels = recoloured(pixels, chosen, draws)
+            pixels = recoloured(pixels, *others)
         _, logits = self._classify(pixels, TARGET)
         return self._pseudo_label_loss(logits, probabilities, torch.ones_like(logits[:, 0]))
 
@@ -330,16 +396,16 @@ class Objective:
         sure = (confidence > self.config.confidence).to(logits.dtype)
         return (weights * sure * F.cross_entropy(logits, labels, reduction="none")).sum() / weights.sum()
 
-    def _target_pixels(self, step: int) -> Tensor:
-        return self._target.batch(step)[1].float() / 255  # (B, C, S, S)
+    def _target_pixels(self, inputs: Inputs) -> Tensor:
+        return self._target.batch(inputs)[1].float() / 255  # (B, C, S, S)
 
-    def _see_target(self, step: int) -> None:
+    def _see_target(self, inputs: Inputs) -> None:
         """Move the target's batch statistics where no loss does; prediction needs them."""
         with torch.no_grad():
-            self._classify(self._target_pixels(step), TARGET)
+            self._classify(self._target_pixels(inputs), TARGET)
 
     def _adaptation(
-        self, step: int, parts: list[SourceBatch], outputs: list[tuple[Tensor, Tensor]]
+        self, inputs: Inputs, parts: list[SourceBatch], outputs: list[tuple[Tensor, Tensor]]
     ) -> dict[str, Tensor]:
         """The losses that bring the domains together; before their time (T_s) zeros, and no target pass."""
         config, discriminator = self.config, self.networks.discriminator
@@ -350,6 +416,8 @@ class Objective:
         features, logits = outputs[-1]
         target = DomainBatch(features, logits, torch.ones_like(logits[:, 0]))
         source = [DomainBatch(f, z, part.weights) for part, (f, z) in zip(parts, outputs, strict=False)]
+        return adaptation_losses(config, discriminator, source, target, inputs.number(self._adaptation_share))
+
+    def _adaptation_share(self, step: int) -> float:
         began = self.adaptation_from
-        share = adaptation_share(config, step - began, self.steps - began)
-        return adaptation_losses(config, discriminator, source, target, share)
+        return adaptation_share(self.config, step - began, self.steps - began)

@@ -1,6 +1,7 @@
 """Distortions of photographs: crops, mirror images and colours. Takes what `augmentation` takes."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -37,16 +38,24 @@ class PhotoDistortion:
 
     def __call__(self, pixels: Tensor, chosen: Tensor, draws: torch.Generator) -> Tensor:
         """Distort the chosen rows of (B, C, S, S); `chosen` is (B,) bool on the CPU."""
+        drawn = self.drawn(chosen, pixels.shape[-1], draws)
+        return self.applied(pixels, [on_device(value, pixels.device) for value in drawn])
+
+    def drawn(self, chosen: Tensor, side: int, draws: torch.Generator) -> list[Tensor]:
+        """All that chance decides, on the CPU: see `augmentation.Distortion`."""
         rows = chosen.nonzero().squeeze(1)
-        theta = self._crops(len(rows), pixels.shape[-1], draws)  # (R, 2, 3)
-        factors = 1 + self.colour_jitter * (2 * torch.rand(len(rows), 3, generator=draws) - 1)
+        theta = self._crops(len(rows), side, draws)  # (R, 2, 3)
+        return [rows, theta, 1 + self.colour_jitter * (2 * torch.rand(len(rows), 3, generator=draws) - 1)]
+
+    def applied(self, pixels: Tensor, drawn: Sequence[Tensor]) -> Tensor:
+        """Distort (B, C, S, S) as it was drawn; what was is on the device of the pixels."""
+        rows, theta, factors = drawn
         if len(rows) == 0:
             return pixels
-        rows = on_device(rows, pixels.device)
         images = pixels[rows]  # (R, C, S, S)
-        grid = F.affine_grid(on_device(theta, pixels.device), list(images.shape), align_corners=False)
+        grid = F.affine_grid(theta, list(images.shape), align_corners=False)
         images = F.grid_sample(images, grid, padding_mode="reflection", align_corners=False)
-        return pixels.index_copy(0, rows, _recoloured(images, on_device(factors, pixels.device)))
+        return pixels.index_copy(0, rows, _recoloured(images, factors))
 
     def _crops(self, count: int, side: int, draws: torch.Generator) -> Tensor:
         """(R, 2, 3) maps from output to input coordinates, as `affine_grid` wants them."""

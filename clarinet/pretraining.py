@@ -14,6 +14,7 @@ from clarinet.contrast import contrastive_loss
 from clarinet.domains import Domains
 from clarinet.feeding import Feed, parts
 from clarinet.images import normalised
+from clarinet.inputs import Inputs
 from clarinet.joining import joined
 from clarinet.neighbours import every_class_is_sure, neighbour_labels
 from clarinet.networks import SOURCE, Classifier, ModelSpec, spec_for
@@ -70,21 +71,25 @@ class Pretraining:
         self._distort = _view_distortion(config, centre)
         self._scale = Distortion(0.0, 0.0, 0.0, 0.0, centre=centre) if centre != (1.0, 1.0) else None
 
-    def loss(self, step: int) -> Tensor:
-        """The contrastive loss at a step: () in nats."""
-        views = self._two_views(step)  # (2B, C, S, S)
+    def loss(self, inputs: Inputs) -> Tensor:
+        """The contrastive loss of a step: () in nats."""
+        views = self._two_views(inputs)  # (2B, C, S, S)
         with mixed(self._config.precision, views.device):
             first, second = self._encoder(views, SOURCE)[1].chunk(2)
         return contrastive_loss(first, second, self._config.contrast_temperature)
 
-    def _two_views(self, step: int) -> Tensor:
+    def _two_views(self, inputs: Inputs) -> Tensor:
         """(2B, C, S, S): the step's images distorted in one way, and then in another; B is two batches."""
-        batches = [self._feed.batch(at)[1] for at in (2 * step, 2 * step + 1)]
+        batches = [
+            self._feed.batch(inputs, number)[1] for number in (lambda at: 2 * at, lambda at: 2 * at + 1)
+        ]
         pixels = torch.cat(batches).float() / 255  # (B, C, S, S)
-        draws = generator(self._config.seed, f"views/{step}")
         both = torch.cat([pixels, pixels])
-        every = torch.ones(len(both), dtype=torch.bool)
-        return self._seen(self._distort(both, every, draws))
+        every, side = torch.ones(len(both), dtype=torch.bool), pixels.shape[-1]
+        drawn = inputs.tensors(
+            lambda at: self._distort.drawn(every, side, generator(self._config.seed, f"views/{at}"))
+        )
+        return self._seen(self._distort.applied(both, drawn))
 
     def _seen(self, pixels: Tensor) -> Tensor:
         """Pixels (B, C, S, S) in 0..1 as the encoder takes them: grey images in one channel."""

@@ -36,9 +36,12 @@ def seed_global(device: torch.device, seed: int, stream: str) -> None:
 
 def on_device(values: Tensor, device: torch.device) -> Tensor:
     """Copy what was drawn to a device; to a GPU without waiting for what it still has to do."""
-    if device.type == "cuda" and values.device.type == "cpu":
-        return values.pin_memory().to(device, non_blocking=True)
-    return values.to(device)
+    return handed_over(values, device).to(device, non_blocking=True)
+
+
+def handed_over(values: Tensor, device: torch.device) -> Tensor:
+    """Values from where a copy to a device waits for nothing: a GPU wants them in memory that stays."""
+    return values.pin_memory() if device.type == "cuda" and values.device.type == "cpu" else values
 
 
 class Shuffle:

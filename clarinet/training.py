@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ from clarinet.config import TrainConfig
 from clarinet.data import TrainData
 from clarinet.domains import Domains, fingerprint, prepare
 from clarinet.errors import Interrupted
+from clarinet.graphs import Reported, update, updates_of
 from clarinet.methods import two_steps
 from clarinet.networks import Classifier, ModelSpec, discriminator
 from clarinet.objective import Networks, Objective
@@ -25,6 +27,7 @@ from clarinet.resuming import RunState, restore, save, stored_pseudo_labels
 from clarinet.seeding import seed_global
 from clarinet.stages import Stage, steps_in_epoch
 from clarinet.training_result import EpochReport, TrainResult
+from clarinet.turns import Run, finished
 
 __all__ = ["EpochReport", "TrainResult", "ignore", "never", "train"]
 
@@ -78,6 +81,28 @@ def train(
         Diverged: the mean loss of an epoch is not finite.
         Interrupted: should_stop said so.
     """
+    return finished(
+        training(
+            config,
+            data,
+            device=device,
+            on_epoch=on_epoch,
+            checkpoint=checkpoint,
+            should_stop=should_stop,
+        )
+    )
+
+
+def training(
+    config: TrainConfig,
+    data: TrainData,
+    *,
+    device: torch.device = torch.device("cpu"),  # noqa: B008 - a value, immutable
+    on_epoch: Callable[[EpochReport], None] = ignore,
+    checkpoint: str | Path | None = None,
+    should_stop: Callable[[], bool] = never,
+) -> Run[TrainResult]:
+    """`train`, which stops after each step: for runs that take turns (see `turns`)."""
     checkpoint = Path(checkpoint) if checkpoint else None
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         run = _Run(
@@ -89,12 +114,12 @@ def train(
             digest=fingerprint(data) if checkpoint else "",
         )
         if config.pseudo_label_share > 0:
-            return _train_in_two_steps(run, data)
+            return (yield from _train_in_two_steps(run, data))
         stage = Stage(config=config, domains=prepare(data, config, device))
         state = _fresh(stage, device)
         if checkpoint and checkpoint.exists():
             restore(checkpoint, state, config, run.digest)
-        _train_stage(run, stage, state)
+        yield from _train_stage(run, stage, state)
         return run_result(config, state, stage)
 
 
@@ -115,7 +140,7 @@ class _Run:
             save(self.checkpoint, state, self.config, self.digest)
 
 
-def _train_in_two_steps(run: _Run, data: TrainData) -> TrainResult:
+def _train_in_two_steps(run: _Run, data: TrainData) -> Run[TrainResult]:
     """GAC, its labels for the whole source, and the ordinary adaptation of new networks to those labels.
 
     A checkpoint of the second step holds the labels; one without them belongs to the first.
@@ -133,7 +158,7 @@ def _train_in_two_steps(run: _Run, data: TrainData) -> TrainResult:
         state = _fresh(stage, run.device)
         if stored:
             restore(stored, state, run.config, run.digest)
-        _train_stage(run, stage, state)
+        yield from _train_stage(run, stage, state)
         labels = pseudo_labels(state.networks.averaged, data.source_images)
         reports, seconds = state.reports, state.seconds
     del stage  # and with it the first copy of the images
@@ -148,7 +173,7 @@ def _train_in_two_steps(run: _Run, data: TrainData) -> TrainResult:
     state.pseudo_labels, state.reports, state.seconds = labels, reports, seconds
     if stored and in_second:
         restore(stored, state, run.config, run.digest)
-    _train_stage(run, stage, state)
+    yield from _train_stage(run, stage, state)
     return run_result(run.config, state, stage)
 
 
@@ -158,19 +183,21 @@ def _fresh(stage: Stage, device: torch.device) -> RunState:
     return RunState(networks=networks, optimizer=build_optimizer(stage.config, networks))
 
 
-def _train_stage(run: _Run, stage: Stage, state: RunState) -> None:
+def _train_stage(run: _Run, stage: Stage, state: RunState) -> Run[None]:
     """Take the steps of a stage that the state has not taken yet."""
     config, steps, epoch_steps = stage.config, stage.steps, stage.epoch_steps
     objective = Objective(config, stage.domains, state.networks, steps=steps, epoch_steps=epoch_steps)
     objective.neighbours = state.neighbours
+    updates = updates_of(objective, state.optimizer)
     started = time.perf_counter() - state.seconds
     while state.step < steps:
         if run.should_stop():
             state.seconds = time.perf_counter() - started
             run.keep(state)
             raise Interrupted(stage.steps_before + state.step, run.checkpoint)
-        train_step(config, state, objective, steps)
+        train_step(config, state, objective, steps, updates)
         if state.step % epoch_steps:
+            yield
             continue
         state.seconds = time.perf_counter() - started
         report = epoch_report(run.config, state, stage)
@@ -178,6 +205,7 @@ def _train_stage(run: _Run, stage: Stage, state: RunState) -> None:
         run.on_epoch(report)
         if report.epoch % config.checkpoint_every == 0 or state.step == steps:
             run.keep(state)
+        yield
 
 
 def build_networks(config: TrainConfig, domains: Domains, device: torch.device) -> Networks:
@@ -204,41 +232,64 @@ def _network(spec: ModelSpec, config: TrainConfig, device: torch.device) -> Clas
 
 
 def build_optimizer(config: TrainConfig, networks: Networks) -> torch.optim.Optimizer:
-    """The config's optimiser: first the group of classifier and encoder, then that of the discriminator."""
+    """The config's optimiser: first the group of classifier and encoder, then that of the discriminator.
+
+    On a GPU the step sizes are tensors there, which `set_rates` fills and a graph reads.
+    """
     learning = list(networks.classifier.parameters())
     if networks.encoder is not None:
         learning += networks.encoder.parameters()
-    groups = [{"params": learning, "lr": config.learning_rate}]
+    groups: list[dict[str, Any]] = [{"params": learning, "lr": config.learning_rate}]
     if networks.discriminator is not None:
         groups.append(
             {"params": list(networks.discriminator.parameters()), "lr": config.discriminator_learning_rate}
         )
+    device = learning[0].device
+    on_gpu = device.type == "cuda"
+    if on_gpu:
+        groups = [group | {"lr": torch.tensor(group["lr"], device=device)} for group in groups]
     # Fused, the update takes a third of the time on the CPU: one pass over the memory instead of five.
     if config.optimizer == "sgd":
         return torch.optim.SGD(groups, momentum=config.momentum, weight_decay=config.weight_decay, fused=True)
-    return torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True)
+    return torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True, capturable=on_gpu)
 
 
-def train_step(config: TrainConfig, state: RunState, objective: Objective, steps: int) -> None:
-    """Take the step at which the state stands, of so many in all; waits for no device."""
+def train_step(
+    config: TrainConfig,
+    state: RunState,
+    objective: Objective,
+    steps: int,
+    updates: Callable[[int], Reported] | None = None,
+) -> None:
+    """Take the step at which the state stands, of so many in all; waits for no device.
+
+    Args:
+        config, state, objective: of the run.
+        steps: of the run.
+        updates: how the weights are updated at a step; None takes each step by itself.
+    """
     # Dropout is the only user of torch's global generator; seeding it by step leaves no state to save.
-    device = next(state.networks.classifier.parameters()).device
-    seed_global(device, config.seed, f"dropout/{state.step}")
+    seed_global(objective.device, config.seed, f"dropout/{state.step}")
     if objective.lacks_neighbours(state.step):
         state.neighbours = objective.find_neighbours()
-    share = rate_share(config, state.step / steps)
-    rates = (config.learning_rate, config.discriminator_learning_rate)
-    for group, rate in zip(state.optimizer.param_groups, rates, strict=False):
-        group["lr"] = rate * share
-    loss, reported = objective.losses(state.step)
-    state.optimizer.zero_grad(set_to_none=True)
-    torch.autograd.backward(loss)
-    state.optimizer.step()
+    set_rates(config, state.optimizer, state.step / steps)
+    reported = updates(state.step) if updates else update(objective, state.optimizer, state.step)
     if config.averaging > 0:
         _average(state.networks, min(config.averaging, (1 + state.step) / (10 + state.step)))
     for name, value in reported.items():
-        state.totals[name] = state.totals[name] + value if name in state.totals else value
+        state.totals[name] = state.totals.get(name, 0.0) + value
     state.step += 1
+
+
+def set_rates(config: TrainConfig, optimizer: torch.optim.Optimizer, progress: float) -> None:
+    """Give the optimiser the step sizes of a point of the run, in [0, 1)."""
+    share = rate_share(config, progress)
+    rates = (config.learning_rate, config.discriminator_learning_rate)
+    for group, rate in zip(optimizer.param_groups, rates, strict=False):
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate * share)
+        else:
+            group["lr"] = rate * share
 
 
 def rate_share(config: TrainConfig, progress: float) -> float:

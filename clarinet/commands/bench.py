@@ -105,6 +105,8 @@ def _about(arguments: argparse.Namespace, before: tuple[float, float, float]) ->
 
 
 def _show(rows: "list[Row]", about: dict[str, Any]) -> None:
+    from clarinet.bench import TOGETHER
+
     print("ms a step, median (minimum)")
     print(
         f"{'method':14} {'device':6} {'precision':9} {'textbook':>15} {'ours':>15} {'ideal':>15} "
@@ -118,6 +120,13 @@ def _show(rows: "list[Row]", about: dict[str, Any]) -> None:
             f"{row.ours_ms / row.ideal_ms:6.2f} ({row.ours_min_ms / row.ideal_min_ms:4.2f}) "
             f"{row.textbook_ms / row.ours_ms:8.2f} ({row.textbook_min_ms / row.ours_min_ms:4.2f})"
         )
+    for row in rows:
+        if row.together_ms is not None and row.together_min_ms is not None:
+            print(
+                f"{row.method:14} {row.device:6} {row.precision:9} a step of each of {TOGETHER} runs: "
+                f"{_pair(row.together_ms, row.together_min_ms).strip()}, {TOGETHER} textbook steps / it: "
+                f"{TOGETHER * row.textbook_ms / row.together_ms:.1f}"
+            )
     print(", ".join(f"{name} {value}" for name, value in about.items() if value is not None))
 
 

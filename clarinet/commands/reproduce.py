@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from clarinet.reproduction.tasks import TaskData
     from clarinet.reproduction.trials import Trial
     from clarinet.training_result import EpochReport
+    from clarinet.turns import Run
 
 DATA_VARIABLE = "CLARINET_DATA"
 METHODS = ["clarinet", "clarinet-plus"]
+AT_ONCE = 5  # trials of small networks that fill a GPU
 FULL_LENGTH = {"paper", "published"}  # presets of several 100,000 steps
 
 
@@ -61,6 +63,12 @@ def add_reproduce(commands: Commands) -> None:
     add("--download", action="store_true", help="let torchvision fetch what is missing")
     add("--out", type=Path, default=Path("docs/results/reproduction"), help="default: %(default)s")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    add(
+        "--at-once",
+        type=int,
+        metavar="N",
+        help=f"trials that take their steps by turns (default: {AT_ONCE} on a GPU, 1 on a processor)",
+    )
     parser.set_defaults(run=run_reproduce)
 
 
@@ -70,6 +78,8 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
 
     if arguments.seeds < 1:
         raise ConfigError(f"--seeds {arguments.seeds}: at least 1 is needed")
+    if arguments.at_once is not None and arguments.at_once < 1:
+        raise ConfigError(f"--at-once {arguments.at_once}: at least 1 is needed")
     trials = _planned(arguments)
     folder_for_results(arguments.out)
     try:
@@ -148,47 +158,76 @@ def _train_task(
     device: "torch.device",
     stop: list[int],
 ) -> int:
-    from clarinet.reproduction.running import drawn, run_trial
+    from clarinet.reproduction.running import drawn
+    from clarinet.turns import take_turns
 
     for labels in {replace(trial, seed=0, method="", preset="", changes=()) for trial in trials}:
         drawn(labels, data)  # too many of some kind should not show after days
     long = sorted({trial.preset for trial in trials if trial.preset in FULL_LENGTH})
     if device.type == "cpu" and long:
         print(f"  {' and '.join(long)}: hours a trial on a processor; --preset short is a shortened protocol")
-    command = shlex.join(["clarinet", *arguments.words])
-    busy = 0
-    for trial in trials:
-        with _bar(trial) as show:
-            record = run_trial(
-                trial,
-                data,
-                arguments.out,
-                device=device,
-                command=command,
-                on_epoch=show,
-                should_stop=lambda: bool(stop),
-            )
-        name = trial.stem(data).rpartition("_")[0]
-        if record is None:
-            busy += 1
-            print(f"  {name}: with another process")
-        elif "failure" in record:
-            print(f"  {name}: {record['failure']}")
-        else:
-            result: dict[str, Any] = record["result"]
-            print(f"  {name}: {percent(result['target_accuracy'])} in {result['seconds']:.0f} s", flush=True)
-    return busy
+    at_once = arguments.at_once or (AT_ONCE if device.type == "cuda" else 1)
+    waiting: list[Trial] = trials
+    while True:
+        runs = (_told(arguments, trial, data, device, stop, at_once=at_once) for trial in waiting)
+        records = take_turns(runs, device, at_once=at_once)
+        held = [trial for trial, record in zip(waiting, records, strict=True) if record is None]
+        # What waited for a trial of this process can be had now.
+        if at_once == 1 or len(held) in {0, len(waiting)}:
+            break
+        waiting = held
+    for trial in held:
+        print(f"  {_name(trial, data)}: with another process")
+    return len(held)
+
+
+def _told(
+    arguments: argparse.Namespace,
+    trial: "Trial",
+    data: "TaskData",
+    device: "torch.device",
+    stop: list[int],
+    *,
+    at_once: int,
+) -> "Run[dict[str, Any] | None]":
+    """The run of a trial, with a bar if it runs alone and a line at its end."""
+    from clarinet.reproduction.running import trial_run
+
+    with _bar(trial, hidden=at_once > 1) as show:
+        record = yield from trial_run(
+            trial,
+            data,
+            arguments.out,
+            device=device,
+            command=shlex.join(["clarinet", *arguments.words]),
+            at_once=at_once,
+            on_epoch=show,
+            should_stop=lambda: bool(stop),
+        )
+    if record is None:
+        return None
+    if "failure" in record:
+        print(f"  {_name(trial, data)}: {record['failure']}")
+    else:
+        result: dict[str, Any] = record["result"]
+        accuracy = percent(result["target_accuracy"])
+        print(f"  {_name(trial, data)}: {accuracy} in {result['seconds']:.0f} s", flush=True)
+    return record
+
+
+def _name(trial: "Trial", data: "TaskData") -> str:
+    return trial.stem(data).rpartition("_")[0]
 
 
 @contextmanager
-def _bar(trial: "Trial") -> "Iterator[Callable[[EpochReport], None]]":
+def _bar(trial: "Trial", *, hidden: bool) -> "Iterator[Callable[[EpochReport], None]]":
     """A bar on a terminal, from the trial's first epoch on: one that is done has none."""
     with ExitStack() as stack:
         bars: list[Callable[[EpochReport], None]] = []
 
         def show(report: "EpochReport") -> None:
             if not bars:
-                quiet = not sys.stdout.isatty()
+                quiet = hidden or not sys.stdout.isatty()
                 bars.append(stack.enter_context(shown(trial.config(), quiet=quiet, log_dir=None)))
             bars[0](report)
 

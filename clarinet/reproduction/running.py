@@ -30,12 +30,13 @@ from clarinet.reproduction.results import (
 )
 from clarinet.reproduction.tasks import TaskData, labelled
 from clarinet.reproduction.trials import Trial
-from clarinet.training import EpochReport, ignore, never, train
+from clarinet.training import EpochReport, ignore, never, training
 from clarinet.training_result import TrainResult
+from clarinet.turns import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
+class _How:
     """How to train: where files go, the digest of all images, the device, who listens, who may stop it."""
 
     folder: Path
@@ -44,8 +45,8 @@ class _Run:
     on_epoch: Callable[[EpochReport], None]
     should_stop: Callable[[], bool]
 
-    def train(self, config: TrainConfig, data: TrainData, checkpoint: Path) -> TrainResult:
-        return train(
+    def train(self, config: TrainConfig, data: TrainData, checkpoint: Path) -> Run[TrainResult]:
+        return training(
             config,
             data,
             device=self.device,
@@ -59,17 +60,18 @@ class _Busy(Exception):
     """Another process trains what this trial builds on."""
 
 
-def run_trial(
+def trial_run(
     trial: Trial,
     data: TaskData,
     folder: Path,
     *,
     device: torch.device,
     command: str = "",
+    at_once: int = 1,
     on_epoch: Callable[[EpochReport], None] = ignore,
     should_stop: Callable[[], bool] = never,
-) -> dict[str, Any] | None:
-    """Train one trial unless it is done; resume it where it was killed or interrupted.
+) -> Run[dict[str, Any] | None]:
+    """Train one trial unless it is done; resume it where it was killed or interrupted. Stops after each step.
 
     GAC is trained once for each task and seed: the two-step methods share its pseudo-labels, and its own
     trial is the same training.
@@ -80,6 +82,7 @@ def run_trial(
         folder: of the results.
         device: where to train.
         command: the words that asked for it, kept with the result.
+        at_once: how many trials take turns, kept with it too: the seconds are those of all of them.
         on_epoch, should_stop: see `train`.
 
     Returns:
@@ -96,7 +99,7 @@ def run_trial(
         if not alone:
             return None
         config, own = trial.config(), drawn(trial, data)
-        run = _Run(
+        how = _How(
             folder=folder,
             data_digest=data.digest,
             device=device,
@@ -113,11 +116,11 @@ def run_trial(
                 "digest": data.digest,
                 "labels": digest_of(own.complementary, own.true, own.example),
             },
-            "environment": environment(device),
+            "environment": environment(device) | ({"trials at once": at_once} if at_once > 1 else {}),
             "command": command,
         }
         try:
-            record["result"] = _trained(run, config, own, place.checkpoint)
+            record["result"] = yield from _trained(how, config, own, place.checkpoint)
         except _Busy:
             return None
         except Diverged as error:
@@ -144,22 +147,22 @@ def drawn(trial: Trial, data: TaskData) -> TrainData:
     )
 
 
-def _trained(run: _Run, config: TrainConfig, data: TrainData, checkpoint: Path) -> dict[str, Any]:
+def _trained(how: _How, config: TrainConfig, data: TrainData, checkpoint: Path) -> Run[dict[str, Any]]:
     """The summary of a training, of both steps if it has two."""
     if config.method == "gac":
-        return _gac(run, config, data)[1]
+        return (yield from _gac(how, config, data))[1]
     if config.pseudo_label_share == 0:
-        return summary_of(run.train(config, data, checkpoint))
+        return summary_of((yield from how.train(config, data, checkpoint)))
     first, second = two_steps(config)
-    labels, before = _gac(run, first, data)
+    labels, before = yield from _gac(how, first, data)
     relabelled = with_pseudo_labels(data, labels, setting=config.setting)
-    after = summary_of(run.train(second, relabelled, checkpoint))
+    after = summary_of((yield from how.train(second, relabelled, checkpoint)))
     both = {name: before[name] + after[name] for name in ("epochs", "steps", "seconds")}
     later = [[before["epochs"] + epoch, accuracy] for epoch, accuracy in after["curve"]]
     return after | both | {"curve": before["curve"] + later}
 
 
-def _gac(run: _Run, config: TrainConfig, data: TrainData) -> tuple[Tensor, dict[str, Any]]:
+def _gac(how: _How, config: TrainConfig, data: TrainData) -> Run[tuple[Tensor, dict[str, Any]]]:
     """GAC's labels for the source and the summary of its training, from a file if it has been trained.
 
     Raises:
@@ -170,16 +173,16 @@ def _gac(run: _Run, config: TrainConfig, data: TrainData) -> tuple[Tensor, dict[
     }
     config = replace(config, **defaults)
     # The fingerprint knows the labels drawn, the digest the test images as well.
-    content = f"{sorted(in_force(config.to_dict()).items())}{fingerprint(data)}{run.data_digest}"
+    content = f"{sorted(in_force(config.to_dict()).items())}{fingerprint(data)}{how.data_digest}"
     stem = f"gac_seed{config.seed}_{blake2b(content.encode(), digest_size=8).hexdigest()}"
-    stored = run.folder / LABELS / f"{stem}.safetensors"
-    with alone_with(run.folder / RUNNING / f"{stem}.lock") as alone:
+    stored = how.folder / LABELS / f"{stem}.safetensors"
+    with alone_with(how.folder / RUNNING / f"{stem}.lock") as alone:
         if not alone:
             raise _Busy
         if not stored.exists():
-            checkpoint = run.folder / RUNNING / f"{stem}.safetensors"
+            checkpoint = how.folder / RUNNING / f"{stem}.safetensors"
             try:
-                result = run.train(config, data, checkpoint)
+                result = yield from how.train(config, data, checkpoint)
             except Diverged:  # which the trial records; another start begins anew
                 checkpoint.unlink(missing_ok=True)
                 raise

@@ -13,9 +13,11 @@ from clarinet import TrainConfig, TrainData, config_for
 from clarinet.choices import Architecture
 from clarinet.networks import Classifier, spec_for
 from clarinet.reproduction.results import FORMAT_VERSION
+from clarinet.reproduction.running import trial_run
 from clarinet.reproduction.trials import Trial
 from clarinet.seeding import generator
 from clarinet.streams import ImageStream, NpyImages
+from clarinet.turns import finished
 
 NUM_CLASSES = 3
 SHORT_TRIAL = {"epochs": 3, "steps_per_epoch": 2, "batch_size": 16, "checkpoint_every": 1}
@@ -116,6 +118,11 @@ def equal_weights(one: Classifier, other: Classifier) -> bool:
     return all(torch.equal(a, b) for a, b in pairs)
 
 
+def run_trial(*arguments: Any, **more: Any) -> dict[str, Any] | None:
+    """All steps of one trial of a reproduction; see `trial_run`."""
+    return finished(trial_run(*arguments, **more))
+
+
 def make_network(
     architecture: Architecture,
     *,
@@ -167,7 +174,7 @@ def noisy_levels(*shape: int) -> Tensor:
 
 
 def make_record(accuracy: float | None, *, finished: str = "2026-01-01", **changes: Any) -> dict[str, Any]:
-    """A record as `run_trial` writes it; None is a trial that diverged."""
+    """A record as `trial_run` writes it; None is a trial that diverged."""
     trial = make_trial(**changes)
     result = {"target_accuracy": accuracy, "steps": 6, "epochs": 3, "seconds": 1.0, "curve": [[1, accuracy]]}
     ended = {"failure": "diverged"} if accuracy is None else {"result": result}

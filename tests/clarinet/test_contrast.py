@@ -17,6 +17,7 @@ from clarinet.domains import prepare
 from clarinet.errors import Interrupted
 from clarinet.feeding import taken
 from clarinet.images import normalised
+from clarinet.inputs import Inputs
 from clarinet.neighbours import neighbour_labels
 from clarinet.networks import SOURCE
 from clarinet.objective import Objective
@@ -138,7 +139,7 @@ class TestRun:
         views = half(torch.cat([pixels, pixels]), every, generator(0, "views/2"))
         seen = encoder(normalised(views, "instance"), SOURCE)[1].tolist()
 
-        loss = Pretraining(config, domains, encoder, steps=9, centre=(1.0, 1.0)).loss(2)
+        loss = Pretraining(config, domains, encoder, steps=9, centre=(1.0, 1.0)).loss(Inputs(2, CPU))
 
         expected = slow_loss(torch.tensor(seen[:64]), torch.tensor(seen[64:]), 0.2)
         assert float(loss.detach()) == pytest.approx(expected, rel=1e-4)

@@ -15,6 +15,8 @@ from clarinet.augmentation import (
     _with_extra_stroke,
     blended,
     distortion_of,
+    drawn_factors,
+    drawn_grounds,
     ink_spread,
     moment_match,
     recoloured,
@@ -304,7 +306,8 @@ def test_blending_is_the_distance_from_a_ground_of_the_target() -> None:
     pixels = disc(8, 8).float().expand(4, 3, 28, 28) / 255
     target = torch.full((5, 3, 28, 28), 51, dtype=torch.uint8)
 
-    out = blended(pixels, torch.tensor([True, True, True, False]), target, generator(0, "draws"))
+    chosen = torch.tensor([True, True, True, False])
+    out = blended(pixels, target, drawn_grounds(chosen, 5, 28, generator(0, "draws")))
 
     torch.testing.assert_close(out[:3], (0.2 - pixels[:3]).abs())
     assert torch.equal(out[3], pixels[3])
@@ -314,9 +317,8 @@ def test_digits_of_the_target_stay_out_of_the_middle_of_blended_grounds() -> Non
     target = torch.zeros(8, 3, 28, 28, dtype=torch.uint8)
     target[:, :, 9:19, 9:19] = 255  # a digit
     for seed in range(20):
-        out = blended(
-            torch.zeros(6, 3, 28, 28), torch.ones(6, dtype=torch.bool), target, generator(seed, "g")
-        )
+        drawn = drawn_grounds(torch.ones(6, dtype=torch.bool), 8, 28, generator(seed, "g"))
+        out = blended(torch.zeros(6, 3, 28, 28), target, drawn)
 
         assert float(out[:, :, 10:18, 10:18].max()) == 0
 
@@ -325,7 +327,7 @@ def test_recolouring_scales_channels_of_either_sign_and_leaves_other_rows() -> N
     pixels = torch.rand(400, 3, 4, 4, generator=generator(0, "pixels"))
     chosen = torch.arange(400) < 300
 
-    out = recoloured(pixels, chosen, generator(0, "draws"))
+    out = recoloured(pixels, drawn_factors(chosen, 3, generator(0, "draws")))
 
     factors = (out - 0.5) / (pixels - 0.5)  # (N, 3, 4, 4)
     of_channel = factors.median(3).values.median(2).values  # (N, 3)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from clarinet.augmentation import recoloured
+from clarinet.augmentation import drawn_factors, recoloured
 from clarinet.checkpoints import load_model, read_tensors, save_model, write_tensors
 from clarinet.data import TrainData
 from clarinet.domains import Domains, prepare
@@ -91,7 +91,7 @@ class TestGreyed:
         pixels = (painted(stroke()) / 255).expand(50, -1, -1, -1)
         every = torch.ones(50, dtype=torch.bool)
 
-        out = greyed(recoloured(pixels, every, generator(0, "draws")) * 255, "ink")
+        out = greyed(recoloured(pixels, drawn_factors(every, 3, generator(0, "draws"))) * 255, "ink")
 
         torch.testing.assert_close(out, 255 * stroke().double()[:, None].expand(50, -1, -1, -1))
 

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from clarinet.augmentation import distortion_of, recoloured
+from clarinet.augmentation import distortion_of, drawn_factors, recoloured
 from clarinet.choices import Architecture, Precision
 from clarinet.config import TrainConfig
 from clarinet.data import TrainData
@@ -153,7 +153,7 @@ def test_the_student_learns_on_distorted_targets_what_the_teacher_says_of_clean_
     chosen = torch.rand(16, generator=draws) < 0.85
     distorted = distortion_of(objective.config)(clean, chosen, draws)
     if colour:
-        distorted = recoloured(distorted, chosen, draws)
+        distorted = recoloured(distorted, drawn_factors(chosen, 3, draws))
     probabilities = logits_of(networks.averaged, clean, TARGET).softmax(1)
     logits = logits_of(networks.classifier, distorted, TARGET)
 

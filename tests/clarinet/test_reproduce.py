@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,12 @@ from clarinet.errors import DataError, Interrupted
 from clarinet.provenance import code_digest, processor
 from clarinet.reproduction.report import HEADINGS
 from clarinet.reproduction.results import Place, folder_for_results, in_turn, read_records, write_record
-from clarinet.reproduction.running import run_trial
 from clarinet.reproduction.tasks import TASKS, TaskData, labelled, load_task
 from clarinet.reproduction.trials import Trial, plan_tables
 from clarinet.seeding import generator
 from clarinet.training import EpochReport, train
-from tests.clarinet.factories import SHORT_TRIAL, make_record, make_trial
+from clarinet.turns import Run, finished
+from tests.clarinet.factories import SHORT_TRIAL, make_record, make_trial, run_trial
 
 CPU = torch.device("cpu")
 SHORT_WORDS = [word for name, value in SHORT_TRIAL.items() for word in ("--set", f"{name}={value}")]
@@ -143,13 +144,19 @@ class TestCommand:
 
         def finish(
             trial: Trial, data: TaskData, out: Path, *, device: torch.device, **_: object
-        ) -> dict[str, Any]:
+        ) -> Run[dict[str, Any]]:
+            yield
             trained.append((trial, device.type))
             record = make_record(0.5) | {"trial": trial.to_dict(), "config": trial.config().to_dict()}
             write_record(out / "trials" / f"{trial.stem(data)}.json", record)
             return record
 
-        monkeypatch.setattr("clarinet.reproduction.running.run_trial", finish)
+        def finish_all(runs: Iterable[Run[Any]], device: torch.device, *, at_once: int) -> list[Any]:
+            assert at_once == (5 if device.type == "cuda" else 1)
+            return [finished(run) for run in runs]
+
+        monkeypatch.setattr("clarinet.turns.take_turns", finish_all)  # which would ask for the GPU
+        monkeypatch.setattr("clarinet.reproduction.running.trial_run", finish)
         monkeypatch.setattr("clarinet.reproduction.running.drawn", lambda *_: None)
         words = ["reproduce", "--seeds", "2", "--data", str(folder), "--out", str(tmp_path)]
 

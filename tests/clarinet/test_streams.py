@@ -19,6 +19,7 @@ from clarinet.domains import fingerprint, prepare
 from clarinet.errors import CheckpointMismatch, DataError, Interrupted
 from clarinet.evaluation import predict
 from clarinet.feeding import Feed, Pixels, StreamedImages, parts, pixels_of, taken
+from clarinet.inputs import Inputs
 from clarinet.networks import spec_for
 from clarinet.streams import ImageStream
 from clarinet.training import train
@@ -193,7 +194,9 @@ class TestFeed:
         )
 
         for step in (0, 0, 1, 2, 3):  # two losses may ask for one step's images
-            for got, expected in zip(feed.batch(step), in_memory.batch(step), strict=True):
+            for got, expected in zip(
+                feed.batch(Inputs(step, CPU)), in_memory.batch(Inputs(step, CPU)), strict=True
+            ):
                 assert torch.equal(got, expected)
 
         wait_for_readers(feed)
@@ -205,7 +208,7 @@ class TestFeed:
         feed = Feed(streamed_images(stream), rows, rows, batch_size=16, seed=0, stream="x")
 
         for step in range(0, 100, 10):
-            feed.batch(step)
+            feed.batch(Inputs(step, CPU))
 
         wait_for_readers(feed)
         assert len(stream.reads) == 10
@@ -215,16 +218,18 @@ class TestFeed:
         fresh = Feed(streamed_images(stream), rows, rows, batch_size=16, seed=0, stream="x")
         walked = Feed(streamed_images(stream), rows, rows, batch_size=16, seed=0, stream="x")
         for step in range(30):
-            expected = walked.batch(step)
+            expected = walked.batch(Inputs(step, CPU))
 
-        assert torch.equal(fresh.batch(29)[1], expected[1])
+        assert torch.equal(fresh.batch(Inputs(29, CPU))[1], expected[1])
 
     def test_labels_lead_to_their_images(self) -> None:
         images, example = noisy_levels(4, 28, 28), torch.tensor([3, 3, 1, 0, 2, 0])
         rows = torch.tensor([0, 2, 5])
 
         for pixels in (images[:, None], streamed_images(Recorded(images))):
-            index, levels = Feed(pixels, rows, example, batch_size=3, seed=0, stream="x").batch(0)
+            index, levels = Feed(pixels, rows, example, batch_size=3, seed=0, stream="x").batch(
+                Inputs(0, CPU)
+            )
 
             assert sorted(index.tolist()) == [0, 2, 5]
             assert torch.equal(levels[:, 0], images[example[index]])
@@ -252,7 +257,7 @@ def test_batches_and_parts_lie_in_memory_as_those_of_a_tensor() -> None:
     resident, streamed = pixels_of(images, spec, CPU), StreamedImages(Recorded(images), spec, CPU)
 
     ways: list[Callable[[Pixels], Tensor]] = [
-        lambda pixels: Feed(pixels, rows, rows, batch_size=8, seed=0, stream="x").batch(0)[1],
+        lambda pixels: Feed(pixels, rows, rows, batch_size=8, seed=0, stream="x").batch(Inputs(0, CPU))[1],
         lambda pixels: taken(pixels, rows[:8]),
         lambda pixels: next(iter(parts(pixels, 8))),
         lambda pixels: next(iter(parts(pixels[rows[3:]], 8))),

@@ -1,0 +1,154 @@
+"""Steps from fixed places, as a CUDA graph takes them: what they compute, and when they are taken singly."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from clarinet.config import TrainConfig
+from clarinet.domains import prepare
+from clarinet.graphs import STEPS_BEFORE, GraphedUpdates, Reported, update, updates_of
+from clarinet.inputs import Drawn, FixedInputs, Inputs, RecordedInputs
+from clarinet.objective import Objective
+from clarinet.resuming import RunState
+from clarinet.training import build_networks, build_optimizer, train_step
+from tests.clarinet.factories import make_config, make_data
+from tests.clarinet.test_step import CASES
+
+CPU = torch.device("cpu")
+STEPS, EPOCH_STEPS = 36, 12
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+class Repeated:
+    """Stands for a CUDA graph on the CPU: does the very work again that it was given, whatever the step."""
+
+    def __init__(self) -> None:
+        self.graphs = 0
+        self.replays = 0
+
+    def __call__(self, work: Callable[[], Reported]) -> tuple[Callable[[], None], Reported]:
+        self.graphs += 1
+        reported: Reported = {}
+
+        def replay() -> None:
+            self.replays += 1
+            reported.update(work())
+
+        return replay, reported
+
+
+def make_long_run(case: str, device: torch.device) -> tuple[TrainConfig, RunState, Objective]:
+    """A run whose phases are long enough to be captured."""
+    method, changes, data = CASES[case]
+    config = make_config(method, **changes | {"steps_per_epoch": EPOCH_STEPS})
+    domains = prepare(make_data(**data), config, device)
+    networks = build_networks(config, domains, device)
+    state = RunState(networks=networks, optimizer=build_optimizer(config, networks))
+    return config, state, Objective(config, domains, networks, steps=STEPS, epoch_steps=EPOCH_STEPS)
+
+
+def trained(case: str, device: torch.device, updates: Any) -> tuple[RunState, list[dict[str, float]]]:
+    """The state after the last step, and the sums of losses after each."""
+    config, state, objective = make_long_run(case, device)
+    take = updates(objective, state.optimizer)
+    sums = []
+    for _ in range(STEPS):
+        train_step(config, state, objective, STEPS, take)
+        sums.append({name: float(total) for name, total in state.totals.items()})
+    return state, sums
+
+
+def singly(objective: Objective, optimizer: torch.optim.Optimizer) -> Callable[[int], Reported]:
+    return partial(update, objective, optimizer)
+
+
+def weights(state: RunState) -> dict[str, Tensor]:
+    networks = state.networks
+    modules: dict[str, torch.nn.Module] = {"classifier": networks.classifier, "averaged": networks.averaged}
+    modules |= {"discriminator": networks.discriminator} if networks.discriminator else {}
+    return {
+        f"{part}.{name}": value
+        for part, module in modules.items()
+        for name, value in module.state_dict().items()
+    }
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_steps_from_fixed_places_are_the_same_steps(case: str) -> None:
+    repeated = Repeated()
+    plain, plain_sums = trained(case, CPU, singly)
+    state, sums = trained(case, CPU, partial(GraphedUpdates, capture=repeated))
+
+    assert repeated.graphs > 0
+    assert repeated.replays > STEPS / 3
+    torch.testing.assert_close(weights(state), weights(plain), rtol=0, atol=0)
+    assert sums == plain_sums
+
+
+@needs_gpu
+@pytest.mark.parametrize("case", CASES)
+def test_a_cuda_graph_takes_the_same_steps(case: str) -> None:
+    cuda = torch.device("cuda")
+    _, sums = trained(case, cuda, singly)
+    _, graphed = trained(case, cuda, updates_of)
+
+    for one, other in zip(sums, graphed, strict=True):
+        assert one == pytest.approx(other, rel=1e-2, abs=1e-2)
+
+
+def test_a_batch_without_a_chosen_row_is_taken_singly() -> None:
+    repeated = Repeated()
+    # Nothing is distorted at the start, and then ever more.
+    changes: dict[str, Any] = {"augmentation": 0.2, "augmentation_full": 1.0, "batch_size": 4}
+    config = make_config(
+        **changes, step_share=0.0, steps_per_epoch=EPOCH_STEPS, pretraining=0.0, neighbour_weight=0.0
+    )
+    domains = prepare(make_data(), config, CPU)
+    states = []
+    for kind in (singly, partial(GraphedUpdates, capture=repeated)):
+        networks = build_networks(config, domains, CPU)
+        state = RunState(networks=networks, optimizer=build_optimizer(config, networks))
+        objective = Objective(config, domains, networks, steps=STEPS, epoch_steps=EPOCH_STEPS)
+        take: Any = kind
+        updates = take(objective, state.optimizer)
+        for _ in range(STEPS):
+            train_step(config, state, objective, STEPS, updates)
+        states.append(state)
+
+    assert 0 < repeated.replays < STEPS - STEPS_BEFORE * repeated.graphs
+    torch.testing.assert_close(weights(states[0]), weights(states[1]), rtol=0, atol=0)
+
+
+def test_inputs_are_asked_for_anew_and_keep_their_place() -> None:
+    def ask(inputs: Inputs) -> tuple[float | Tensor, Tensor, Drawn]:
+        number = inputs.number(lambda step: step / 2)
+        (tensor,) = inputs.tensors(lambda step: [torch.full((2,), step)])
+        drawn = inputs.drawn(lambda step: Drawn(4, [torch.arange(step)], [torch.tensor([step])]))
+        return number, tensor, drawn
+
+    recorded = RecordedInputs(2, CPU)
+    assert ask(recorded)[0] == 1.0
+    fixed = FixedInputs(recorded)
+
+    assert fixed.go_to(3)
+    number, tensor, drawn = ask(fixed)
+    assert isinstance(number, Tensor)
+    assert number.item() == 1.5
+    assert tensor.tolist() == [3, 3]
+    assert drawn.rows[0].tolist() == [0, 1, 2, 0]  # filled up with the first
+    assert drawn.others[0].tolist() == [3]
+    assert not fixed.go_to(0)  # no row to fill up with
+    assert tensor.tolist() == [3, 3]
+    assert fixed.go_to(4)
+    assert number.item() == 2.0
+    assert drawn.rows[0].tolist() == [0, 1, 2, 3]
+
+
+def test_the_cpu_takes_steps_singly() -> None:
+    _, state, objective = make_long_run("paper cc", CPU)
+
+    assert not isinstance(updates_of(objective, state.optimizer), GraphedUpdates)
