@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from clarinet.labels import simulate_labels
     from clarinet.relabelling import pseudo_labels, with_pseudo_labels
     from clarinet.streams import ImageFiles, ImageStream, NpyImages
-    from clarinet.training import EpochReport, TrainResult, train
+    from clarinet.training import EpochReport, TrainResult, train, train_in_steps
     from clarinet.transitions import estimate_transition
+    from clarinet.turns import take_turns
     from clarinet.uniformity import check_uniformity
 
 __all__ = [
@@ -83,7 +84,9 @@ __all__ = [
     "pseudo_labels",
     "save_model",
     "simulate_labels",
+    "take_turns",
     "train",
+    "train_in_steps",
     "with_pseudo_labels",
 ]
 
@@ -113,6 +116,8 @@ _LAZY = {
     "EpochReport": "training",
     "TrainResult": "training",
     "train": "training",
+    "train_in_steps": "training",
+    "take_turns": "turns",
     "estimate_transition": "transitions",
     "check_uniformity": "uniformity",
 }

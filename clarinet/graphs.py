@@ -32,7 +32,7 @@ def update(
 
 
 def updates_of(objective: Objective, optimizer: torch.optim.Optimizer) -> Callable[[int], Reported]:
-    """`update` of a run as a function of the step: by graphs on a GPU, where nothing is read meanwhile."""
+    """`update` of a run as a function of the step: on a GPU by graphs, where steps can be repeated."""
     if objective.device.type == "cuda" and objective.can_repeat:
         return GraphedUpdates(objective, optimizer)
     return partial(update, objective, optimizer)

@@ -1,14 +1,12 @@
 """The losses for labels that are not uniform, put to a step's batch with what a run knows of its labels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from clarinet.batches import SourceBatch
 from clarinet.config import TrainConfig
 from clarinet.data import NO_LABEL
 from clarinet.domains import Domains
@@ -20,9 +18,6 @@ from clarinet.nonuniform import (
     scarce_risks,
 )
 from clarinet.transitions import transition_of_questions, uniform_transition
-
-if TYPE_CHECKING:
-    from clarinet.objective import SourceBatch
 
 NON_UNIFORM = ("forward", "scarce", "inverse")  # the complementary losses of this module
 
@@ -48,7 +43,7 @@ class LabelFacts:
     transition: Tensor
 
     @classmethod
-    def of(cls, config: TrainConfig, domains: Domains, batch_size: int) -> LabelFacts:
+    def of(cls, config: TrainConfig, domains: Domains, batch_size: int) -> "LabelFacts":
         """Of a run; on its device. There must be complementary labels to train on.
 
         Raises:

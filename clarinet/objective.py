@@ -1,7 +1,6 @@
 """What one step minimises: the losses of every method, each switched by the config."""
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -9,19 +8,12 @@ from torch import Tensor, nn
 
 from clarinet.adaptation import adaptation_losses, adaptation_share, adapts
 from clarinet.adversarial import DomainBatch, log_sharpened
-from clarinet.augmentation import (
-    blended,
-    distortion_of,
-    drawn_factors,
-    drawn_grounds,
-    moment_match,
-    recoloured,
-)
+from clarinet.batches import Batches, SourceBatch
+from clarinet.choices import BACKBONES
 from clarinet.config import TrainConfig
 from clarinet.domains import Domains
-from clarinet.feeding import Feed, Pixels
 from clarinet.images import normalised
-from clarinet.inputs import Drawn, Inputs
+from clarinet.inputs import Inputs
 from clarinet.label_losses import NON_UNIFORM, LabelFacts, complementary_loss, true_loss
 from clarinet.losses import (
     bounded_complementary_loss,
@@ -37,8 +29,6 @@ from clarinet.losses import (
 from clarinet.networks import SOURCE, TARGET, Classifier, Domain
 from clarinet.precision import mixed
 from clarinet.pretraining import Pretraining
-from clarinet.seeding import generator
-from clarinet.stages import batch_size
 from clarinet.votes import NeighbourLabels
 
 NEIGHBOUR_SHARPENING = 0.5  # temperature of what neighbours say: 3/4 against one other class is then 0.9
@@ -56,24 +46,6 @@ class Networks:
     averaged: Classifier
     discriminator: nn.Module | None
     encoder: Classifier | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SourceBatch:
-    """One part of a source batch: pixels (B, C, S, S); labels of both kinds (-1: none) and weights, (B,).
-
-    `images` (B,) are their source images; `no_classes` (B, M) are all classes that each image is known not to
-    be, -1 beyond those it has; `probabilities` (B,) are those with which the questions were drawn, where they
-    are known.
-    """
-
-    pixels: Tensor
-    complementary: Tensor
-    true: Tensor
-    weights: Tensor
-    images: Tensor
-    no_classes: Tensor
-    probabilities: Tensor | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,35 +77,24 @@ class Objective:
         self.steps = steps
         self.adaptation_from = config.adversarial_start_epoch * epoch_steps if adapts(config) else steps
         self.alpha = domains.alpha
-        labelled = {"complementary": domains.complementary_rows, "true": domains.true_rows}
-        self._batch_size = batch_size(config, max(len(rows) for rows in labelled.values()))
-        self._feeds = {
-            kind: self._feed(domains.source, rows, kind) for kind, rows in labelled.items() if len(rows)
-        }
-        self._target = self._feed(domains.target, torch.arange(len(domains.target)), "target")
+        self._batches = Batches(config, domains, steps=steps)
         self._proportions = self._dataset_proportions() if config.class_proportions == "dataset" else None
         self._facts = (
-            LabelFacts.of(config, domains, self._batch_size)
+            LabelFacts.of(config, domains, self._batches.size)
             if config.complementary_loss in NON_UNIFORM
             else None
         )
         self._floor = self._class_floor() if config.class_floor > 0 else None
-        grey = domains.source_is_grey and domains.target_is_grey
-        digits = config.augmentation_kind == "digits"
-        matched = config.moment_match and config.augmentation > 0 and grey and digits
-        centre = moment_match(domains.source, domains.target) if matched else (1.0, 1.0)
-        # Pictures in colour have strokes of their own beside the digit; with more of them digits were lost.
-        drawn = replace(config, extra_stroke=0.0) if domains.spec.sees_ink else config
         self.neighbours: NeighbourLabels | None = None
         self._pretraining = None
         if networks.encoder is not None:
-            steps = config.pretraining_epochs * epoch_steps
-            self._pretraining = Pretraining(drawn, domains, networks.encoder, steps=steps, centre=centre)
-        self._distort_source = distortion_of(drawn, centre)
-        self._distort_target = distortion_of(drawn)
-        self._blend = config.background_blending and digits and domains.grey_to_colour
-        # Grounds of the target show its colours; others on top of them only make the digits harder to see.
-        self._recolour = config.recolouring and digits and domains.grey_to_colour and not self._blend
+            self._pretraining = Pretraining(
+                self._batches.drawn,
+                domains,
+                networks.encoder,
+                steps=config.pretraining_epochs * epoch_steps,
+                centre=self._batches.centre,
+            )
 
     def _dataset_proportions(self) -> Tensor:
         """(K,) share of each complementary label in the data set."""
@@ -150,15 +111,16 @@ class Objective:
         ceiling = estimated_class_ceiling(domains.complementary[rows], weights, num_classes)
         return (ceiling / 2).clamp(1e-3 / num_classes, self.config.class_floor / num_classes)
 
-    def _feed(self, images: Pixels, rows: Tensor, stream: str) -> Feed:
-        """Batches of source labels, whose images `example` knows, or of the target's images."""
-        example = self.domains.example if images is self.domains.source else rows
-        return Feed(images, rows, example, batch_size=self._batch_size, seed=self.config.seed, stream=stream)
-
     @property
     def can_repeat(self) -> bool:
-        """Whether the device alone takes a step, once it has the inputs: no image is read meanwhile."""
-        return isinstance(self.domains.source, Tensor) and isinstance(self.domains.target, Tensor)
+        """Whether a step may be taken again by the device alone: a small network's, with all images there.
+
+        The networks for photographs compute for longer than their launching takes, and a graph would hold
+        their activations once more.
+        """
+        domains = self.domains
+        resident = isinstance(domains.source, Tensor) and isinstance(domains.target, Tensor)
+        return resident and domains.spec.architecture not in BACKBONES
 
     def phase(self, step: int) -> Phase:
         """What is done in a step, once the neighbours have been found that it needs."""
@@ -169,7 +131,7 @@ class Objective:
         adapting = adapts(config) and step >= self.adaptation_from
         unseen = self.domains.spec.batch_norm and not target_teacher and not adapting
         return Phase(
-            distorts=self._augmented_share(step) > 0,
+            distorts=self._batches.distorted_share(step) > 0,
             adapts=adapting,
             source_teacher=self._ramp(step, config.source_self_training_start) > 0,
             target_teacher=target_teacher,
@@ -192,10 +154,10 @@ class Objective:
         if phase.pretrains and self._pretraining is not None:
             loss = self._pretraining.loss(inputs)
             return loss, {"contrast": loss.detach()}
-        parts = [self._source_batch(inputs, kind, distorts=phase.distorts) for kind in self._feeds]
+        parts = [self._batches.source(inputs, kind, distorted=phase.distorts) for kind in self._batches.kinds]
         passes: list[tuple[Tensor, Domain]] = [(part.pixels, SOURCE) for part in parts]
         if phase.adapts:
-            passes.append((self._target_pixels(inputs), TARGET))
+            passes.append((self._batches.target(inputs), TARGET))
         outputs = self._classify_all(passes)
         objective, reported = self._label_losses(parts, [logits for _, logits in outputs[: len(parts)]])
         if self._floor is not None:
@@ -274,51 +236,6 @@ class Objective:
         teacher.train(was_training)
         return logits
 
-    def _source_batch(self, inputs: Inputs, kind: str, *, distorts: bool) -> SourceBatch:
-        domains = self.domains
-        index, levels = self._feeds[kind].batch(inputs)  # (B,), (B, C, S, S)
-        pixels = levels.float() / 255
-        if distorts:
-            _, rows, others = inputs.drawn(partial(self._source_draws, kind, len(index)))
-            pixels = self._distort_source.applied(pixels, rows)
-            if self._blend:
-                pixels = blended(pixels, domains.target, others)
-            if self._recolour:
-                pixels = recoloured(pixels, *others)
-        return SourceBatch(
-            pixels=pixels,
-            complementary=domains.complementary[index],
-            true=domains.true[index],
-            weights=domains.weights[index],
-            images=domains.example[index],
-            no_classes=domains.no_classes[domains.example[index]],
-            probabilities=None if domains.probabilities is None else domains.probabilities[index],
-        )
-
-    def _source_draws(self, kind: str, count: int, step: int) -> Drawn:
-        """How a batch of so many is distorted, and put on grounds or recoloured where that is done."""
-        spec, draws = self.domains.spec, generator(self.config.seed, f"augment/{kind}/{step}")
-        chosen = torch.rand(count, generator=draws) < self._augmented_share(step)
-        rows = self._distort_source.drawn(chosen, spec.image_size, draws)
-        if self._blend:
-            return Drawn(count, rows, drawn_grounds(chosen, len(self.domains.target), spec.image_size, draws))
-        return Drawn(count, rows, [drawn_factors(chosen, spec.channels, draws)] if self._recolour else [])
-
-    def _target_draws(self, count: int, step: int) -> Drawn:
-        """Likewise of a batch of the target."""
-        spec, draws = self.domains.spec, generator(self.config.seed, f"augment/target/{step}")
-        chosen = torch.rand(count, generator=draws) < self.config.augmentation
-        rows = self._distort_target.drawn(chosen, spec.image_size, draws)
-        return Drawn(count, rows, [drawn_factors(chosen, spec.channels, draws)] if self._recolour else [])
-
-    def _augmented_share(self, step: int) -> float:
-        """Share of source images to distort: a curriculum, as distorting from the start stalls it."""
-        config = self.config
-        length = max(config.augmentation_full - config.augmentation_start, 1e-9)
-        return config.augmentation * min(
-            max((step / self.steps - config.augmentation_start) / length, 0.0), 1.0
-        )
-
     def _label_losses(
         self, parts: list[SourceBatch], logits: list[Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
@@ -328,10 +245,10 @@ class Objective:
         descends.
         """
         true, reported = None, {}
-        if "true" in self._feeds:
+        if "true" in self._batches.kinds:
             true = self._true_loss(parts[-1], logits[-1])
             reported = {"true": true.detach()}
-            if "complementary" not in self._feeds:
+            if "complementary" not in self._batches.kinds:
                 return true, reported
         if self._facts is None:
             objective, shown = self._complementary_loss(parts[0], logits[0])
@@ -381,12 +298,9 @@ class Objective:
 
     def _target_self_training(self, inputs: Inputs) -> Tensor:
         """The teacher sees the clean target image, the student a distorted one."""
-        pixels = self._target_pixels(inputs)
+        pixels = self._batches.target(inputs)
         probabilities = self.teach(pixels, TARGET).softmax(1)  # (B, K)
-        _, rows, others = inputs.drawn(partial(self._target_draws, len(pixels)))
-        pixels = self._distort_target.applied(pixels, rows)
-        if self._recolour:
-            pixels = recoloured(pixels, *others)
+        pixels = self._batches.distorted_target(inputs, pixels)
         _, logits = self._classify(pixels, TARGET)
         return self._pseudo_label_loss(logits, probabilities, torch.ones_like(logits[:, 0]))
 
@@ -396,13 +310,10 @@ class Objective:
         sure = (confidence > self.config.confidence).to(logits.dtype)
         return (weights * sure * F.cross_entropy(logits, labels, reduction="none")).sum() / weights.sum()
 
-    def _target_pixels(self, inputs: Inputs) -> Tensor:
-        return self._target.batch(inputs)[1].float() / 255  # (B, C, S, S)
-
     def _see_target(self, inputs: Inputs) -> None:
         """Move the target's batch statistics where no loss does; prediction needs them."""
         with torch.no_grad():
-            self._classify(self._target_pixels(inputs), TARGET)
+            self._classify(self._batches.target(inputs), TARGET)
 
     def _adaptation(
         self, inputs: Inputs, parts: list[SourceBatch], outputs: list[tuple[Tensor, Tensor]]

@@ -29,7 +29,7 @@ from clarinet.stages import Stage, steps_in_epoch
 from clarinet.training_result import EpochReport, TrainResult
 from clarinet.turns import Run, finished
 
-__all__ = ["EpochReport", "TrainResult", "ignore", "never", "train"]
+__all__ = ["EpochReport", "TrainResult", "ignore", "never", "train", "train_in_steps"]
 
 PRETRAINING_RATE = (0.15, 0.05)  # share of the time in which the step size rises, and what is left at its end
 
@@ -82,7 +82,7 @@ def train(
         Interrupted: should_stop said so.
     """
     return finished(
-        training(
+        train_in_steps(
             config,
             data,
             device=device,
@@ -93,7 +93,7 @@ def train(
     )
 
 
-def training(
+def train_in_steps(
     config: TrainConfig,
     data: TrainData,
     *,
@@ -102,7 +102,14 @@ def training(
     checkpoint: str | Path | None = None,
     should_stop: Callable[[], bool] = never,
 ) -> Run[TrainResult]:
-    """`train`, which stops after each step: for runs that take turns (see `turns`)."""
+    """`train` as a generator that stops after each step, for runs that take turns: see `take_turns`.
+
+    Args:
+        config, data, device, on_epoch, checkpoint, should_stop: as in `train`.
+
+    Returns:
+        A generator that yields nothing and returns what `train` does; its steps raise what `train` raises.
+    """
     checkpoint = Path(checkpoint) if checkpoint else None
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         run = _Run(

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import torch
 
-from clarinet.errors import Interrupted
+from clarinet.errors import ConfigError, Interrupted
 
 Result = TypeVar("Result")
 Run = Generator[None, None, Result]
@@ -34,15 +34,18 @@ def take_turns(runs: Iterable[Run[Result]], device: torch.device, *, at_once: in
     Args:
         runs: each is begun when one before it has ended, beyond the first so many.
         device: of all of them.
-        at_once: how many have begun and not ended, at most.
+        at_once: how many have begun and not ended, at most; at least 1.
 
     Returns:
         Their results, in the order of the runs.
 
     Raises:
+        ConfigError: at_once is below 1.
         Interrupted: the first of the runs that was, after all that have begun have been interrupted or ended.
         Exception: whatever else a run raises, at once.
     """
+    if at_once < 1:
+        raise ConfigError(f"at_once is {at_once}; at least one run must take its steps")
     waiting = iter(enumerate(runs))
     results: dict[int, Result] = {}
     interrupted: Interrupted | None = None
@@ -66,6 +69,7 @@ def take_turns(runs: Iterable[Run[Result]], device: torch.device, *, at_once: in
                     results[number] = end.value
                 except Interrupted as error:
                     interrupted = interrupted or error
+                place.left()
                 active.remove(turn)
                 free.append(place)
     if interrupted:
@@ -82,6 +86,11 @@ class Place:
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch has no types here
             self._stream.wait_stream(torch.cuda.current_stream(device))
             self._random = torch.Generator(device)
+
+    def left(self) -> None:
+        """Let what comes after on the caller's stream wait for what was done here."""
+        if self._device.type == "cuda":
+            torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
     @contextmanager
     def taken(self) -> Iterator[None]:

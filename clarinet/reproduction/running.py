@@ -30,7 +30,7 @@ from clarinet.reproduction.results import (
 )
 from clarinet.reproduction.tasks import TaskData, labelled
 from clarinet.reproduction.trials import Trial
-from clarinet.training import EpochReport, ignore, never, training
+from clarinet.training import EpochReport, ignore, never, train_in_steps
 from clarinet.training_result import TrainResult
 from clarinet.turns import Run
 
@@ -46,7 +46,7 @@ class _How:
     should_stop: Callable[[], bool]
 
     def train(self, config: TrainConfig, data: TrainData, checkpoint: Path) -> Run[TrainResult]:
-        return training(
+        return train_in_steps(
             config,
             data,
             device=self.device,

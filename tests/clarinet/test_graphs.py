@@ -15,7 +15,7 @@ from clarinet.inputs import Drawn, FixedInputs, Inputs, RecordedInputs
 from clarinet.objective import Objective
 from clarinet.resuming import RunState
 from clarinet.training import build_networks, build_optimizer, train_step
-from tests.clarinet.factories import make_config, make_data
+from tests.clarinet.factories import Recorded, in_memory, make_config, make_data
 from tests.clarinet.test_step import CASES
 
 CPU = torch.device("cpu")
@@ -151,4 +151,17 @@ def test_inputs_are_asked_for_anew_and_keep_their_place() -> None:
 def test_the_cpu_takes_steps_singly() -> None:
     _, state, objective = make_long_run("paper cc", CPU)
 
+    assert objective.can_repeat
     assert not isinstance(updates_of(objective, state.optimizer), GraphedUpdates)
+
+
+def test_photographs_networks_and_streams_are_not_repeated() -> None:
+    backbone = {"architecture": "resnet18", "image_size": 32, "batch_size": 4}
+    stream = Recorded(in_memory(make_data().target_images))
+    for changes, data in ((backbone, make_data()), ({}, make_data(target_images=stream))):
+        config = make_config("clarinet", **changes)
+        domains = prepare(data, config, CPU)
+        networks = build_networks(config, domains, CPU)
+        objective = Objective(config, domains, networks, steps=STEPS, epoch_steps=EPOCH_STEPS)
+
+        assert not objective.can_repeat

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from clarinet.batches import SourceBatch
 from clarinet.choices import Setting
 from clarinet.config import TrainConfig
 from clarinet.data import TrainData
@@ -17,7 +18,7 @@ from clarinet.errors import DataError, NonUniformLabels
 from clarinet.label_losses import LabelFacts, complementary_loss, presence_in_batches, with_proportions
 from clarinet.methods import config_for
 from clarinet.nonuniform import per_class_question_risk
-from clarinet.objective import Objective, SourceBatch
+from clarinet.objective import Objective
 from clarinet.seeding import Shuffle, generator
 from clarinet.training import build_networks, train
 from clarinet.transitions import estimate_transition, transition_of_questions

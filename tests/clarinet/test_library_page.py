@@ -40,13 +40,19 @@ def test_the_example_runs_and_leaves_a_model(
         np.savez(tmp_path / f"{name}.npz", x_train=images, y_train=classes, x_test=images, y_test=classes)
 
     assert len(re.findall(r"^.+$", examples[0], re.MULTILINE)) == 10
-    exec(compile(examples[0], "library.md", "exec"), {})  # the page is ours
+    page: dict[str, Any] = {}
+    exec(compile(examples[0], "library.md", "exec"), page)  # the page is ours
 
     printed = capsys.readouterr().out.split()
     assert printed[:2] == ["1", "2"]
     assert 0 <= float(printed[2]) <= 1
     assert load_card(tmp_path / "model" / "model.safetensors")["classes"] == ["low", "middle", "high"]
     assert (tmp_path / "model" / "model.onnx").exists()
+
+    exec(compile(examples[2], "library.md", "exec"), page)  # goes on with the first one
+
+    assert len(page["results"]) == 3
+    assert all(0 <= result.target_accuracy <= 1 for result in page["results"])
 
 
 def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str], tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from itertools import count
 import pytest
 import torch
 
-from clarinet.errors import Diverged, Interrupted
-from clarinet.training import train, training
+from clarinet.errors import ConfigError, Diverged, Interrupted
+from clarinet.training import train, train_in_steps
 from clarinet.turns import Run, take_turns
 from tests.clarinet.factories import equal_weights, make_case
 
@@ -46,7 +46,7 @@ def test_a_run_learns_in_turns_what_it_learns_alone(names: tuple[str, ...]) -> N
     drawn_after = torch.rand(3)
     torch.manual_seed(7)
 
-    together = take_turns((training(*case) for case in cases), CPU, at_once=2)
+    together = take_turns((train_in_steps(*case) for case in cases), CPU, at_once=2)
 
     assert torch.equal(torch.rand(3), drawn_after)  # the caller's generator is where it was
     for case, result in zip(cases, together, strict=True):
@@ -85,6 +85,11 @@ def test_another_error_ends_all_at_once() -> None:
     assert told == ["a begins", "a 0", "a 1", "a ends"]
 
 
+def test_no_turns_are_refused() -> None:
+    with pytest.raises(ConfigError, match="at least one run"):
+        take_turns([counting("a", 1, [])], CPU, at_once=0)
+
+
 @contextmanager
 def hanging_after(seconds: float) -> Iterator[None]:
     """Graphs that disturb each other hang the GPU, which no Python error ends: the process is ended."""
@@ -105,7 +110,7 @@ def test_runs_on_a_gpu_do_not_disturb_each_other(name: str) -> None:
     configs = [replace(config, seed=seed, steps_per_epoch=40) for seed in range(4)]
 
     with hanging_after(60):
-        runs = (training(each, data, device=cuda) for each in configs)
+        runs = (train_in_steps(each, data, device=cuda) for each in configs)
         together = take_turns(runs, cuda, at_once=4)
 
     for each, result in zip(configs, together, strict=True):
