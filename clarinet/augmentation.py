@@ -210,29 +210,29 @@ def recoloured(pixels: Tensor, factors: Tensor) -> Tensor:
     return 0.5 + (pixels - 0.5) * factors
 
 
-def drawn_grounds(chosen: Tensor, count: int, side: int, draws: torch.Generator) -> list[Tensor]:
-    """What `blended` takes beside pixels and target, on the CPU.
+def drawn_grounds(chosen: Tensor, target: Pixels, side: int, draws: torch.Generator) -> list[Tensor]:
+    """What `blended` takes beside the pixels.
 
     Args:
         chosen: (B,) bool on the CPU; other rows keep their ground.
-        count: M, images of the target.
+        target: uint8 (M, C, S, S), from which grounds are drawn.
         side: S.
         draws: CPU generator.
 
     Returns:
-        (B,) bool chosen; (B,) int64 images of the target; rows and columns of their corner, (S // 3,) each;
-        their rows and columns in the order in which they are rolled, (S,) each.
+        (B,) bool chosen; uint8 (B, C, S, S) images of the target; rows and columns of their corner, (S // 3,)
+        each; their rows and columns in the order in which they are rolled, (S,) each.
     """
-    picks = torch.randint(count, (len(chosen),), generator=draws)
+    picks = torch.randint(len(target), (len(chosen),), generator=draws)
     third = side // 3
     corner = (side - third) * torch.randint(2, (2,), generator=draws)
     roll = side // 2 + torch.randint(-side // 7, side // 7 + 1, (2,), generator=draws)
     corners = [start + torch.arange(third) for start in corner]
     rolled = [(torch.arange(side) - by) % side for by in roll]
-    return [chosen, picks, *corners, *rolled]
+    return [chosen, taken(target, picks), *corners, *rolled]
 
 
-def blended(pixels: Tensor, target: Pixels, drawn: Sequence[Tensor]) -> Tensor:
+def blended(pixels: Tensor, drawn: Sequence[Tensor]) -> Tensor:
     """Put rows onto grounds from the target, as |ground - image|.
 
     Grounds should show no digit, or two lie on top of each other and only one is the answer: half of them are
@@ -241,11 +241,10 @@ def blended(pixels: Tensor, target: Pixels, drawn: Sequence[Tensor]) -> Tensor:
 
     Args:
         pixels: (B, C, S, S) in [0, 1].
-        target: uint8 (M, C, S, S), from which grounds are drawn.
         drawn: what `drawn_grounds` returned, on the device of the pixels.
     """
-    chosen, picks, corner_y, corner_x, rolled_y, rolled_x = drawn
-    grounds = taken(target, picks).float() / 255  # (B, C, S, S)
+    chosen, images, corner_y, corner_x, rolled_y, rolled_x = drawn
+    grounds = images.float() / 255  # (B, C, S, S)
     corner = grounds.index_select(2, corner_y).index_select(3, corner_x)
     enlarged = F.interpolate(corner, size=pixels.shape[2:], mode="bilinear")
     rolled = grounds.index_select(2, rolled_y).index_select(3, rolled_x)

@@ -44,13 +44,12 @@ class Batches:
     """Batches of a run as a function of the step.
 
     Args:
-        config: of the run.
+        config: of the run; the attribute has the distortions that its images take.
         domains: its data.
         steps: of the run.
     """
 
     def __init__(self, config: TrainConfig, domains: Domains, *, steps: int) -> None:
-        self._config = config
         self._domains = domains
         self._steps = steps
         labelled = {"complementary": domains.complementary_rows, "true": domains.true_rows}
@@ -68,9 +67,9 @@ class Batches:
         matched = config.moment_match and config.augmentation > 0 and grey and digits
         self.centre = moment_match(domains.source, domains.target) if matched else (1.0, 1.0)
         # Pictures in colour have strokes of their own beside the digit; with more of them digits were lost.
-        self.drawn = replace(config, extra_stroke=0.0) if domains.spec.sees_ink else config
-        self._distort_source = distortion_of(self.drawn, self.centre)
-        self._distort_target = distortion_of(self.drawn)
+        self.config = replace(config, extra_stroke=0.0) if domains.spec.sees_ink else config
+        self._distort_source = distortion_of(self.config, self.centre)
+        self._distort_target = distortion_of(self.config)
         self._blend = config.background_blending and digits and domains.grey_to_colour
         # Grounds of the target show its colours; others on top of them only make the digits harder to see.
         self._recolour = config.recolouring and digits and domains.grey_to_colour and not self._blend
@@ -89,7 +88,7 @@ class Batches:
             _, rows, others = inputs.drawn(partial(self._source_draws, kind, len(index)))
             pixels = self._distort_source.applied(pixels, rows)
             if self._blend:
-                pixels = blended(pixels, domains.target, others)
+                pixels = blended(pixels, others)
             if self._recolour:
                 pixels = recoloured(pixels, *others)
         return SourceBatch(
@@ -108,30 +107,31 @@ class Batches:
 
     def distorted_target(self, inputs: Inputs, pixels: Tensor) -> Tensor:
         """The target's pixels (B, C, S, S) with the largest share of them distorted."""
+        if self.config.augmentation == 0:
+            return pixels
         _, rows, others = inputs.drawn(partial(self._target_draws, len(pixels)))
         pixels = self._distort_target.applied(pixels, rows)
         return recoloured(pixels, *others) if self._recolour else pixels
 
     def distorted_share(self, step: int) -> float:
         """Share of source images to distort: a curriculum, as distorting from the start stalls it."""
-        config = self._config
+        config = self.config
         length = max(config.augmentation_full - config.augmentation_start, 1e-9)
         risen = (step / self._steps - config.augmentation_start) / length
         return config.augmentation * min(max(risen, 0.0), 1.0)
 
     def _source_draws(self, kind: str, count: int, step: int) -> Drawn:
         """How a batch of so many is distorted, and put on grounds or recoloured where that is done."""
-        spec, draws = self._domains.spec, generator(self._config.seed, f"augment/{kind}/{step}")
+        spec, draws = self._domains.spec, generator(self.config.seed, f"augment/{kind}/{step}")
         chosen = torch.rand(count, generator=draws) < self.distorted_share(step)
         rows = self._distort_source.drawn(chosen, spec.image_size, draws)
         if self._blend:
-            images = len(self._domains.target)
-            return Drawn(count, rows, drawn_grounds(chosen, images, spec.image_size, draws))
+            return Drawn(count, rows, drawn_grounds(chosen, self._domains.target, spec.image_size, draws))
         return Drawn(count, rows, [drawn_factors(chosen, spec.channels, draws)] if self._recolour else [])
 
     def _target_draws(self, count: int, step: int) -> Drawn:
         """Likewise of a batch of the target."""
-        spec, draws = self._domains.spec, generator(self._config.seed, f"augment/target/{step}")
-        chosen = torch.rand(count, generator=draws) < self._config.augmentation
+        spec, draws = self._domains.spec, generator(self.config.seed, f"augment/target/{step}")
+        chosen = torch.rand(count, generator=draws) < self.config.augmentation
         rows = self._distort_target.drawn(chosen, spec.image_size, draws)
         return Drawn(count, rows, [drawn_factors(chosen, spec.channels, draws)] if self._recolour else [])

@@ -32,7 +32,7 @@ from clarinet.resuming import RunState
 from clarinet.seeding import generator
 from clarinet.textbook import Images, TextbookClassifier, TextbookStep, endless, textbook_discriminator
 from clarinet.training import build_networks, build_optimizer, train_step
-from clarinet.turns import Place
+from clarinet.turns import Lane
 from clarinet.votes import NeighbourLabels
 
 NUM_CLASSES = 10
@@ -124,15 +124,15 @@ def our_step(config: TrainConfig, data: TrainData, device: torch.device) -> Step
 
 def our_steps(config: TrainConfig, data: TrainData, device: torch.device) -> Step:
     """One call is a step of each of `TOGETHER` runs with seeds of their own, as `take_turns` takes them."""
-    places = [Place(device) for _ in range(TOGETHER)]
+    lanes = [Lane(device) for _ in range(TOGETHER)]
     steps = []
-    for seed, place in enumerate(places):
-        with place.taken():
+    for seed, lane in enumerate(lanes):
+        with lane.taken():
             steps.append(our_step(replace(config, seed=seed), data, device))
 
     def step() -> None:
-        for one, place in zip(steps, places, strict=True):
-            with place.taken():
+        for one, lane in zip(steps, lanes, strict=True):
+            with lane.taken():
                 one()
 
     return step

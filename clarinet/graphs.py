@@ -38,15 +38,19 @@ def updates_of(objective: Objective, optimizer: torch.optim.Optimizer) -> Callab
     return partial(update, objective, optimizer)
 
 
-def captured(work: Callable[[], Reported]) -> tuple[Callable[[], None], Reported]:
-    """What repeats some work on the GPU, which is not done yet, and where it leaves its results."""
+def captured(device: torch.device, work: Callable[[], Reported]) -> tuple[Callable[[], None], Reported]:
+    """What repeats some work on a GPU, which is not done yet, and where it leaves its results."""
     graph = torch.cuda.CUDAGraph()
     # cuBLAS has a workspace for each stream, with counters that kernels wait for: graphs captured on one
     # stream, as torch does if not told, would share it, and hang the GPU as soon as two of them run at once.
-    stream = torch.cuda.current_stream()
-    if stream == torch.cuda.default_stream():  # which cannot be captured
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # torch has no types here
-    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+    stream = torch.cuda.current_stream(device)
+    if stream == torch.cuda.default_stream(device):  # which cannot be captured
+        stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch has no types here
+    # On another device than the current one nothing would be captured, and the replay do nothing.
+    with (
+        torch.cuda.device(device),
+        torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"),
+    ):
         reported = work()
     return graph.replay, reported
 
@@ -67,15 +71,15 @@ class GraphedUpdates:
     Args:
         objective: of which `can_repeat` is true.
         optimizer: whose step sizes are tensors.
-        capture: makes a function that repeats what another one does.
+        capture: makes a function that repeats what another one does; None captures a CUDA graph.
     """
 
     def __init__(
-        self, objective: Objective, optimizer: torch.optim.Optimizer, capture: Capture = captured
+        self, objective: Objective, optimizer: torch.optim.Optimizer, capture: Capture | None = None
     ) -> None:
         self._objective = objective
         self._optimizer = optimizer
-        self._capture = capture
+        self._capture = capture or partial(captured, objective.device)
         self._phases: dict[Phase, _Steps] = {}
 
     def __call__(self, step: int) -> Reported:

@@ -113,6 +113,8 @@ class FixedInputs(Inputs):
 
     def go_to(self, step: int) -> bool:
         """Put the inputs of a step into their places; false, with nothing done, where no row is chosen."""
+        if self._next not in {0, len(self._asked)}:
+            raise RuntimeError(f"step {self.step} asked for {self._next} of {len(self._asked)} inputs")
         values = [asked.of(step) for asked in self._asked]
         if any(value.numel() == 0 for several in values for value in several):
             return False

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from clarinet.adaptation import adaptation_losses, adaptation_share, adapts
 from clarinet.adversarial import DomainBatch, log_sharpened
 from clarinet.batches import Batches, SourceBatch
-from clarinet.choices import BACKBONES
 from clarinet.config import TrainConfig
 from clarinet.domains import Domains
 from clarinet.images import normalised
@@ -32,6 +31,7 @@ from clarinet.pretraining import Pretraining
 from clarinet.votes import NeighbourLabels
 
 NEIGHBOUR_SHARPENING = 0.5  # temperature of what neighbours say: 3/4 against one other class is then 0.9
+SMALL = ("lenet", "dann", "dtn")  # networks whose step is shorter than its launching
 STATISTICS_EVERY = 10  # steps between two looks at a target in no loss yet, for its batch statistics
 
 
@@ -89,7 +89,7 @@ class Objective:
         self._pretraining = None
         if networks.encoder is not None:
             self._pretraining = Pretraining(
-                self._batches.drawn,
+                self._batches.config,
                 domains,
                 networks.encoder,
                 steps=config.pretraining_epochs * epoch_steps,
@@ -115,12 +115,12 @@ class Objective:
     def can_repeat(self) -> bool:
         """Whether a step may be taken again by the device alone: a small network's, with all images there.
 
-        The networks for photographs compute for longer than their launching takes, and a graph would hold
-        their activations once more.
+        The larger networks compute for longer than their launching takes, and graphs would hold their
+        activations once more for each phase.
         """
         domains = self.domains
         resident = isinstance(domains.source, Tensor) and isinstance(domains.target, Tensor)
-        return resident and domains.spec.architecture not in BACKBONES
+        return resident and domains.spec.architecture in SMALL
 
     def phase(self, step: int) -> Phase:
         """What is done in a step, once the neighbours have been found that it needs."""

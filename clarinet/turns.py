@@ -50,8 +50,8 @@ def take_turns(runs: Iterable[Run[Result]], device: torch.device, *, at_once: in
     results: dict[int, Result] = {}
     interrupted: Interrupted | None = None
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), ExitStack() as begun:
-        free = [Place(device) for _ in range(at_once)]
-        active: list[tuple[int, Run[Result], Place]] = []
+        free = [Lane(device) for _ in range(at_once)]
+        active: list[tuple[int, Run[Result], Lane]] = []
         while True:
             if interrupted is None:
                 for number, run in islice(waiting, len(free)):
@@ -60,24 +60,24 @@ def take_turns(runs: Iterable[Run[Result]], device: torch.device, *, at_once: in
             if not active:
                 break
             for turn in list(active):
-                number, run, place = turn
+                number, run, lane = turn
                 try:
-                    with place.taken():
+                    with lane.taken():
                         next(run)
                     continue
                 except StopIteration as end:
                     results[number] = end.value
                 except Interrupted as error:
                     interrupted = interrupted or error
-                place.left()
+                lane.left()
                 active.remove(turn)
-                free.append(place)
+                free.append(lane)
     if interrupted:
         raise interrupted
     return [results[number] for number in sorted(results)]
 
 
-class Place:
+class Lane:
     """Where one run after the other takes its turns: on a GPU a stream and a random state, else nothing."""
 
     def __init__(self, device: torch.device) -> None:

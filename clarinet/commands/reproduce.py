@@ -169,6 +169,7 @@ def _train_task(
     at_once = arguments.at_once or (AT_ONCE if device.type == "cuda" else 1)
     waiting: list[Trial] = trials
     while True:
+        at_once = max(1, min(at_once, len(waiting)))
         runs = (_told(arguments, trial, data, device, stop, at_once=at_once) for trial in waiting)
         records = take_turns(runs, device, at_once=at_once)
         held = [trial for trial, record in zip(waiting, records, strict=True) if record is None]

@@ -9,7 +9,7 @@ from clarinet.reproduction.tasks import TASKS
 from clarinet.reproduction.trials import Trial
 
 DOMAINS = ("source", "target")
-Record = dict[str, Any]  # what `running.run_trial` writes
+Record = dict[str, Any]  # what `running.trial_run` writes
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def trial_run(
         folder: of the results.
         device: where to train.
         command: the words that asked for it, kept with the result.
-        at_once: how many trials take turns, kept with it too: the seconds are those of all of them.
+        at_once: how many trials take turns at most, kept with it too: the seconds are those of all of them.
         on_epoch, should_stop: see `train`.
 
     Returns:

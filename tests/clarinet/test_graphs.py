@@ -10,9 +10,9 @@ from torch import Tensor
 
 from clarinet.config import TrainConfig
 from clarinet.domains import prepare
-from clarinet.graphs import STEPS_BEFORE, GraphedUpdates, Reported, update, updates_of
+from clarinet.graphs import GraphedUpdates, Reported, captured, update, updates_of
 from clarinet.inputs import Drawn, FixedInputs, Inputs, RecordedInputs
-from clarinet.objective import Objective
+from clarinet.objective import Objective, Phase
 from clarinet.resuming import RunState
 from clarinet.training import build_networks, build_optimizer, train_step
 from tests.clarinet.factories import Recorded, in_memory, make_config, make_data
@@ -20,6 +20,7 @@ from tests.clarinet.test_step import CASES
 
 CPU = torch.device("cpu")
 STEPS, EPOCH_STEPS = 36, 12
+Run = tuple[TrainConfig, RunState, Objective]
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 
@@ -41,23 +42,23 @@ class Repeated:
         return replay, reported
 
 
-def make_long_run(case: str, device: torch.device) -> tuple[TrainConfig, RunState, Objective]:
-    """A run whose phases are long enough to be captured."""
+def make_long_run(case: str, device: torch.device, *, epoch_steps: int = EPOCH_STEPS, **more: Any) -> Run:
+    """A run of three epochs, whose phases are long enough to be captured."""
     method, changes, data = CASES[case]
-    config = make_config(method, **changes | {"steps_per_epoch": EPOCH_STEPS})
+    config = make_config(method, **changes | {"steps_per_epoch": epoch_steps} | more)
     domains = prepare(make_data(**data), config, device)
     networks = build_networks(config, domains, device)
     state = RunState(networks=networks, optimizer=build_optimizer(config, networks))
-    return config, state, Objective(config, domains, networks, steps=STEPS, epoch_steps=EPOCH_STEPS)
+    return config, state, Objective(config, domains, networks, steps=3 * epoch_steps, epoch_steps=epoch_steps)
 
 
-def trained(case: str, device: torch.device, updates: Any) -> tuple[RunState, list[dict[str, float]]]:
+def trained(run: Run, updates: Any) -> tuple[RunState, list[dict[str, float]]]:
     """The state after the last step, and the sums of losses after each."""
-    config, state, objective = make_long_run(case, device)
+    config, state, objective = run
     take = updates(objective, state.optimizer)
     sums = []
-    for _ in range(STEPS):
-        train_step(config, state, objective, STEPS, take)
+    for _ in range(objective.steps):
+        train_step(config, state, objective, objective.steps, take)
         sums.append({name: float(total) for name, total in state.totals.items()})
     return state, sums
 
@@ -80,11 +81,24 @@ def weights(state: RunState) -> dict[str, Tensor]:
 @pytest.mark.parametrize("case", CASES)
 def test_steps_from_fixed_places_are_the_same_steps(case: str) -> None:
     repeated = Repeated()
-    plain, plain_sums = trained(case, CPU, singly)
-    state, sums = trained(case, CPU, partial(GraphedUpdates, capture=repeated))
+    plain, plain_sums = trained(make_long_run(case, CPU), singly)
+    state, sums = trained(make_long_run(case, CPU), partial(GraphedUpdates, capture=repeated))
 
     assert repeated.graphs > 0
     assert repeated.replays > STEPS / 3
+    torch.testing.assert_close(weights(state), weights(plain), rtol=0, atol=0)
+    assert sums == plain_sums
+
+
+def test_so_are_those_that_see_the_target_for_its_statistics_alone() -> None:
+    def make() -> Run:
+        return make_long_run("plus colour", CPU, epoch_steps=28, target_self_training_start=0.95)
+
+    repeated = Repeated()
+    plain, plain_sums = trained(make(), singly)
+    state, sums = trained(make(), partial(GraphedUpdates, capture=repeated))
+
+    assert repeated.graphs == 4  # pretraining, steps that see the target, other steps, and self-training
     torch.testing.assert_close(weights(state), weights(plain), rtol=0, atol=0)
     assert sums == plain_sums
 
@@ -93,15 +107,44 @@ def test_steps_from_fixed_places_are_the_same_steps(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_cuda_graph_takes_the_same_steps(case: str) -> None:
     cuda = torch.device("cuda")
-    _, sums = trained(case, cuda, singly)
-    _, graphed = trained(case, cuda, updates_of)
+    _, sums = trained(make_long_run(case, cuda), singly)
+    _, graphed = trained(make_long_run(case, cuda), updates_of)
 
     for one, other in zip(sums, graphed, strict=True):
         assert one == pytest.approx(other, rel=1e-2, abs=1e-2)
 
 
-def test_a_batch_without_a_chosen_row_is_taken_singly() -> None:
-    repeated = Repeated()
+@needs_gpu
+@pytest.mark.parametrize("case", CASES)
+def test_no_replay_waits_for_the_gpu(case: str) -> None:
+    config, state, objective = make_long_run(case, torch.device("cuda"))
+    graphed: set[Phase] = set()
+
+    def capture(work: Callable[[], Reported]) -> tuple[Callable[[], None], Reported]:
+        graphed.add(objective.phase(state.step))
+        return captured(objective.device, work)
+
+    updates = GraphedUpdates(objective, state.optimizer, capture)
+    for _ in range(objective.steps):
+        torch.cuda.set_sync_debug_mode("error" if objective.phase(state.step) in graphed else "default")
+        try:
+            train_step(config, state, objective, objective.steps, updates)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    assert graphed
+
+
+def test_a_batch_without_a_chosen_row_is_taken_singly(monkeypatch: pytest.MonkeyPatch) -> None:
+    repeated, refused = Repeated(), []
+    go_to = FixedInputs.go_to
+
+    def noted(inputs: FixedInputs, step: int) -> bool:
+        done = go_to(inputs, step)
+        refused.extend([step] * (not done))
+        return done
+
+    monkeypatch.setattr(FixedInputs, "go_to", noted)
     # Nothing is distorted at the start, and then ever more.
     changes: dict[str, Any] = {"augmentation": 0.2, "augmentation_full": 1.0, "batch_size": 4}
     config = make_config(
@@ -119,7 +162,8 @@ def test_a_batch_without_a_chosen_row_is_taken_singly() -> None:
             train_step(config, state, objective, STEPS, updates)
         states.append(state)
 
-    assert 0 < repeated.replays < STEPS - STEPS_BEFORE * repeated.graphs
+    assert repeated.replays > 0
+    assert refused
     torch.testing.assert_close(weights(states[0]), weights(states[1]), rtol=0, atol=0)
 
 
@@ -146,6 +190,9 @@ def test_inputs_are_asked_for_anew_and_keep_their_place() -> None:
     assert fixed.go_to(4)
     assert number.item() == 2.0
     assert drawn.rows[0].tolist() == [0, 1, 2, 3]
+    fixed.number(lambda step: step / 2)
+    with pytest.raises(RuntimeError, match="asked for 1 of 3 inputs"):
+        fixed.go_to(5)
 
 
 def test_the_cpu_takes_steps_singly() -> None:

@@ -307,7 +307,7 @@ def test_blending_is_the_distance_from_a_ground_of_the_target() -> None:
     target = torch.full((5, 3, 28, 28), 51, dtype=torch.uint8)
 
     chosen = torch.tensor([True, True, True, False])
-    out = blended(pixels, target, drawn_grounds(chosen, 5, 28, generator(0, "draws")))
+    out = blended(pixels, drawn_grounds(chosen, target, 28, generator(0, "draws")))
 
     torch.testing.assert_close(out[:3], (0.2 - pixels[:3]).abs())
     assert torch.equal(out[3], pixels[3])
@@ -317,8 +317,8 @@ def test_digits_of_the_target_stay_out_of_the_middle_of_blended_grounds() -> Non
     target = torch.zeros(8, 3, 28, 28, dtype=torch.uint8)
     target[:, :, 9:19, 9:19] = 255  # a digit
     for seed in range(20):
-        drawn = drawn_grounds(torch.ones(6, dtype=torch.bool), 8, 28, generator(seed, "g"))
-        out = blended(torch.zeros(6, 3, 28, 28), target, drawn)
+        drawn = drawn_grounds(torch.ones(6, dtype=torch.bool), target, 28, generator(seed, "g"))
+        out = blended(torch.zeros(6, 3, 28, 28), drawn)
 
         assert float(out[:, :, 10:18, 10:18].max()) == 0
 

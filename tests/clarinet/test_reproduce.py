@@ -132,6 +132,48 @@ class TestCommand:
         assert main(words) == 0
         assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "trials").iterdir()}
 
+    def test_trials_that_take_turns_end_as_one_after_the_other(
+        self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Also those whose first step another of them trains."""
+        methods = ["gac", "gac+dan", "gac+dann", "clarinet-plus"]
+        changes = ["--set", "epochs=4", "--set", "steps_per_epoch=2", "--set", "batch_size=16"]
+        changes += ["--set", "adversarial_start_epoch=0"]
+        records = {}
+        for at_once in ("1", "3"):
+            out = tmp_path / at_once
+            words = ["reproduce", "U-M", "--methods", *methods, "--seeds", "2", *changes]
+            assert (
+                main(
+                    [
+                        *words,
+                        "--data",
+                        str(folder),
+                        "--out",
+                        str(out),
+                        "--device",
+                        "cpu",
+                        "--at-once",
+                        at_once,
+                    ]
+                )
+                == 0
+            )
+            assert "another process" not in capsys.readouterr().out
+            records[at_once] = read_records(out)
+
+        assert len(records["1"]) == 2 * len(methods)
+        for alone, together in zip(records["1"], records["3"], strict=True):
+            assert alone["trial"] == together["trial"]
+            for name in ("target_accuracy", "per_class_accuracy", "curve", "steps"):
+                assert alone["result"][name] == together["result"][name]
+        limits = {record["environment"].get("trials at once") for record in records["3"]}
+        assert 3 in limits
+
+    def test_no_trials_at_once_are_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["reproduce", "U-M", "--at-once", "0", "--out", str(tmp_path)]) == 1
+        assert "--at-once 0: at least 1" in capsys.readouterr().err
+
     def test_without_further_words_the_papers_tables_are_made_on_the_gpu_if_there_is_one(
         self,
         folder: Path,

@@ -20,7 +20,7 @@ from clarinet.objective import Objective
 from clarinet.resuming import RunState
 from clarinet.seeding import generator
 from clarinet.training import EpochReport, build_networks, build_optimizer, train, train_step
-from tests.clarinet.factories import make_config, make_data
+from tests.clarinet.factories import Recorded, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")
 SHORT = {"epochs": 3, "steps_per_epoch": 4, "batch_size": 16}  # over a preset's own
@@ -198,6 +198,20 @@ def test_no_step_waits_for_a_value(case: str, step: int) -> None:
     state.step = step
     if objective.lacks_neighbours(step):  # they are found once, and that may wait
         state.neighbours = objective.find_neighbours()
+
+    with Waits() as waits:
+        train_step(config, state, objective, 12)
+
+    assert waits.count == 0
+
+
+def test_no_step_waits_where_grounds_come_from_a_stream() -> None:
+    config = make_config("clarinet-plus", pretraining=0.0, neighbour_weight=0.0)
+    target = in_memory(make_data(colour_target=True).target_images)
+    domains = prepare(make_data(colour_target=True, target_images=Recorded(target)), config, CPU)
+    networks = build_networks(config, domains, CPU)
+    state = RunState(networks=networks, optimizer=build_optimizer(config, networks))
+    objective = Objective(config, domains, networks, steps=12, epoch_steps=4)
 
     with Waits() as waits:
         train_step(config, state, objective, 12)
