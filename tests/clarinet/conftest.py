@@ -1,9 +1,13 @@
 """What every test of the library starts from."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
+
+from clarinet.reproduction.tasks import TASKS, TaskData, load_task
+from tests.clarinet.factories import write_digits
 
 
 @pytest.fixture(autouse=True)
@@ -13,3 +17,17 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of U->M and M->U."""
+    path = tmp_path_factory.mktemp("data")
+    write_digits(path / "usps_28x28.npz", 64, seed=0)
+    write_digits(path / "mnist.npz", 80, seed=1)
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> TaskData:
+    return load_task(TASKS["U->M"], folder)
