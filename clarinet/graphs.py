@@ -61,8 +61,7 @@ class _Steps:
 
     inputs: FixedInputs
     taken: int = 1
-    replay: Callable[[], None] | None = None
-    reported: Reported | None = None
+    graph: tuple[Callable[[], None], Reported] | None = None
 
 
 class GraphedUpdates:
@@ -96,10 +95,11 @@ class GraphedUpdates:
         steps.taken += 1
         if steps.taken <= STEPS_BEFORE:
             return self._update(step, steps.inputs)
-        if steps.replay is None or steps.reported is None:
-            steps.replay, steps.reported = self._capture(lambda: self._update(step, steps.inputs))
-        steps.replay()
-        return steps.reported
+        if steps.graph is None:
+            steps.graph = self._capture(lambda: self._update(step, steps.inputs))
+        replay, reported = steps.graph
+        replay()
+        return reported
 
     def _update(self, step: int, inputs: Inputs | None) -> Reported:
         return update(self._objective, self._optimizer, step, inputs)

@@ -16,7 +16,7 @@ from clarinet.config import TrainConfig
 from clarinet.data import TrainData
 from clarinet.domains import Domains, fingerprint, prepare
 from clarinet.errors import Interrupted
-from clarinet.graphs import Reported, update, updates_of
+from clarinet.graphs import Reported, updates_of
 from clarinet.methods import two_steps
 from clarinet.networks import Classifier, ModelSpec, discriminator
 from clarinet.objective import Networks, Objective
@@ -266,21 +266,21 @@ def train_step(
     state: RunState,
     objective: Objective,
     steps: int,
-    updates: Callable[[int], Reported] | None = None,
+    updates: Callable[[int], Reported],
 ) -> None:
     """Take the step at which the state stands, of so many in all; waits for no device.
 
     Args:
         config, state, objective: of the run.
         steps: of the run.
-        updates: how the weights are updated at a step; None takes each step by itself.
+        updates: moves the weights at a step and returns its losses, from `updates_of`.
     """
     # Dropout is the only user of torch's global generator; seeding it by step leaves no state to save.
     seed_global(objective.device, config.seed, f"dropout/{state.step}")
     if objective.lacks_neighbours(state.step):
         state.neighbours = objective.find_neighbours()
     set_rates(config, state.optimizer, state.step / steps)
-    reported = updates(state.step) if updates else update(objective, state.optimizer, state.step)
+    reported = updates(state.step)
     if config.averaging > 0:
         _average(state.networks, min(config.averaging, (1 + state.step) / (10 + state.step)))
     for name, value in reported.items():

@@ -16,6 +16,7 @@ from clarinet.config import TrainConfig
 from clarinet.data import TrainData
 from clarinet.domains import Domains, prepare
 from clarinet.feeding import taken
+from clarinet.graphs import updates_of
 from clarinet.images import normalised
 from clarinet.layers import DomainBatchNorm
 from clarinet.losses import class_proportions, per_class_complementary_risk
@@ -265,7 +266,7 @@ def test_the_teacher_follows_weights_and_statistics_faster_at_first() -> None:
     initial = dict(expected)
 
     for kept in (1 / 10, 0.15):  # (1 + step) / (10 + step) until that is 2/11, above the config's
-        train_step(config, state, objective, 12)
+        train_step(config, state, objective, 12, updates_of(objective, state.optimizer))
         for name, value in student.state_dict().items():
             expected[name] = kept * expected[name] + (1 - kept) * value
         for name, value in teacher.state_dict().items():
@@ -292,7 +293,7 @@ def test_networks_multiply_in_the_configs_precision_and_losses_stay_in_float32(
     outputs: list[tuple[Tensor, Tensor]] = []
     networks.classifier.register_forward_hook(lambda _, __, out: outputs.append(out))
 
-    train_step(config, state, objective, 12)
+    train_step(config, state, objective, 12, updates_of(objective, state.optimizer))
 
     assert multiplied == [torch.bfloat16 if precision == "bfloat16" else torch.float32] * (4 + 3)
     ((features, logits),) = outputs

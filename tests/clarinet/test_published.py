@@ -19,6 +19,7 @@ from clarinet import TrainConfig, TrainData, config_for, predict, pseudo_labels,
 from clarinet.adaptation import adaptation_losses, adaptation_share, full_reversal
 from clarinet.adversarial import DomainBatch
 from clarinet.domains import Domains, prepare
+from clarinet.graphs import updates_of
 from clarinet.layers import DomainBatchNorm
 from clarinet.networks import SOURCE, TARGET
 from clarinet.objective import Networks, Objective
@@ -288,7 +289,7 @@ def test_row_11_one_forward_one_backward_one_step_move_all_networks(
     monkeypatch.setattr(state.optimizer, "step", counted_step)
     state.step = ACTIVE + 1  # of the rising reversal, the first adversarial step is 0
 
-    train_step(config, state, objective, 12)
+    train_step(config, state, objective, 12, updates_of(objective, state.optimizer))
 
     assert done == ["backward", "step"]
     assert passes == [32]  # 16 images of either domain
@@ -301,7 +302,7 @@ def test_row_12_fifty_epochs_of_warm_up_without_a_target_pass(preset: str) -> No
     state, objective, passes = make_state(make_config(preset))
 
     for _ in range(ACTIVE):
-        train_step(make_config(preset), state, objective, 12)
+        train_step(make_config(preset), state, objective, 12, updates_of(objective, state.optimizer))
 
     assert whole.adversarial_start_epoch == 50
     assert whole.epochs == (550 if preset == "published" else 500)

@@ -3,6 +3,7 @@
 import gc
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import pytest
@@ -15,6 +16,7 @@ from torch.utils._pytree import tree_leaves
 
 from clarinet.config import TrainConfig
 from clarinet.domains import prepare
+from clarinet.graphs import update, updates_of
 from clarinet.methods import METHODS
 from clarinet.objective import Objective
 from clarinet.resuming import RunState
@@ -200,7 +202,7 @@ def test_no_step_waits_for_a_value(case: str, step: int) -> None:
         state.neighbours = objective.find_neighbours()
 
     with Waits() as waits:
-        train_step(config, state, objective, 12)
+        train_step(config, state, objective, 12, updates_of(objective, state.optimizer))
 
     assert waits.count == 0
 
@@ -214,7 +216,7 @@ def test_no_step_waits_where_grounds_come_from_a_stream() -> None:
     objective = Objective(config, domains, networks, steps=12, epoch_steps=4)
 
     with Waits() as waits:
-        train_step(config, state, objective, 12)
+        train_step(config, state, objective, 12, updates_of(objective, state.optimizer))
 
     assert waits.count == 0
 
@@ -223,13 +225,14 @@ def test_no_step_waits_where_grounds_come_from_a_stream() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_no_step_waits_for_the_gpu(case: str) -> None:
     config, state, objective = make_run(case, torch.device("cuda"))
+    launched = partial(update, objective, state.optimizer)
     for _ in range(6):  # libraries set themselves up in the first steps of each phase
-        train_step(config, state, objective, 12)
+        train_step(config, state, objective, 12, launched)
 
     torch.cuda.set_sync_debug_mode("error")
     try:
         for _ in range(6):
-            train_step(config, state, objective, 12)
+            train_step(config, state, objective, 12, launched)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
@@ -252,7 +255,7 @@ def test_the_fused_update_is_the_plain_one(optimizer: str) -> None:
     reference = kind(groups, weight_decay=config.weight_decay, foreach=False, fused=False, **options)
 
     for _ in range(6):  # the discriminator joins in at the fifth
-        train_step(config, state, objective, 12)
+        train_step(config, state, objective, 12, updates_of(objective, state.optimizer))
         for parameter, own in zip(parameters, plain, strict=True):
             own.grad = None if parameter.grad is None else parameter.grad.clone()
         reference.step()
