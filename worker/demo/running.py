@@ -15,12 +15,11 @@ import structlog
 
 from app.errors import AppError
 from app.logs import configure_logs
-from worker.cli_serve import bring_up_to_date, settings_for
 from worker.client import ApiRefused, Client
-from worker.demo_setup import Demo, DemoIncomplete, prepare
-from worker.perception import read_truth
-from worker.simulate import Plan, Tally, simulate
-from worker.up import asked_to_end, children, keep_up, require_free_port
+from worker.demo.annotators import Plan, Tally, simulate
+from worker.demo.perception import read_truth
+from worker.demo.setup import Demo, DemoIncomplete, prepare
+from worker.local.up import asked_to_end, bring_up_to_date, children, keep_up, require_free_port, settings_for
 
 LEAVE = 60  # questions for the visitor
 READY_S = 120.0

@@ -34,9 +34,9 @@ from clarinet.recipes.errors import (
 )
 from clarinet.run.memory import keep_freed_memory
 from clarinet.run.training import EpochReport, TrainResult, train
-from worker.exits import Exit
 from worker.outages import OUTAGES, keep_trying
-from worker.trial_data import TrialData, load
+from worker.trainer.exits import Exit
+from worker.trainer.trial_data import TrialData, load
 
 log = structlog.get_logger()
 

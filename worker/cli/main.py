@@ -6,7 +6,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from worker import cli_accounts, cli_bench, cli_remote, cli_runs, cli_simulate
+from worker.cli import accounts, remote, runs
+from worker.cli import bench as benchmarks
+from worker.cli import simulate as simulating
 
 
 class Commands(TyperGroup):
@@ -41,13 +43,13 @@ app = typer.Typer(
 )
 database = typer.Typer(no_args_is_help=True, help="The database's schema.")
 app.add_typer(database, name="db")
-app.add_typer(cli_accounts.users, name="user")
-app.add_typer(cli_accounts.tokens, name="token")
-app.add_typer(cli_remote.datasets, name="dataset")
-app.add_typer(cli_remote.campaigns, name="campaign")
-app.add_typer(cli_runs.runs, name="run")
-app.command()(cli_simulate.simulate)
-app.command()(cli_simulate.audit)
+app.add_typer(accounts.users, name="user")
+app.add_typer(accounts.tokens, name="token")
+app.add_typer(remote.datasets, name="dataset")
+app.add_typer(remote.campaigns, name="campaign")
+app.add_typer(runs.runs, name="run")
+app.command()(simulating.simulate)
+app.command()(simulating.audit)
 
 Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network of this machine.")]
 Port = Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")]
@@ -60,7 +62,7 @@ Parent = Annotated[int | None, typer.Option(hidden=True, help="Die when this pro
 @app.command()
 def up(host: Host = "127.0.0.1", port: Port = 8000, data_dir: DataDir = None) -> None:
     """Web, workers and upkeep in one terminal; SQLite and files unless the environment names servers."""
-    from worker.cli_serve import run_up
+    from worker.cli.serve import run_up
 
     run_up(host=host, port=port, data_dir=data_dir)
 
@@ -75,7 +77,7 @@ def demo(
     ] = False,
 ) -> None:
     """A ready-made campaign, simulated annotators at work, and a first run, in one terminal."""
-    from worker.demo import run_demo
+    from worker.demo.running import run_demo
 
     run_demo(host=host, port=port, data_dir=data_dir or Path("var/demo"), as_json=as_json)
 
@@ -88,7 +90,7 @@ def serve(
     parent: Parent = None,
 ) -> None:
     """The web process alone."""
-    from worker.cli_serve import run_serve
+    from worker.cli.serve import run_serve
 
     run_serve(host=host, port=port, migrate=migrate, parent=parent)
 
@@ -100,7 +102,7 @@ def worker(
     parent: Parent = None,
 ) -> None:
     """Take jobs from the queue: io draws questions and imports images, gpu trains."""
-    from worker.cli_serve import run_jobs
+    from worker.cli.serve import run_jobs
 
     run_jobs(queues.split(","), concurrency=concurrency, parent=parent)
 
@@ -108,7 +110,7 @@ def worker(
 @app.command()
 def upkeep(parent: Parent = None) -> None:
     """Send again what waits, and hand lost work on. One is enough; several do no harm."""
-    from worker.cli_serve import run_upkeep_process
+    from worker.cli.serve import run_upkeep_process
 
     run_upkeep_process(parent=parent)
 
@@ -145,8 +147,8 @@ _hand_over("train", what="Train on files, without a server")
 _hand_over("reproduce", what="The paper's tables, ours beside its own")
 bench = typer.Typer(no_args_is_help=True, help="Measure speed on this machine.")
 app.add_typer(bench, name="bench")
-bench.command()(cli_bench.scale)
-bench.command()(cli_bench.serve)
+bench.command()(benchmarks.scale)
+bench.command()(benchmarks.serve)
 _hand_over("bench", "step", what="A training step", to=bench)
 _hand_over("make-syn-digits", what="Make SYN-DIGITS anew, after its published recipe")
 

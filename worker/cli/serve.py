@@ -11,31 +11,13 @@ import typer
 from app.accounts import service as accounts
 from app.accounts.models import Role
 from app.clock import utc_now
-from app.db import Database, connect, unit_of_work
+from app.db import Database, unit_of_work
 from app.errors import AppError
-from app.migrate import upgrade
 from app.settings import Settings
+from worker.local.up import asked_to_end, bring_up_to_date, children, keep_up, require_free_port, settings_for
 
 SWITCH_S = 0.001  # so long a thread may keep the interpreter from others (Python: 0.005)
 GRACEFUL_S = 5  # uvicorn would wait for open event streams for ever
-
-
-def settings_for(*, host: str, port: int, data_dir: Path | None) -> Settings:
-    """The environment's settings with what the command line says."""
-    settings = Settings()
-    changed: dict[str, object] = {}
-    if data_dir is not None:
-        changed["data_dir"] = data_dir.resolve()
-    if "public_url" not in settings.model_fields_set:
-        changed["public_url"] = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"
-    return settings.model_copy(update=changed)
-
-
-def bring_up_to_date(settings: Settings) -> None:
-    """Bring the database's schema up to date."""
-    database = connect(settings.sqlalchemy_url)
-    upgrade(database.engine)
-    database.dispose()
 
 
 def first_admin_link(database: Database, settings: Settings) -> str | None:
@@ -48,7 +30,7 @@ def first_admin_link(database: Database, settings: Settings) -> str | None:
 
 
 def _tie_to(parent: int | None) -> None:
-    from worker.processes import die_with_parent
+    from worker.local.processes import die_with_parent
 
     if parent is not None:
         die_with_parent(parent)
@@ -104,7 +86,6 @@ def run_upkeep_process(*, parent: int | None) -> None:
     """Look after waiting and lost work until SIGTERM or Ctrl-C."""
     from app.logs import configure_logs
     from worker.context import Context
-    from worker.up import asked_to_end
     from worker.upkeep import run_upkeep
 
     _tie_to(parent)
@@ -117,7 +98,6 @@ def run_upkeep_process(*, parent: int | None) -> None:
 def run_up(*, host: str, port: int, data_dir: Path | None) -> None:
     """Run everything until SIGTERM or Ctrl-C."""
     from app.logs import configure_logs
-    from worker.up import asked_to_end, children, keep_up, require_free_port
 
     settings = settings_for(host=host, port=port, data_dir=data_dir)
     configure_logs(settings)

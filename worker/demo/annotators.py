@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from worker.client import ApiRefused, Client, ServerAway
-from worker.perception import Unanswerable, perceived
+from worker.demo.perception import Unanswerable, perceived
 
 EXAMPLE = re.compile(r"/examples/(\d+)/image")
 IDLE_S = 0.2  # until an annotator to whom nothing was given asks again

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worker.cli_remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show
+from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show
 
 if TYPE_CHECKING:
-    from worker.simulate import Tally
+    from worker.demo.annotators import Tally
 
 ALARMED = 3  # exit status of an audit that found something
 
@@ -38,9 +38,9 @@ def simulate(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from worker.perception import read_confusion, read_truth
-    from worker.simulate import Plan, simulate
-    from worker.up import asked_to_end
+    from worker.demo.annotators import Plan, simulate
+    from worker.demo.perception import read_confusion, read_truth
+    from worker.local.up import asked_to_end
 
     columns = (
         TextColumn("{task.description}"),

@@ -8,15 +8,18 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from threading import Event
 from typing import IO
 
 import structlog
 
+from app.db import connect
 from app.errors import AppError
+from app.migrate import upgrade
 from app.settings import Settings
-from worker.processes import environment_of, kill, start
+from worker.local.processes import environment_of, kill, start
 
 GRACE_S = 40.0  # a worker gives its training 30 s for a last checkpoint
 LOOK_EVERY_S = 0.5
@@ -38,6 +41,24 @@ class ChildKeepsEnding(AppError):
 
     def __init__(self, name: str, code: int) -> None:
         super().__init__(f"The {name} process ends at once (status {code}); its messages are above.")
+
+
+def settings_for(*, host: str, port: int, data_dir: Path | None) -> Settings:
+    """The environment's settings with what the command line says."""
+    settings = Settings()
+    changed: dict[str, object] = {}
+    if data_dir is not None:
+        changed["data_dir"] = data_dir.resolve()
+    if "public_url" not in settings.model_fields_set:
+        changed["public_url"] = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"
+    return settings.model_copy(update=changed)
+
+
+def bring_up_to_date(settings: Settings) -> None:
+    """Bring the database's schema up to date."""
+    database = connect(settings.sqlalchemy_url)
+    upgrade(database.engine)
+    database.dispose()
 
 
 def require_free_port(host: str, port: int) -> None:
@@ -66,7 +87,7 @@ class Child:
         """Start the process; it dies with us, however we die."""
         self.started = time.monotonic()
         self.process = start(
-            "worker.cli",
+            "worker.cli.main",
             *self.arguments,
             "--parent",
             str(os.getpid()),

@@ -22,7 +22,7 @@ from app.datasets.uploads import Upload
 from app.errors import AppError
 from app.settings import Settings
 from worker.context import Context
-from worker.demo_data import Pixels, as_npz, demo_domains
+from worker.demo.images import Pixels, as_npz, demo_domains
 from worker.drawing import open_campaign
 from worker.intake import import_dataset
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worker.cli_remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show, wait
+from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show, wait
 
 if TYPE_CHECKING:
     from worker.client import Client

@@ -11,8 +11,8 @@ import time
 from types import FrameType
 from uuid import UUID
 
-from worker.exits import Exit
-from worker.processes import Orphaned, die_with_parent
+from worker.local.processes import Orphaned, die_with_parent
+from worker.trainer.exits import Exit
 
 LOOK_S = 1.0
 
@@ -55,7 +55,7 @@ def main(trial_id: UUID, claim_number: int, parent: int) -> Exit:
     watch_parent(parent)
 
     # Only now what takes seconds: until here a lost parent would have gone unnoticed.
-    from worker.training import train_claimed  # noqa: PLC0415
+    from worker.trainer.training import train_claimed  # noqa: PLC0415
 
     # From here on there may be something to save; before, SIGTERM simply ends the process.
     asked_to_stop = StopFlag()
