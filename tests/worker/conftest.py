@@ -92,7 +92,7 @@ def trainers_of(trial_id: UUID) -> list[int]:
             state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if "worker.trainer.__main__" in command and str(trial_id) in command and state != "Z":
+        if "worker.trainer" in command and str(trial_id) in command and state != "Z":
             found.append(int(entry.name))
     return found
 
