@@ -3,10 +3,10 @@
 from app.quality.auditing import audit, started_campaign
 from app.quality.doubts import open_questions
 from app.quality.draw_checks import check_draws, keep_check, waiting_checks
-from app.quality.figures import figures_at, is_large, keep_figures, waiting_figures, work_out
 from app.quality.history import history
 from app.quality.judging import AnsweredQuestion, Judge, judge_of, question_answers
 from app.quality.people import people
+from app.quality.precomputed import figures_at, is_large, keep_figures, waiting_figures, work_out
 from app.quality.review import (
     ask_again,
     decide,
