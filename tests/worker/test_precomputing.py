@@ -14,7 +14,7 @@ from app.settings import Settings
 from app.storage import Storage
 from tests.factories import answer, make_campaign, questions_of
 from worker.context import Context
-from worker.figures import keep_figures
+from worker.precomputing import keep_figures
 from worker.upkeep import Upkeep
 
 
