@@ -1,4 +1,4 @@
-"""What the tables are drawn from: accuracy by epoch and by answers as SVG, and every trial as CSV."""
+"""What lies beside the report's tables: accuracy by epoch and by answers as SVG, and every trial as CSV."""
 
 import csv
 import io
