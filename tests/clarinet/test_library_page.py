@@ -19,6 +19,8 @@ from tests.clarinet.factories import NUM_CLASSES, make_images
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "library.md").read_text()
 PAPER = (DOCS / "paper.md").read_text()
+README = (DOCS.parent / "README.md").read_text()
+PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     short = {"epochs": 2, "steps_per_epoch": 2, "batch_size": 4}
     presets = {name: {**values, **short} for name, values in methods.METHODS["clarinet-plus"].items()}
     monkeypatch.setattr(methods, "METHODS", {"clarinet-plus": presets})
-    return re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    return PROGRAM.findall(PAGE)
 
 
 def test_the_example_runs_and_leaves_a_model(
@@ -53,6 +55,10 @@ def test_the_example_runs_and_leaves_a_model(
 
     assert len(page["results"]) == 3
     assert all(0 <= result.target_accuracy <= 1 for result in page["results"])
+
+
+def test_the_readme_has_the_same_example() -> None:
+    assert PROGRAM.findall(README) == PROGRAM.findall(PAGE)[:1]
 
 
 def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str], tmp_path: Path) -> None:
