@@ -50,7 +50,7 @@ def test_the_command_line_starts_without_the_web_packages() -> None:
     """`clarinet train` is for people who installed the library alone."""
     web = ("fastapi", "starlette", "sqlalchemy", "celery", "uvicorn", "httpx2", "pydantic_settings")
 
-    start_without(web, "import worker.cli, clarinet.cli")
+    start_without(web, "import worker.cli, clarinet.commands.cli")
 
 
 def test_every_job_has_a_task_and_a_queue(settings: Settings) -> None:

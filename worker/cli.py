@@ -136,7 +136,7 @@ def _hand_over(*words: str, what: str, to: typer.Typer = app) -> None:
         help=f"{what}: `clarinet {' '.join(words)} --help`.",
     )
     def hand_over(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
-        from clarinet.cli import main
+        from clarinet.commands.cli import main
 
         raise typer.Exit(main([*words, *(arguments or [])]))
 

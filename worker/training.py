@@ -23,11 +23,17 @@ from app.runs import trials
 from app.runs.models import Run, Trial
 from app.settings import Settings
 from app.storage import Storage
-from clarinet.config import TrainConfig
-from clarinet.errors import CheckpointError, CheckpointNotWritten, ClarinetError, ExportError, Interrupted
-from clarinet.export import export_model
-from clarinet.memory import keep_freed_memory
-from clarinet.training import EpochReport, TrainResult, train
+from clarinet.export.onnx import export_model
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import (
+    CheckpointError,
+    CheckpointNotWritten,
+    ClarinetError,
+    ExportError,
+    Interrupted,
+)
+from clarinet.run.memory import keep_freed_memory
+from clarinet.run.training import EpochReport, TrainResult, train
 from worker.exits import Exit
 from worker.outages import OUTAGES, keep_trying
 from worker.trial_data import TrialData, load

@@ -18,10 +18,10 @@ from app.datasets.pixels import StoredImages
 from app.runs.models import Run
 from app.runs.snapshots import TRUE, Labels, thaw
 from app.storage import Storage
-from clarinet.config import TrainConfig
-from clarinet.data import NO_LABEL, TrainData
-from clarinet.errors import DataError
-from clarinet.streams import RESIDENT_BYTES, ImageStream
+from clarinet.data.streams import RESIDENT_BYTES, ImageStream
+from clarinet.data.training_data import NO_LABEL, TrainData
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

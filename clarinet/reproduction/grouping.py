@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from clarinet.config import ADDED_LATER, in_force
+from clarinet.recipes.config import ADDED_LATER, in_force
 from clarinet.reproduction.tasks import TASKS
 from clarinet.reproduction.trials import Trial
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clarinet.checkpoints import replacing
-from clarinet.errors import ConfigError, DataError
+from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.reproduction.trials import Trial
-from clarinet.training_result import TrainResult
+from clarinet.run.results import TrainResult
+from clarinet.run.tensor_files import replacing
 
 FORMAT_VERSION = 1
 RESULT_FIELDS = {"target_accuracy", "epochs", "steps", "seconds", "curve"}  # that tables and charts need

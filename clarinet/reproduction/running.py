@@ -10,14 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from clarinet.checkpoints import read_tensors, write_tensors
-from clarinet.config import TrainConfig, in_force
-from clarinet.data import TrainData
-from clarinet.domains import digest_of, fingerprint
-from clarinet.errors import Diverged
-from clarinet.methods import ADAPTATION_ALONE, two_steps
-from clarinet.provenance import environment
-from clarinet.relabelling import pseudo_labels, with_pseudo_labels
+from clarinet.data.domains import digest_of, fingerprint
+from clarinet.data.training_data import TrainData
+from clarinet.recipes.config import TrainConfig, in_force
+from clarinet.recipes.errors import Diverged
+from clarinet.recipes.methods import ADAPTATION_ALONE, two_steps
 from clarinet.reproduction.results import (
     FORMAT_VERSION,
     LABELS,
@@ -30,9 +27,12 @@ from clarinet.reproduction.results import (
 )
 from clarinet.reproduction.tasks import TaskData, labelled
 from clarinet.reproduction.trials import Trial
-from clarinet.training import EpochReport, ignore, never, train_in_steps
-from clarinet.training_result import TrainResult
-from clarinet.turns import Run
+from clarinet.run.provenance import environment
+from clarinet.run.relabelling import pseudo_labels, with_pseudo_labels
+from clarinet.run.results import TrainResult
+from clarinet.run.tensor_files import read_tensors, write_tensors
+from clarinet.run.training import EpochReport, ignore, never, train_in_steps
+from clarinet.run.turns import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from hashlib import blake2b
 from itertools import product
 from typing import Any
 
-from clarinet.choices import Setting
-from clarinet.config import TrainConfig, in_force
-from clarinet.errors import ConfigError
-from clarinet.methods import METHODS, config_for
+from clarinet.recipes.choices import Setting
+from clarinet.recipes.config import TrainConfig, in_force
+from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.methods import METHODS, config_for
 from clarinet.reproduction.tasks import TASKS, TaskData
 
 TRUE_ONLY_METHODS = frozenset({"dan", "dann", "cdan_e"})  # ordinary adaptation, which needs true labels

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clarinet.config import ADDED_LATER, TrainConfig, in_force
-from clarinet.errors import ConfigError
-from clarinet.methods import config_for
+from clarinet.recipes.config import ADDED_LATER, TrainConfig, in_force
+from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.methods import config_for
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY
 from clarinet.reproduction.tasks import TASKS
 from clarinet.reproduction.trials import plan, plan_tables

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import torch
 
-from clarinet.cli import main
-from clarinet.provenance import code_digest, processor
+from clarinet.commands.cli import main
 from clarinet.reproduction.report import HEADINGS
 from clarinet.reproduction.results import read_records, write_record
 from clarinet.reproduction.tasks import TaskData
 from clarinet.reproduction.trials import Trial, plan_tables
-from clarinet.turns import Run, finished
+from clarinet.run.provenance import code_digest, processor
+from clarinet.run.turns import Run, finished
 from tests.clarinet.factories import SHORT_TRIAL, make_record, write_digits
 
 CPU = torch.device("cpu")
@@ -162,7 +162,7 @@ class TestCommand:
             assert at_once == (5 if device.type == "cuda" else 1)
             return [finished(run) for run in runs]
 
-        monkeypatch.setattr("clarinet.turns.take_turns", finish_all)  # which would ask for the GPU
+        monkeypatch.setattr("clarinet.run.turns.take_turns", finish_all)  # which would ask for the GPU
         monkeypatch.setattr("clarinet.reproduction.running.trial_run", finish)
         monkeypatch.setattr("clarinet.reproduction.running.drawn", lambda *_: None)
         words = ["reproduce", "--seeds", "2", "--data", str(folder), "--out", str(tmp_path)]

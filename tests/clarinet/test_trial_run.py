@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import torch
 
-from clarinet.errors import DataError, Interrupted
+from clarinet.recipes.errors import DataError, Interrupted
 from clarinet.reproduction.results import Place, folder_for_results, in_turn, read_records
 from clarinet.reproduction.tasks import TaskData, labelled
 from clarinet.reproduction.trials import Trial
-from clarinet.training import EpochReport, train
+from clarinet.run.training import EpochReport, train
 from tests.clarinet.factories import SHORT_TRIAL, make_trial, run_trial
 
 CPU = torch.device("cpu")
