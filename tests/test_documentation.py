@@ -61,3 +61,19 @@ def test_links_between_documents_lead_somewhere() -> None:
 
     assert links
     assert [f"{document}: {link}" for document, link in links if not (document.parent / link).exists()] == []
+
+
+def test_the_walks_pass_functions_that_exist() -> None:
+    """`path: name` is a function, class or table of that file; other paths are files or folders."""
+    text = page("architecture.md")
+    passed = re.findall(r"`([\w/.-]+\.(?:py|js)):\s+(\w+)`", text)
+    paths = re.findall(r"`((?:app|worker|clarinet|frontend|tests)/[\w/.-]+)`", text)
+
+    assert len(passed) > 50
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert [f"{path}: {name}" for path, name in passed if not _defines(ROOT / path, name)] == []
+
+
+def _defines(path: Path, name: str) -> bool:
+    pattern = rf"^ *(export )?(async )?(def|class|function|const) {name}\b|^{name} = "
+    return path.exists() and bool(re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE))
