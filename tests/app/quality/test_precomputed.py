@@ -45,7 +45,7 @@ def worked(session: Session) -> Campaign:
 
 def job(session: Session, campaign: Campaign, *, now: datetime = SOON, took_s: float = 0.0) -> None:
     """What the job does once it is due."""
-    quality.keep_figures(session, quality.work_out(session, campaign, now=now), took_s=took_s)
+    quality.keep_figures(session, quality.precompute(session, campaign, now=now), took_s=took_s)
     session.commit()
     session.expire_all()
     session.refresh(campaign, ["classes"])
@@ -148,7 +148,7 @@ class TestSince:
     ) -> None:
         job(session, worked)
         before = shown(session, worked)
-        found = quality.work_out(session, worked, now=SOON)
+        found = quality.precompute(session, worked, now=SOON)
 
         quality.decide(session, worked, before[1], NO, by=admin, now=SOON)
         quality.keep_figures(session, found, took_s=0.0)
@@ -158,7 +158,7 @@ class TestSince:
     def test_older_figures_do_not_come_in_the_place_of_newer_ones(
         self, session: Session, worked: Campaign
     ) -> None:
-        older = quality.work_out(session, worked, now=NOW)
+        older = quality.precompute(session, worked, now=NOW)
         job(session, worked, now=SOON)
 
         quality.keep_figures(session, older, took_s=0.0)
