@@ -50,6 +50,11 @@ def test_the_readme_begins_with_what_it_is_then_demo_then_test() -> None:
     assert order == sorted(order)
 
 
+def test_pages_that_everybody_reads_stay_short() -> None:
+    assert README.count("\n") <= 150
+    assert page("style.md").count("\n") <= 250
+
+
 def test_links_between_documents_lead_somewhere() -> None:
     documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     links = [
