@@ -237,9 +237,9 @@ def _bar(trial: "Trial", *, hidden: bool) -> "Iterator[Callable[[EpochReport], N
 
 def _report(folder: Path) -> None:
     """Write the report of all finished trials, also those of other processes, and print its tables."""
-    from clarinet.reproduction.figures import curves
     from clarinet.reproduction.grouping import grouped
     from clarinet.reproduction.report import HEADINGS, markdown, remarks, table, tables
+    from clarinet.reproduction.report_files import curves
     from clarinet.reproduction.results import in_turn, read_records
     from clarinet.run.tensor_files import replacing
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from clarinet.recipes.config import TrainConfig
-from clarinet.reproduction.figures import curves
 from clarinet.reproduction.grouping import grouped
 from clarinet.reproduction.report import markdown
+from clarinet.reproduction.report_files import curves
 from clarinet.reproduction.results import read_records, stem_of
 from clarinet.reproduction.trials import Trial
 

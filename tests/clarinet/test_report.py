@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from clarinet.reproduction.charts import Series, line_chart
-from clarinet.reproduction.figures import curves
 from clarinet.reproduction.grouping import grouped
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY, WITH_TRUE, Printed
 from clarinet.reproduction.report import markdown, tables
+from clarinet.reproduction.report_files import curves
 from clarinet.reproduction.results import upgraded
 from clarinet.reproduction.tasks import PAPER_TASKS
 from tests.clarinet.factories import make_record, make_trial

@@ -7,14 +7,14 @@ from app import jobs
 from app.clock import utc_now
 from app.db import Database
 from app.jobs import Job
-from app.quality import figures
+from app.quality import precomputed
 from app.quality import service as quality
 from app.quality.models import KeptFigures
 from app.settings import Settings
 from app.storage import Storage
 from tests.factories import answer, make_campaign, questions_of
 from worker.context import Context
-from worker.figures import keep_figures
+from worker.precomputing import keep_figures
 from worker.upkeep import Upkeep
 
 
@@ -33,7 +33,7 @@ def context(settings: Settings, database: Database, storage: Storage, sent: list
 def test_upkeep_asks_for_a_large_campaign_s_figures_and_the_job_keeps_them(
     context: Context, session: Session, sent: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "LARGE", 30)
+    monkeypatch.setattr(precomputed, "LARGE", 30)
     make_campaign(session, examples=29)
     large = make_campaign(session, examples=30)
     make_campaign(session, examples=30, state="draft")
@@ -60,7 +60,7 @@ def test_delivered_twice_or_for_what_is_small_it_does_nothing(
     keep_figures(context, campaign.id)
     assert session.get(KeptFigures, campaign.id) is None
 
-    monkeypatch.setattr(figures, "LARGE", 30)
+    monkeypatch.setattr(precomputed, "LARGE", 30)
     keep_figures(context, campaign.id)
     first = session.get_one(KeptFigures, campaign.id).computed_at
     keep_figures(context, campaign.id)

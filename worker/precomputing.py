@@ -23,7 +23,7 @@ def keep_figures(context: Context, campaign_id: UUID) -> None:
             log.info("campaign.figures_not_due", campaign_id=str(campaign_id))
             return
         campaign = quality.started_campaign(session, campaign_id)
-        found = quality.work_out(session, campaign, now=now)
+        found = quality.precompute(session, campaign, now=now)
     took_s = time.monotonic() - start
     with context.unit_of_work() as session:
         quality.keep_figures(session, found, took_s=took_s)

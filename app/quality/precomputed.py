@@ -36,7 +36,7 @@ CHANGES = (
 
 
 @dataclass(frozen=True, slots=True)
-class WorkedOut:
+class Precomputed:
     """What a job found; not stored yet."""
 
     figures: KeptFigures
@@ -55,7 +55,7 @@ def figures_at(session: Session, campaign: Campaign, *, now: datetime) -> dateti
     return session.scalar(select(KeptFigures.computed_at).where(KeptFigures.campaign_id == campaign.id))
 
 
-def work_out(session: Session, campaign: Campaign, *, now: datetime) -> WorkedOut:
+def precompute(session: Session, campaign: Campaign, *, now: datetime) -> Precomputed:
     """A campaign's figures as they are; reads all its answers. `campaign` has its classes.
 
     Args:
@@ -77,10 +77,10 @@ def work_out(session: Session, campaign: Campaign, *, now: datetime) -> WorkedOu
         rates={by: list(rates) for by, rates in fitted.rates().items()},
         unlisted_count=len(found) - len(listed),
     )
-    return WorkedOut(figures, [question for question in found if question.id in listed])
+    return Precomputed(figures, [question for question in found if question.id in listed])
 
 
-def keep_figures(session: Session, found: WorkedOut, *, took_s: float) -> None:
+def keep_figures(session: Session, found: Precomputed, *, took_s: float) -> None:
     """Store figures in the place of the campaign's last ones, unless those are newer.
 
     Questions that were settled since they were in doubt stay listed: a decision may be taken back.

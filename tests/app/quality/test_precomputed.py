@@ -13,7 +13,7 @@ from app.annotation import service as annotation
 from app.annotation.models import Answer, AnswerValue, Question, Tally
 from app.campaigns.models import Campaign
 from app.clock import utc_now
-from app.quality import figures
+from app.quality import precomputed
 from app.quality import service as quality
 from app.quality.models import DoubtfulQuestion, KeptFigures
 from tests import turns
@@ -27,7 +27,7 @@ NO, YES = AnswerValue.NO, AnswerValue.YES
 @pytest.fixture(autouse=True)
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the campaigns of this file were."""
-    monkeypatch.setattr(figures, "LARGE", 1)
+    monkeypatch.setattr(precomputed, "LARGE", 1)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def worked(session: Session) -> Campaign:
 
 def job(session: Session, campaign: Campaign, *, now: datetime = SOON, took_s: float = 0.0) -> None:
     """What the job does once it is due."""
-    quality.keep_figures(session, quality.work_out(session, campaign, now=now), took_s=took_s)
+    quality.keep_figures(session, quality.precompute(session, campaign, now=now), took_s=took_s)
     session.commit()
     session.expire_all()
     session.refresh(campaign, ["classes"])
@@ -68,7 +68,7 @@ def test_what_is_kept_is_what_a_visit_would_have_worked_out(
         quality.people(session, worked),
         quality.most_doubtful(session, worked, count=2),
     )
-    monkeypatch.setattr(figures, "LARGE", 1000)
+    monkeypatch.setattr(precomputed, "LARGE", 1000)
     found = quality.doubts(session, worked, limit=50, now=NOW)
 
     assert (kept[0].count, kept[0].questions) == (len(found.questions), found.questions)
@@ -148,7 +148,7 @@ class TestSince:
     ) -> None:
         job(session, worked)
         before = shown(session, worked)
-        found = quality.work_out(session, worked, now=SOON)
+        found = quality.precompute(session, worked, now=SOON)
 
         quality.decide(session, worked, before[1], NO, by=admin, now=SOON)
         quality.keep_figures(session, found, took_s=0.0)
@@ -158,7 +158,7 @@ class TestSince:
     def test_older_figures_do_not_come_in_the_place_of_newer_ones(
         self, session: Session, worked: Campaign
     ) -> None:
-        older = quality.work_out(session, worked, now=NOW)
+        older = quality.precompute(session, worked, now=NOW)
         job(session, worked, now=SOON)
 
         quality.keep_figures(session, older, took_s=0.0)
@@ -201,7 +201,7 @@ class TestSince:
 def test_the_page_settles_and_says_what_is_left(
     client: TestClient, session: Session, worked: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "KEPT", 1)
+    monkeypatch.setattr(precomputed, "KEPT", 1)
     job(session, worked)
     here = f"/campaigns/{worked.id}"
     all_open = client.get(f"/api/v1{here}/review").json()
@@ -221,7 +221,7 @@ def test_the_page_settles_and_says_what_is_left(
 def test_questions_that_nobody_more_may_be_asked_do_not_keep_the_others_out(
     session: Session, worked: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "KEPT", 2)
+    monkeypatch.setattr(precomputed, "KEPT", 2)
     job(session, worked)
 
     found = quality.doubts(session, worked, limit=50, now=NOW)
@@ -268,7 +268,7 @@ class TestDue:
     def test_never_for_a_small_campaign(
         self, session: Session, worked: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(figures, "LARGE", worked.question_count + 1)
+        monkeypatch.setattr(precomputed, "LARGE", worked.question_count + 1)
 
         assert quality.waiting_figures(session, NOW) == []
         assert quality.audit(session, worked, now=NOW).seen_at == NOW
