@@ -47,7 +47,8 @@ ReversalScale = Literal["discriminator", "classifier"]
 AdaptationSchedule = Literal["constant", "progress", "10000-steps"]
 InputNormalisation = Literal["range", "instance", "imagenet"]
 Greying = Literal["luminance", "ink", "dark-ink"]
-AugmentationKind = Literal["digits", "photographs"]
+DistortionKind = Literal["digits", "photographs"]
+AdaptationKind = Literal["none", "adversary", "discrepancy"]
 
 BACKBONES = frozenset(
     {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "wide_resnet50_2"}

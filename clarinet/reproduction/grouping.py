@@ -39,7 +39,7 @@ class Group:
     @property
     def was_preset(self) -> dict[str, Any]:
         """Fields in which the preset was another one when the trials were made, with their values of then."""
-        then, now = self.records[0]["config"], self.trial.config().to_dict()
+        then, now = self.records[0]["config"], self.trial.config().flat()
         return {name: was for name in now if (was := then.get(name)) != now[name]}
 
     @property

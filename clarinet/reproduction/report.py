@@ -108,7 +108,7 @@ def _protocol(group: Group) -> str:
     other = "; not the paper's"
     if group.trial.preset == PAPER_PRESET and dict(group.trial.changes).keys() <= {"held_out_share"}:
         config = group.trial.config()
-        share = config.held_out_share if config.complementary_loss != "none" else 0.0
+        share = config.reports.held_out_share if config.losses.complementary_loss != "none" else 0.0
         other = f"; {100 * share:g} % of the complementary labels held out" if share else ""
     return f"{named_preset(group.trial)} ({steps:,} steps{other})"
 

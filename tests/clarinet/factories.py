@@ -79,9 +79,9 @@ def make_config(method: str = "clarinet-plus", **changes: Any) -> TrainConfig:
     """A run of 12 steps in 3 epochs that passes through every phase of its method."""
     short: dict[str, Any] = {"epochs": 3, "steps_per_epoch": 4, "batch_size": 16, "checkpoint_every": 1}
     if method == "clarinet-plus":
-        short["pretraining"] = 0.34  # the first of three epochs, and none of one
+        short["pretraining_share"] = 0.34  # the first of three epochs, and none of one
     else:
-        short["adversarial_start_epoch"] = 1
+        short["adaptation_start_epoch"] = 1
     return config_for(method, None, **short | changes)
 
 
@@ -145,7 +145,7 @@ def make_network(
     classes: int = 9,
 ) -> Classifier:
     """A network with fresh weights, as a config means it."""
-    config = TrainConfig(architecture=architecture, image_size=size, batch_norm=batch_norm)
+    config = config_for("clarinet", architecture=architecture, image_size=size, norm_per_domain=batch_norm)
     return Classifier(spec_for(config, colour=colour, num_classes=classes))
 
 

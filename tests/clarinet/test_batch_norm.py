@@ -61,7 +61,7 @@ class TestDomainBatchNorm:
 
     @pytest.mark.parametrize("architecture", ["dtn", "conv-large", "resnet18"])
     def test_without_the_switch_both_share_theirs(self, architecture: Architecture) -> None:
-        model = make_network(architecture, batch_norm=False).train()
+        model = make_network(architecture, norm_per_domain=False).train()
         model(5 + noise(8, 3, 32, 32), TARGET)
         model.eval()
 

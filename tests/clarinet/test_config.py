@@ -7,12 +7,13 @@ from dataclasses import FrozenInstanceError, fields
 from typing import Any, get_args
 
 import pytest
+from clarinet.recipes.schema import json_schema
 
 from clarinet.recipes.choices import Method
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ClarinetError, ConfigError
-from clarinet.recipes.methods import METHODS, config_for
-from clarinet.recipes.schema import json_schema
+from clarinet.recipes.methods import config_for
+from clarinet.recipes.presets import METHODS
 
 
 def test_config_methods_and_errors_import_without_torch() -> None:
@@ -40,28 +41,36 @@ class TestTrainConfig:
 
         with pytest.raises(ConfigError, match="adversarial_start_epoch is"):
             config_for(method, setting=setting, epochs=epochs)
-        assert config_for(method, setting=setting, epochs=epochs, adversarial_start_epoch=0)
+        assert config_for(method, setting=setting, epochs=epochs, adaptation_start_epoch=0)
         assert config_for("gac", epochs=epochs)
 
     def test_a_run_of_pretraining_alone_is_refused(self) -> None:
         """It would score a network that has seen no label."""
         with pytest.raises(ConfigError, match=r"pretraining is 0\.9, which of 4 epochs leaves none"):
-            config_for("clarinet-plus", epochs=4, pretraining=0.9)
-        assert config_for("clarinet-plus", epochs=4, pretraining=0.8).pretraining_epochs == 3
+            config_for("clarinet-plus", epochs=4, pretraining_share=0.9)
+        assert config_for("clarinet-plus", epochs=4, pretraining_share=0.8).pretraining_epochs == 3
 
     def test_a_number_beyond_all_floats_is_a_sentence(self) -> None:
         with pytest.raises(ConfigError, match="learning_rate is larger"):
             config_for("clarinet", learning_rate=10**400)
 
     def test_defaults_are_the_papers_protocol(self) -> None:
-        config = TrainConfig()
+        config = config_for("clarinet")
 
         assert (config.method, config.preset) == ("clarinet", "paper")
-        assert (config.epochs, config.batch_size, config.optimizer, config.momentum) == (500, 128, "sgd", 0.9)
-        assert (config.learning_rate, config.discriminator_learning_rate) == (5e-5, 5e-3)
-        assert (config.weight_decay, config.sharpening) == (5e-5, 0.5)
-        assert (config.trade_off, config.adversarial_start_epoch) == (0.01, 50)
-        assert config.complementary_loss == "unbiased"
+        assert (
+            config.length.epochs,
+            config.length.batch_size,
+            config.optimisation.optimizer,
+            config.momentum,
+        ) == (500, 128, "sgd", 0.9)
+        assert (config.optimisation.learning_rate, config.optimisation.discriminator_learning_rate) == (
+            5e-5,
+            5e-3,
+        )
+        assert (config.optimisation.weight_decay, config.adaptation.sharpening) == (5e-5, 0.5)
+        assert (config.adaptation.adaptation_weight, config.adaptation.adaptation_start_epoch) == (0.01, 50)
+        assert config.losses.complementary_loss == "unbiased"
 
     @pytest.mark.parametrize(
         ("name", "value"),
@@ -72,7 +81,7 @@ class TestTrainConfig:
             ("epochs", "40"),
             ("learning_rate", float("nan")),
             ("learning_rate", -1.0),
-            ("batch_norm", 1),
+            ("norm_per_domain", 1),
             ("method", "gacc"),
             ("setting", None),
             ("image_size", 15),
@@ -83,20 +92,20 @@ class TestTrainConfig:
     )
     def test_a_refused_value_is_named_with_its_field(self, name: str, value: Any) -> None:
         with pytest.raises(ConfigError, match=name) as caught:
-            TrainConfig(**{name: value})
+            config_for("clarinet", **{name: value})
 
         assert repr(value) in str(caught.value)
         assert isinstance(caught.value, ClarinetError)
         assert isinstance(caught.value, ValueError)
 
     def test_an_int_is_a_fine_float(self) -> None:
-        config = TrainConfig(weight_decay=0)
+        config = config_for("clarinet", weight_decay=0)
 
-        assert isinstance(config.weight_decay, float)
+        assert isinstance(config.optimisation.weight_decay, float)
 
     def test_augmentation_cannot_be_full_before_it_starts(self) -> None:
-        with pytest.raises(ConfigError, match="augmentation_full"):
-            TrainConfig(augmentation_start=0.5, augmentation_full=0.4)
+        with pytest.raises(ConfigError, match="distortion_full"):
+            config_for("clarinet", distortion_start=0.5, distortion_full=0.4)
 
     @pytest.mark.parametrize("method", ["dan", "dann", "cdan_e"])
     def test_methods_of_true_labels_refuse_the_setting_without_them(self, method: str) -> None:
@@ -107,7 +116,7 @@ class TestTrainConfig:
 
     def test_it_cannot_be_changed(self) -> None:
         with pytest.raises(FrozenInstanceError):
-            TrainConfig().epochs = 3  # type: ignore[misc] # that is the test
+            config_for("clarinet").epochs = 3  # type: ignore[misc] # that is the test
 
     def test_it_survives_json(self) -> None:
         config = config_for("clarinet-plus", "quick", setting="pc", seed=7, learning_rate=0.25)
@@ -129,11 +138,11 @@ class TestConfigFor:
     @pytest.mark.parametrize("method", sorted(METHODS.keys() - {"clarinet-plus"}))
     def test_short_changes_the_protocol_and_no_loss_of_the_paper(self, method: str) -> None:
         protocol = {"preset", "epochs", "steps_per_epoch", "learning_rate", "discriminator_learning_rate"}
-        strength = {"trade_off", "adversarial_start_epoch"}
+        strength = {"adaptation_weight", "adaptation_start_epoch"}
         paper, short = config_for(method).to_dict(), config_for(method, "short").to_dict()
 
         assert {name for name in paper if paper[name] != short[name]} <= protocol | strength
-        assert (paper["trade_off"] > 0) == (short["trade_off"] > 0)
+        assert (paper["adaptation_weight"] > 0) == (short["adaptation_weight"] > 0)
 
     def test_overrides_win(self) -> None:
         assert config_for("clarinet-plus", "quick", epochs=3).epochs == 3
@@ -156,16 +165,16 @@ class TestJsonSchema:
         for name, entry in schema["properties"].items():
             assert entry["title"], name
             assert entry["description"].endswith("."), name
-            assert entry["default"] == getattr(TrainConfig(), name)
+            assert entry["default"] == getattr(config_for("clarinet"), name)
             assert entry["type"] in {"string", "integer", "number", "boolean"}
 
     def test_bounds_and_choices_are_those_that_the_config_enforces(self) -> None:
         for name, entry in json_schema()["properties"].items():
             if entry["type"] in {"integer", "number"} and "enum" not in entry:
                 with pytest.raises(ConfigError, match=name):
-                    TrainConfig(**{name: entry["minimum"] - 1})
+                    config_for("clarinet", **{name: entry["minimum"] - 1})
                 with pytest.raises(ConfigError, match=name):
-                    TrainConfig(**{name: entry["maximum"] + 1})
+                    config_for("clarinet", **{name: entry["maximum"] + 1})
             for choice in entry.get("enum", ()):
                 large_enough = {"image_size": 32} if name == "architecture" else {}
                 config = TrainConfig.from_dict({"setting": "pc", name: choice} | large_enough)

@@ -69,7 +69,7 @@ def short_config(**changes: Any) -> TrainConfig:
         "batch_size": 32,
         "checkpoint_every": 1,
         "precision": "float32",
-        "pretraining": 0.5,
+        "pretraining_share": 0.5,
     }
     return config_for("clarinet-plus", **values | changes)
 
@@ -97,7 +97,7 @@ class TestRun:
         data = make_data()
         networks = [
             build_networks(config, prepare(data, config, CPU), CPU)
-            for config in (short_config(), short_config(pretraining=0.0))
+            for config in (short_config(), short_config(pretraining_share=0.0))
         ]
 
         first, second = (each.classifier.state_dict() for each in networks)
@@ -135,7 +135,7 @@ class TestRun:
         encoder.eval()
         rows = [Shuffle(96, batch_size=32, seed=0, stream="shuffle/views").batch(step) for step in (4, 5)]
         pixels = taken(domains.source, torch.cat(rows)).float() / 255
-        half = Distortion(config.rotation / 2, 0.1, 1.5, 0.0, config.extra_stroke)
+        half = Distortion(config.rotation / 2, 0.1, 1.5, 0.0, config.distortion.extra_stroke)
         every = torch.ones(128, dtype=torch.bool)
         views = half(torch.cat([pixels, pixels]), every, generator(0, "views/2"))
         seen = encoder(normalised(views, "instance"), SOURCE)[1].tolist()
@@ -231,7 +231,7 @@ class TestRun:
     def test_a_run_too_short_for_it_goes_without(self) -> None:
         reports: list[EpochReport] = []
 
-        result = train(short_config(epochs=1, pretraining=0.15), make_data(), on_epoch=reports.append)
+        result = train(short_config(epochs=1, pretraining_share=0.15), make_data(), on_epoch=reports.append)
 
         assert result.label_noise is None
         assert "contrast" not in reports[0].losses

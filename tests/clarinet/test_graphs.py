@@ -70,7 +70,7 @@ def singly(objective: Objective, optimizer: torch.optim.Optimizer) -> Callable[[
 def weights(state: RunState) -> dict[str, Tensor]:
     networks = state.networks
     modules: dict[str, torch.nn.Module] = {"classifier": networks.classifier, "averaged": networks.averaged}
-    modules |= {"discriminator": networks.discriminator} if networks.discriminator else {}
+    modules |= {"discriminator": networks.adaptation} if networks.adaptation else {}
     return {
         f"{part}.{name}": value
         for part, module in modules.items()
@@ -146,9 +146,9 @@ def test_a_batch_without_a_chosen_row_is_taken_singly(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(FixedInputs, "go_to", noted)
     # Nothing is distorted at the start, and then ever more.
-    changes: dict[str, Any] = {"augmentation": 0.2, "augmentation_full": 1.0, "batch_size": 4}
+    changes: dict[str, Any] = {"distorted_share": 0.2, "distortion_full": 1.0, "batch_size": 4}
     config = make_config(
-        **changes, step_share=0.0, steps_per_epoch=EPOCH_STEPS, pretraining=0.0, neighbour_weight=0.0
+        **changes, step_share=0.0, steps_per_epoch=EPOCH_STEPS, pretraining_share=0.0, neighbour_weight=0.0
     )
     domains = prepare(make_data(), config, CPU)
     states = []

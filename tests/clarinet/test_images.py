@@ -34,7 +34,7 @@ def make_spec(channels: int, size: int = 28, how: InputNormalisation = "instance
         channels=channels,
         image_size=size,
         input_normalisation=how,
-        batch_norm=channels == 3,
+        norm_per_domain=channels == 3,
         num_classes=4,
     )
 

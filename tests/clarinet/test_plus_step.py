@@ -40,12 +40,11 @@ def make_objective(
 
     The larger the gain, the surer both are of their classes.
     """
-    plain: dict[str, Any] = {"pretraining": 0.0, "augmentation": 0.0, "held_out_share": 0.0}
+    plain: dict[str, Any] = {"pretraining_share": 0.0, "distorted_share": 0.0, "held_out_share": 0.0}
     config = make_config(**{"precision": "float32"} | plain | changes)
     domains = prepare(data or make_data(), config, CPU)
     student, teacher = (
-        build_networks(dataclasses.replace(config, seed=seed), domains, CPU).classifier.eval()
-        for seed in (0, 1)
+        build_networks(config.changed(seed=seed), domains, CPU).classifier.eval() for seed in (0, 1)
     )
     draws = generator(0, "statistics")
     for network in (student, teacher):
@@ -127,7 +126,7 @@ def test_a_rising_share_of_the_source_is_distorted(
     step: int, start: float, full: float, share: float
 ) -> None:
     objective, domains, networks = make_objective(
-        augmentation=0.8, augmentation_start=start, augmentation_full=full, batch_size=96, moment_match=False
+        distorted_share=0.8, distortion_start=start, distortion_full=full, batch_size=96, moment_match=False
     )
     seen: list[Tensor] = []
     networks.classifier.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
@@ -146,7 +145,7 @@ def test_the_student_learns_on_distorted_targets_what_the_teacher_says_of_clean_
         make_data(colour_target=colour),
         gain=400.0,
         target_self_training_start=0.0,
-        augmentation=0.85,
+        distorted_share=0.85,
         background_blending=False,  # which would take the place of the recolouring
     )
     clean = taken(domains.target, rows_of(96, "target")).float() / 255
@@ -259,7 +258,7 @@ def make_run(config: TrainConfig, **data: Any) -> tuple[RunState, Objective]:
 
 
 def test_the_teacher_follows_weights_and_statistics_faster_at_first() -> None:
-    config = make_config(pretraining=0.0, averaging=0.15, warmup=0.0)
+    config = make_config(pretraining_share=0.0, average_decay=0.15, warmup=0.0)
     state, objective = make_run(config, colour_target=True)
     student, teacher = state.networks.classifier, state.networks.averaged
     expected = {name: value.clone() for name, value in student.state_dict().items()}
@@ -285,9 +284,9 @@ def test_networks_multiply_in_the_configs_precision_and_losses_stay_in_float32(
     state, objective = make_run(config)
     state.step = 4  # the first with an adversary
     networks, domains = state.networks, objective.domains
-    assert networks.discriminator is not None
+    assert networks.adaptation is not None
     multiplied: list[torch.dtype] = []
-    for module in [*networks.classifier.modules(), *networks.discriminator.modules()]:
+    for module in [*networks.classifier.modules(), *networks.adaptation.modules()]:
         if isinstance(module, nn.Conv2d | nn.Linear):
             module.register_forward_hook(lambda _, __, out: multiplied.append(out.dtype))
     outputs: list[tuple[Tensor, Tensor]] = []
@@ -307,7 +306,7 @@ def test_networks_multiply_in_the_configs_precision_and_losses_stay_in_float32(
 
 
 @pytest.mark.parametrize(
-    ("architecture", "batch_norm", "passes", "statistics"),
+    ("architecture", "norm_per_domain", "passes", "statistics"),
     [
         ("dtn", True, [(16, SOURCE), (16, TARGET)], {2}),
         ("dtn", False, [(32, SOURCE)], {1}),
@@ -317,7 +316,7 @@ def test_networks_multiply_in_the_configs_precision_and_losses_stay_in_float32(
 def test_domains_share_a_pass_unless_normalisation_keeps_them_apart(
     architecture: Architecture, batch_norm: bool, passes: list[tuple[int, Domain]], statistics: set[int]
 ) -> None:
-    config = make_config("clarinet", architecture=architecture, batch_norm=batch_norm)
+    config = make_config("clarinet", architecture=architecture, norm_per_domain=batch_norm)
     state, objective = make_run(config)
     classifier = state.networks.classifier
     seen: list[tuple[int, Domain]] = []

@@ -5,7 +5,6 @@ The rows are those of the table of differences: what the paper says, what the co
 
 import math
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from clarinet.losses.adaptation.terms import adaptation_losses, adaptation_share, full_reversal
 from torch import Tensor, nn
 
 from clarinet import TrainConfig, TrainData, config_for, predict, pseudo_labels, train
 from clarinet.data.domains import Domains, prepare
 from clarinet.data.seeding import Shuffle, generator, seed_global
 from clarinet.losses.adaptation.adversary import DomainBatch
-from clarinet.losses.adaptation.terms import adaptation_losses, adaptation_share, full_reversal
 from clarinet.networks.classifier import SOURCE, TARGET
 from clarinet.networks.layers import DomainBatchNorm
 from clarinet.reproduction.readers import read_domain
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::clarinet.recipes.errors.NonUnif
 
 CPU = torch.device("cpu")
 PRESETS = ["paper", "published"]
-SHORT: dict[str, Any] = {"epochs": 3, "steps_per_epoch": 4, "batch_size": 16, "adversarial_start_epoch": 1}
+SHORT: dict[str, Any] = {"epochs": 3, "steps_per_epoch": 4, "batch_size": 16, "adaptation_start_epoch": 1}
 ACTIVE = 4  # the first step with an adversary
 
 
@@ -55,8 +54,8 @@ def make_objective(config: TrainConfig, data: TrainData | None = None) -> tuple[
     domains = prepare(data if data is not None else make_uneven_data(), config, CPU)
     networks = build_networks(config, domains, CPU)
     networks.classifier.eval()
-    if networks.discriminator is not None:
-        networks.discriminator.eval()
+    if networks.adaptation is not None:
+        networks.adaptation.eval()
     return Objective(config, domains, networks, steps=12, epoch_steps=4), domains, networks
 
 
@@ -271,8 +270,8 @@ def test_row_11_one_forward_one_backward_one_step_move_all_networks(
 ) -> None:
     config = make_config(preset)
     state, objective, passes = make_state(config)
-    assert state.networks.discriminator is not None
-    parameters = [*state.networks.classifier.parameters(), *state.networks.discriminator.parameters()]
+    assert state.networks.adaptation is not None
+    parameters = [*state.networks.classifier.parameters(), *state.networks.adaptation.parameters()]
     before = [value.clone() for value in parameters]
     done: list[str] = []
     backward, step = torch.autograd.backward, state.optimizer.step
@@ -329,7 +328,7 @@ def test_row_14_the_domains_are_split_by_their_true_sizes(preset: str) -> None:
         def forward(self, x: Tensor) -> Tensor:
             return torch.arange(len(x), dtype=x.dtype)[:, None] + 0 * x.sum(1, keepdim=True)
 
-    config = replace(make_config(preset), conditioning=False)  # else entropy weights say how rows count
+    config = make_config(preset).changed(conditioning=False)  # else entropy weights say how rows count
     parts = [make_part(3, "source")], make_part(9, "target")
     loss = adaptation_losses(config, CountsRows(), *parts, 1.0)["adversarial"]
 
@@ -349,7 +348,7 @@ def test_row_15_batch_normalisation_mixes_the_domains_unless_it_keeps_them_apart
 ) -> None:
     """Where it mixes them, the loss on the source depends on which images of the target stand beside."""
     assert not config_for("clarinet", preset).batch_norm
-    config = make_config(preset, architecture="dtn", batch_norm=apart)
+    config = make_config(preset, architecture="dtn", norm_per_domain=apart)
     shown = []
     for target in (make_data().target_images, make_data(seed=1).target_images):
         objective, _, networks = make_objective(config, make_data(target_images=target))

@@ -59,7 +59,7 @@ class TestConfigs:
 
     @pytest.mark.parametrize(("epochs", "share"), [(2, 0.01), (2, 0.95), (3, 0.9)])
     def test_each_step_has_an_epoch(self, epochs: int, share: float) -> None:
-        first, second = two_steps(config_for("gac+dan", epochs=epochs, pseudo_label_share=share))
+        first, second = two_steps(config_for("gac+dan", epochs=epochs, first_step_share=share))
 
         assert first.epochs + second.epochs == epochs
         assert min(first.epochs, second.epochs) >= 1
@@ -83,7 +83,7 @@ class TestConfigs:
         with pytest.raises(ConfigError, match="at least 2"):
             config_for("gac+dan", epochs=1)
         with pytest.raises(ConfigError, match="nothing to learn from"):
-            config_for("dan", pseudo_label_share=0.5)
+            config_for("dan", first_step_share=0.5)
 
 
 class TestTraining:

@@ -4,14 +4,14 @@ import json
 from typing import get_args
 
 import pytest
+from worker.schema import rendered
 
 from app.runs import configs
 from app.runs.configs import ConfigRefused
 from clarinet.recipes.choices import BACKBONES, Architecture
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
-from clarinet.recipes.methods import METHODS
-from worker.schema import rendered
+from clarinet.recipes.presets import METHODS
 
 
 def test_the_file_is_what_the_library_says_today() -> None:
@@ -40,7 +40,7 @@ def test_every_preset_makes_a_config_that_the_library_accepts(method: str, prese
         ("learning_rate", float("inf")),
         ("learning_rate", -1),
         ("optimizer", "adam"),
-        ("batch_norm", 1),
+        ("norm_per_domain", 1),
         ("image_size", 15),
         ("seed", 1),
         ("method", "clarinet"),
@@ -56,9 +56,9 @@ def test_what_the_library_would_refuse_is_refused_before_the_queue(name: str, va
 
 def test_two_values_that_contradict_each_other_are_refused_before_the_queue() -> None:
     with pytest.raises(ConfigRefused, match="must not come before") as refused:
-        configs.config_for("clarinet-plus", "cc", "default", {"augmentation_start": 0.5})
+        configs.config_for("clarinet-plus", "cc", "default", {"distortion_start": 0.5})
 
-    assert refused.value.field == "augmentation_full"
+    assert refused.value.field == "distortion_full"
 
 
 def test_an_image_too_small_for_its_network_is_refused_before_the_queue() -> None:
@@ -74,7 +74,7 @@ def test_an_image_too_small_for_its_network_is_refused_before_the_queue() -> Non
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("epochs", [1, 2, 3, 4, 50, 51, 101])
-@pytest.mark.parametrize("changes", [{}, {"adversarial_start_epoch": 1}, {"pretraining": 0.8}])
+@pytest.mark.parametrize("changes", [{}, {"adaptation_start_epoch": 1}, {"pretraining_share": 0.8}])
 def test_what_the_library_refuses_never_reaches_a_queue(
     method: str, epochs: int, changes: dict[str, object]
 ) -> None:
@@ -122,7 +122,7 @@ def test_unknown_names_are_refused(method: str, setting: str, preset: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("epochs", 1), ("complementary_loss", "none"), ("pseudo_label_share", 0.96)]
+    ("name", "value"), [("epochs", 1), ("complementary_loss", "none"), ("first_step_share", 0.96)]
 )
 def test_what_two_steps_need_is_asked_for_before_the_queue(name: str, value: object) -> None:
     with pytest.raises(ConfigRefused):
@@ -142,7 +142,7 @@ def test_a_method_of_true_labels_alone_is_refused_in_cc(method: str) -> None:
     [
         ("epochs", "12", 12),
         ("learning_rate", "1e-4", 1e-4),
-        ("batch_norm", "true", True),
+        ("norm_per_domain", "true", True),
         ("optimizer", "sgd", "sgd"),
         ("image_size", "32", 32),
     ],
@@ -154,7 +154,8 @@ def test_a_forms_text_becomes_a_value(name: str, text: str, value: object) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("epochs", "many"), ("epochs", "1.5"), ("batch_norm", "maybe"), ("learning_rate", "")]
+    ("name", "text"),
+    [("epochs", "many"), ("epochs", "1.5"), ("norm_per_domain", "maybe"), ("learning_rate", "")],
 )
 def test_a_text_that_is_no_value_is_refused_in_words(name: str, text: str) -> None:
     field = next(field for field in configs.fields() if field.name == name)

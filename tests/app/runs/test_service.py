@@ -133,9 +133,9 @@ class TestStartRun:
     def test_the_config_is_the_presets_with_overrides_and_without_a_seed(
         self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
     ) -> None:
-        run = start(session, campaign, target, storage, config={"epochs": 3, "augmentation": 1})
+        run = start(session, campaign, target, storage, config={"epochs": 3, "distorted_share": 1})
 
-        assert (run.config["epochs"], run.config["augmentation"]) == (3, 1.0)
+        assert (run.config["epochs"], run.config["distorted_share"]) == (3, 1.0)
         assert run.config["batch_size"] == 64
         assert "seed" not in run.config
 
