@@ -175,8 +175,7 @@ class Adaptation(Group):
 
     adaptation_kind: AdaptationKind = option(
         "adversary",
-        "The loss that brings the domains together: an adversary that tells them apart, the discrepancy "
-        "between their features (multi-kernel MMD), or none.",
+        "Which loss brings the domains together, if any; docs/library.md says what each is.",
     )
     adaptation_weight: float = option(
         0.01,

@@ -1,7 +1,7 @@
 """What makes a method that method, whatever its other values are. Never imports torch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 
 from clarinet.recipes.choices import AdaptationKind, Method
@@ -9,11 +9,13 @@ from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.groups import Adaptation, Length, Losses
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Identity:
     """What a method's name promises.
 
     Args:
+        title: what people call it.
+        sentence: what it does.
         adapts_by: the kind of its adaptation.
         two_steps: whether GAC labels the source for it first.
         learns: "noes" from complementary labels, "truth" from true labels alone, "likeness" towards what
@@ -21,31 +23,105 @@ class Identity:
         conditioned: what its discriminator sees; None where it has none.
     """
 
+    title: str
+    sentence: str
+    _: KW_ONLY
     adapts_by: AdaptationKind = "none"
     two_steps: bool = False
     learns: str = "noes"
     conditioned: bool | None = None
 
 
-_ADVERSARY = Identity(adapts_by="adversary", conditioned=True)
-
 IDENTITIES: Mapping[Method, Identity] = MappingProxyType(
     {
-        "clarinet": _ADVERSARY,
-        "clarinet-plus": Identity(),
-        "gac": Identity(),
-        "gac+dan": Identity(adapts_by="discrepancy", two_steps=True),
-        "gac+dann": Identity(adapts_by="adversary", two_steps=True, conditioned=False),
-        "gac+cdan_e": Identity(adapts_by="adversary", two_steps=True, conditioned=True),
-        "dan": Identity(adapts_by="discrepancy", learns="truth"),
-        "dann": Identity(adapts_by="adversary", learns="truth", conditioned=False),
-        "cdan_e": Identity(adapts_by="adversary", learns="truth", conditioned=True),
-        "clarinet-ce": Identity(adapts_by="adversary", learns="likeness", conditioned=True),
-        "clarinet-unconditioned": Identity(adapts_by="adversary", conditioned=False),
-        "clarinet-unsharpened": _ADVERSARY,
+        "clarinet": Identity(
+            "CLARINET",
+            "The paper's method: the unbiased complementary risk with its correction, and an "
+            "adversary that sees features joined with sharpened predictions.",
+            adapts_by="adversary",
+            conditioned=True,
+        ),
+        "clarinet-plus": Identity(
+            "CLARINET plus",
+            "Our strongest method: features learned from images alone, classes on which the answers "
+            "about similar images agree, a bounded likelihood of the answers, images distorted as the"
+            " target looks, and self-training; no adversary.",
+        ),
+        "gac": Identity(
+            "GAC",
+            "Gradient ascent correction: the complementary risk with its correction on the source "
+            "alone; nothing is done to adapt to the target.",
+        ),
+        "gac+dan": Identity(
+            "GAC + DAN",
+            "Two steps: GAC labels the whole source, then new networks learn those labels while DAN "
+            "matches the domains' features by their multi-kernel discrepancy.",
+            adapts_by="discrepancy",
+            two_steps=True,
+        ),
+        "gac+dann": Identity(
+            "GAC + DANN",
+            "Two steps: GAC labels the whole source, then new networks learn those labels against an "
+            "adversary that sees the features alone.",
+            adapts_by="adversary",
+            two_steps=True,
+            conditioned=False,
+        ),
+        "gac+cdan_e": Identity(
+            "GAC + CDAN+E",
+            "Two steps: GAC labels the whole source, then new networks learn those labels against an "
+            "adversary that sees features joined with predictions, weighted by their certainty.",
+            adapts_by="adversary",
+            two_steps=True,
+            conditioned=True,
+        ),
+        "dan": Identity(
+            "DAN on true labels",
+            "Ordinary adaptation: true labels alone (PC), and the domains' features matched by their "
+            "multi-kernel discrepancy; complementary labels are not used.",
+            adapts_by="discrepancy",
+            learns="truth",
+        ),
+        "dann": Identity(
+            "DANN on true labels",
+            "Ordinary adaptation: true labels alone (PC), against an adversary that sees the "
+            "features; complementary labels are not used.",
+            adapts_by="adversary",
+            learns="truth",
+            conditioned=False,
+        ),
+        "cdan_e": Identity(
+            "CDAN+E on true labels",
+            "Ordinary adaptation: true labels alone (PC), against an adversary that sees features "
+            "joined with predictions, weighted by their certainty; complementary labels are not used.",
+            adapts_by="adversary",
+            learns="truth",
+            conditioned=True,
+        ),
+        "clarinet-ce": Identity(
+            "CLARINET with L_CE",
+            "The ablation 'C w/ L_CE': cross-entropy towards the complementary labels, so that it "
+            "learns what images are not and ends far below chance.",
+            adapts_by="adversary",
+            learns="likeness",
+            conditioned=True,
+        ),
+        "clarinet-unconditioned": Identity(
+            "CLARINET without c",
+            "The ablation 'C w/o c': the adversary sees the features alone, and no image weighs more "
+            "for its prediction.",
+            adapts_by="adversary",
+            conditioned=False,
+        ),
+        "clarinet-unsharpened": Identity(
+            "CLARINET without T",
+            "The ablation 'C w/o T': the adversary sees the predictions as they are, not sharpened (l = 1).",
+            adapts_by="adversary",
+            conditioned=True,
+        ),
     }
 )
-
+"""Method to what its name promises, in the order of forms and tables."""
 
 LEARNS = {"none": "truth", "cross-entropy": "likeness"}  # every other loss learns from noes
 LOSS_OF = {"noes": "one that learns what images are", "truth": "none", "likeness": "cross-entropy"}

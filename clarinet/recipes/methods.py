@@ -8,71 +8,11 @@ from typing import Any, cast
 from clarinet.recipes.choices import Method
 from clarinet.recipes.config import TrainConfig, grouped
 from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.identity import IDENTITIES
 from clarinet.recipes.presets import METHODS
 
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "clarinet": (
-            "CLARINET",
-            "The paper's method: the unbiased complementary risk with its correction, and an adversary that "
-            "sees features joined with sharpened predictions.",
-        ),
-        "clarinet-plus": (
-            "CLARINET plus",
-            "Our strongest method: features learned from images alone, classes on which the answers about "
-            "similar images agree, a bounded likelihood of the answers, images distorted as the target "
-            "looks, and self-training; no adversary.",
-        ),
-        "gac": (
-            "GAC",
-            "Gradient ascent correction: the complementary risk with its correction on the source alone; "
-            "nothing is done to adapt to the target.",
-        ),
-        "gac+dan": (
-            "GAC + DAN",
-            "Two steps: GAC labels the whole source, then new networks learn those labels while DAN matches "
-            "the domains' features by their multi-kernel discrepancy.",
-        ),
-        "gac+dann": (
-            "GAC + DANN",
-            "Two steps: GAC labels the whole source, then new networks learn those labels against an "
-            "adversary that sees the features alone.",
-        ),
-        "gac+cdan_e": (
-            "GAC + CDAN+E",
-            "Two steps: GAC labels the whole source, then new networks learn those labels against an "
-            "adversary that sees features joined with predictions, weighted by their certainty.",
-        ),
-        "dan": (
-            "DAN on true labels",
-            "Ordinary adaptation: true labels alone (PC), and the domains' features matched by their "
-            "multi-kernel discrepancy; complementary labels are not used.",
-        ),
-        "dann": (
-            "DANN on true labels",
-            "Ordinary adaptation: true labels alone (PC), against an adversary that sees the features; "
-            "complementary labels are not used.",
-        ),
-        "cdan_e": (
-            "CDAN+E on true labels",
-            "Ordinary adaptation: true labels alone (PC), against an adversary that sees features joined "
-            "with predictions, weighted by their certainty; complementary labels are not used.",
-        ),
-        "clarinet-ce": (
-            "CLARINET with L_CE",
-            "The ablation 'C w/ L_CE': cross-entropy towards the complementary labels, so that it learns "
-            "what images are not and ends far below chance.",
-        ),
-        "clarinet-unconditioned": (
-            "CLARINET without c",
-            "The ablation 'C w/o c': the adversary sees the features alone, and no image weighs more for its "
-            "prediction.",
-        ),
-        "clarinet-unsharpened": (
-            "CLARINET without T",
-            "The ablation 'C w/o T': the adversary sees the predictions as they are, not sharpened (l = 1).",
-        ),
-    }
+    {name: (own.title, own.sentence) for name, own in IDENTITIES.items()}
 )
 """Method to its title and one sentence, for forms and tables."""
 
