@@ -75,6 +75,13 @@ IDENTITIES: Mapping[Method, Identity] = MappingProxyType(
             two_steps=True,
             conditioned=True,
         ),
+        "gac+mcc": Identity(
+            "GAC + MCC",
+            "Two steps: GAC labels the whole source, then new networks learn those labels and minimise the "
+            "confusion between classes in the target's predictions. Not in the paper (Jin et al. 2020).",
+            adapts_by="confusion",
+            two_steps=True,
+        ),
         "dan": Identity(
             "DAN on true labels",
             "Ordinary adaptation: true labels alone (PC), and the domains' features matched by their "
@@ -97,6 +104,13 @@ IDENTITIES: Mapping[Method, Identity] = MappingProxyType(
             adapts_by="adversary",
             learns="truth",
             conditioned=True,
+        ),
+        "mcc": Identity(
+            "MCC on true labels",
+            "Ordinary adaptation: true labels alone (PC), and the least confusion between classes in the "
+            "target's predictions; complementary labels are not used. Not in the paper (Jin et al. 2020).",
+            adapts_by="confusion",
+            learns="truth",
         ),
         "clarinet-ce": Identity(
             "CLARINET with L_CE",

@@ -6,11 +6,14 @@ from types import MappingProxyType
 from torch import nn
 
 from clarinet.losses.adaptation.adversary import Adversary
+from clarinet.losses.adaptation.confusion import ClassConfusion
 from clarinet.losses.adaptation.discrepancy import Discrepancy
 from clarinet.losses.adaptation.protocol import AdaptationKind, AdaptationLoss
 from clarinet.recipes.config import TrainConfig
 
-KINDS: Mapping[str, AdaptationKind] = MappingProxyType({"adversary": Adversary, "discrepancy": Discrepancy})
+KINDS: Mapping[str, AdaptationKind] = MappingProxyType(
+    {"adversary": Adversary, "discrepancy": Discrepancy, "confusion": ClassConfusion}
+)
 
 
 def adaptation_network(config: TrainConfig, features: int, num_classes: int) -> nn.Module | None:
