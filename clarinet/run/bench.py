@@ -28,11 +28,12 @@ from clarinet.plus.votes import NeighbourLabels
 from clarinet.recipes.choices import Precision
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.methods import config_for
+from clarinet.run.building import MOMENTUM, Networks, build_networks, build_optimizer
 from clarinet.run.graphs import updates_of
-from clarinet.run.objective import Networks, Objective
+from clarinet.run.objective import Objective
 from clarinet.run.resuming import RunState
 from clarinet.run.textbook import Images, TextbookClassifier, TextbookStep, endless, textbook_discriminator
-from clarinet.run.training import MOMENTUM, build_networks, build_optimizer, train_step
+from clarinet.run.training import train_step
 from clarinet.run.turns import Lane
 
 NUM_CLASSES = 10

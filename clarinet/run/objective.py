@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from clarinet.data.batches import Batches, SourceBatch
 from clarinet.data.domains import Domains
@@ -12,18 +12,8 @@ from clarinet.data.inputs import Inputs
 from clarinet.losses.adaptation.kinds import adaptation_loss
 from clarinet.losses.adaptation.protocol import AdaptationLoss, DomainBatch
 from clarinet.losses.adaptation.schedule import adaptation_share
-from clarinet.losses.complementary import (
-    bounded_complementary_loss,
-    class_floor_loss,
-    class_proportions,
-    corrected_objective,
-    estimated_class_ceiling,
-    one_hot,
-    per_class_complementary_risk,
-    true_label_loss,
-    without_classes,
-)
-from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain
+from clarinet.losses.complementary import without_classes
+from clarinet.networks.classifier import SOURCE, TARGET, Domain
 from clarinet.networks.precision import mixed
 from clarinet.plus.pretraining import Pretraining
 from clarinet.plus.self_training import (
@@ -35,24 +25,11 @@ from clarinet.plus.self_training import (
 )
 from clarinet.plus.votes import NeighbourLabels
 from clarinet.recipes.config import TrainConfig
-from clarinet.run.label_losses import NON_UNIFORM, LabelFacts, complementary_loss, true_loss
+from clarinet.run.building import Networks
+from clarinet.run.label_objective import LabelObjective
 
 SMALL = ("lenet", "dann", "dtn")  # networks whose step is shorter than its launching
 STATISTICS_EVERY = 10  # steps between two looks at a target in no loss yet, for its batch statistics
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Networks:
-    """The networks of a run; `averaged` predicts and teaches, the last two are None where no loss asks.
-
-    `adaptation` is that of the loss which brings the domains together (a discriminator), `encoder` that of
-    the pretraining, whose features tell which images of the source are similar.
-    """
-
-    classifier: Classifier
-    averaged: Classifier
-    adaptation: nn.Module | None
-    encoder: Classifier | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +73,8 @@ class Objective:
         adapts = config.adaptation.adapts
         self.adaptation_from = config.adaptation.adaptation_start_epoch * epoch_steps if adapts else steps
         self._adaptation = adaptation_loss(config, networks.adaptation)
-        self.alpha = domains.alpha
         self._batches = Batches(config, domains, steps=steps)
-        self._proportions = (
-            self._dataset_proportions() if config.losses.class_proportions == "dataset" else None
-        )
-        self._facts = (
-            LabelFacts.of(config, domains, self._batches.size)
-            if config.losses.complementary_loss in NON_UNIFORM
-            else None
-        )
-        self._floor = self._class_floor() if config.losses.class_floor > 0 else None
+        self._labels = LabelObjective(config, domains, batch_size=self._batches.size)
         self._neighbours = neighbours
         self._pretraining = None
         if networks.encoder is not None:
@@ -117,21 +85,6 @@ class Objective:
                 steps=config.pretraining_epochs * epoch_steps,
                 centre=self._batches.centre,
             )
-
-    def _dataset_proportions(self) -> Tensor:
-        """(K,) share of each complementary label in the data set."""
-        domains, rows = self.domains, self.domains.complementary_rows
-        return class_proportions(domains.complementary[rows], domains.weights[rows], domains.spec.num_classes)
-
-    def _class_floor(self) -> Tensor:
-        """(K,) floor of each class's share: the config's, lowered where the labels say that it is rare."""
-        domains, num_classes = self.domains, self.domains.spec.num_classes
-        rows = domains.complementary_rows
-        weights = domains.weights[rows]
-        if domains.probabilities is not None:
-            weights = weights / domains.probabilities[rows]
-        ceiling = estimated_class_ceiling(domains.complementary[rows], weights, num_classes)
-        return (ceiling / 2).clamp(1e-3 / num_classes, self.config.losses.class_floor / num_classes)
 
     @property
     def neighbours(self) -> NeighbourLabels | None:
@@ -185,11 +138,11 @@ class Objective:
         if phase.adapts:
             passes.append((self._batches.target(inputs), TARGET))
         outputs = self._classify_all(passes)
-        objective, reported = self._label_losses(parts, [logits for _, logits in outputs[: len(parts)]])
-        if self._floor is not None:
-            loss = class_floor_loss(outputs[0][1], self._floor)
-            objective = objective + config.losses.class_floor_weight * loss
-            reported["class_floor"] = loss.detach()
+        objective, reported = self._labels(
+            dict(zip(self._batches.kinds, parts, strict=True)),
+            [logits for _, logits in outputs[: len(parts)]],
+            label_noise=None if self._neighbours is None else self._neighbours.label_noise,
+        )
         if self._neighbours is not None and config.pretraining.neighbour_weight > 0:
             first = parts[0]
             loss = neighbour_loss(self._neighbours, first.images, outputs[0][1], first.weights)
@@ -255,53 +208,6 @@ class Objective:
             logits: Tensor = teacher(normalised(pixels, config.network.input_normalisation), domain)[1]
         teacher.train(was_training)
         return logits
-
-    def _label_losses(
-        self, parts: list[SourceBatch], logits: list[Tensor]
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """L_c = alpha L_true + (1 - alpha) L_comp, of PC-UDA, or the one of the two that there is.
-
-        L_comp is what `corrected_objective` gives: while it ascends on the complementary risk, L_true still
-        descends.
-        """
-        true, reported = None, {}
-        if "true" in self._batches.kinds:
-            true = self._true_loss(parts[-1], logits[-1])
-            reported = {"true": true.detach()}
-            if "complementary" not in self._batches.kinds:
-                return true, reported
-        if self._facts is None:
-            objective, shown = self._complementary_loss(parts[0], logits[0])
-        else:
-            objective, shown = complementary_loss(self.config, self._facts, parts, logits)
-        reported = {"complementary": shown.detach()} | reported
-        if true is not None:
-            objective = self.alpha * true + (1 - self.alpha) * objective
-        return objective, reported
-
-    def _true_loss(self, part: SourceBatch, logits: Tensor) -> Tensor:
-        if self._facts is None:
-            return true_label_loss(logits, part.true, part.weights)
-        return true_loss(self.config, self._facts, part, logits)
-
-    def _complementary_loss(self, part: SourceBatch, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """The objective to minimise and the loss to show, which differ while the correction ascends."""
-        config, labels, weights = self.config, part.complementary, part.weights
-        if config.losses.complementary_loss == "unbiased":
-            risk = per_class_complementary_risk(
-                logits, labels, weights, self._proportions, second_term_prior=config.losses.second_term_prior
-            )  # (K,)
-            counts = None
-            if config.losses.ascent_weight == "count":
-                counts = one_hot(labels, logits.shape[1]).sum(0)  # (K,)
-            return corrected_objective(risk, counts), risk.sum()
-        if config.losses.complementary_loss == "cross-entropy":
-            loss = true_label_loss(logits, labels, weights)  # towards what the images are not
-        else:
-            measured = None if self._neighbours is None else self._neighbours.label_noise
-            noise = config.losses.label_noise if measured is None else measured
-            loss = bounded_complementary_loss(logits, labels, weights, label_noise=noise)
-        return loss, loss
 
     def _source_self_training(self, part: SourceBatch, logits: Tensor) -> Tensor:
         """Cross-entropy towards the teacher's class, where it is sure once the known no-classes are out."""

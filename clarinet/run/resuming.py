@@ -10,7 +10,7 @@ from torch import Tensor
 from clarinet.plus.votes import NeighbourLabels
 from clarinet.recipes.config import DEFAULTS, TrainConfig, flattened
 from clarinet.recipes.errors import CheckpointError, CheckpointMismatch
-from clarinet.run.objective import Networks
+from clarinet.run.building import Networks
 from clarinet.run.results import EpochReport
 from clarinet.run.tensor_files import read_tensors, write_tensors
 
