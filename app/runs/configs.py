@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from clarinet.recipes import methods as recipes
 from clarinet.recipes.choices import Setting
-from clarinet.recipes.config import GROUPS, flattened, title_of
+from clarinet.recipes.config import GROUP_OF, GROUPS, flattened, title_of
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.fields import kinds_of
 from clarinet.recipes.presets import METHODS
@@ -108,7 +108,7 @@ def config_for(method: str, setting: str, preset: str, overrides: Mapping[str, o
     """A configuration without its seed, as a run keeps it: the preset's values with single ones replaced.
 
     Raises:
-        ConfigRefused: unknown method, setting, preset or hyper-parameter, or a value that the library refuses.
+        ConfigRefused: an unknown method, setting, preset or hyper-parameter, or a refused value.
     """
     if unknown := sorted(set(overrides) & set(OWN)):
         raise ConfigRefused(unknown[0], f"{unknown[0]} is chosen beside the configuration, not in it.")
@@ -135,7 +135,8 @@ def in_groups(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any]
         rows = [(item.name, values[item.name]) for item in fields(kind) if item.name in values]
         if rows:
             found.append((title_of(group), rows))
-    return found
+    gone = [(name, value) for name, value in values.items() if name not in OWN and name not in GROUP_OF]
+    return found + ([("Of an earlier version", gone)] if gone else [])
 
 
 def epochs_of(config: Mapping[str, Any]) -> int:
