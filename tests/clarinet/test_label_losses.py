@@ -47,12 +47,11 @@ def make_questions(count: int = 240, **changes: Any) -> TrainData:
 def quick(loss: str, setting: Setting = "cc") -> TrainConfig:
     """A run of one label loss alone, of 45 steps."""
     return config_for(
-        "clarinet",
+        "gac",
         setting=setting,
         complementary_loss=loss,
         optimizer="adamw",
         learning_rate=2e-3,
-        adaptation_weight=0.0,
         epochs=3,
         steps_per_epoch=15,
         batch_size=64,

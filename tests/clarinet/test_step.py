@@ -246,7 +246,7 @@ def test_the_fused_update_is_the_plain_one(optimizer: str) -> None:
     assert not all(p.is_contiguous() for p in parameters)  # some are channels last
     plain = [torch.nn.Parameter(p.detach().clone(memory_format=torch.contiguous_format)) for p in parameters]
     kind: Any = torch.optim.SGD if optimizer == "sgd" else torch.optim.AdamW
-    options = {"momentum": config.momentum} if optimizer == "sgd" else {}
+    options = {"momentum": 0.9} if optimizer == "sgd" else {}
     split = len(state.optimizer.param_groups[0]["params"])
     groups = [
         {"params": plain[:split], "lr": config.optimisation.learning_rate},

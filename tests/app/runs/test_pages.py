@@ -103,9 +103,9 @@ class TestNewRun:
     ) -> None:
         page = unescape(client.get(f"/campaigns/{campaign.id}/runs/new", headers=HTML).text)
 
-        for method, words in configs.methods().items():
+        for method, (title, sentence) in configs.methods().items():
             assert f'value="{method}/{configs.first_preset(method)}"' in page
-            assert f"<dt>{words.title}</dt><dd>{words.description}</dd>" in page
+            assert f"<dt>{title}</dt><dd>{sentence}</dd>" in page
 
     def test_a_method_that_cannot_use_the_labels_says_so_beside_them(
         self, client: TestClient, campaign: Campaign, target: Dataset
