@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Self
 
-from clarinet.recipes import groups, rules
+from clarinet.recipes import groups, learning, rules
 from clarinet.recipes.choices import Method, Preset, Setting
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.fields import check_fields, kinds_of, required
@@ -38,11 +38,11 @@ class TrainConfig:
     length: groups.Length = field(default_factory=groups.Length)
     network: groups.Network = field(default_factory=groups.Network)
     optimisation: groups.Optimisation = field(default_factory=groups.Optimisation)
-    losses: groups.Losses = field(default_factory=groups.Losses)
-    adaptation: groups.Adaptation = field(default_factory=groups.Adaptation)
-    distortion: groups.Distortion = field(default_factory=groups.Distortion)
-    pretraining: groups.Pretraining = field(default_factory=groups.Pretraining)
-    self_training: groups.SelfTraining = field(default_factory=groups.SelfTraining)
+    losses: learning.Losses = field(default_factory=learning.Losses)
+    adaptation: learning.Adaptation = field(default_factory=learning.Adaptation)
+    distortion: learning.Distortion = field(default_factory=learning.Distortion)
+    pretraining: learning.Pretraining = field(default_factory=learning.Pretraining)
+    self_training: learning.SelfTraining = field(default_factory=learning.SelfTraining)
     reports: groups.Reports = field(default_factory=groups.Reports)
 
     def __post_init__(self) -> None:
