@@ -29,8 +29,10 @@ class ConfigRefused(Exception):
     @classmethod
     def because(cls, error: ConfigError) -> "ConfigRefused":
         """In the library's words, as a sentence."""
-        words = str(error)
-        return cls(error.field or "config", words[:1].upper() + words[1:] + ".")
+        field, words = error.field or "config", str(error)
+        if words.startswith(field):
+            words = title_of(field) + words.removeprefix(field)
+        return cls(field, words[:1].upper() + words[1:] + ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,15 @@ def _field(name: str, group: str, kind: Any, metadata: Mapping[str, Any]) -> Con
         minimum=metadata.get("minimum"),
         maximum=metadata.get("maximum"),
     )
+
+
+def refusal_of(name: str, value: object) -> str:
+    """Why the library refuses a value of a hyper-parameter, whatever the others are; "" where it does not."""
+    try:
+        GROUPS[GROUP_OF[name]](**{name: value})
+    except ConfigError as error:
+        return ConfigRefused.because(error).message
+    return ""
 
 
 @cache

@@ -8,7 +8,7 @@ import pytest
 from app.runs import configs
 from app.runs.configs import ConfigField, ConfigRefused
 from clarinet.recipes.choices import BACKBONES, Architecture
-from clarinet.recipes.config import DEFAULTS, GROUPS, TrainConfig
+from clarinet.recipes.config import DEFAULTS, GROUPS, TrainConfig, title_of
 from clarinet.recipes.methods import DESCRIPTIONS, config_for
 from clarinet.recipes.presets import METHODS
 
@@ -54,7 +54,7 @@ class TestRefusals:
             configs.config_for("clarinet-plus", "cc", "default", {name: value})
 
         assert refused.value.field == name
-        assert name in refused.value.message.lower()
+        assert name in refused.value.message.lower().replace(" ", "_")
         assert refused.value.message[0].isupper()
         assert refused.value.message.endswith(".")
 
@@ -114,9 +114,7 @@ class TestForm:
         fields = configs.form_fields()
 
         assert [field.name for field in fields] == list(DEFAULTS)
-        assert list(dict.fromkeys(field.group for field in fields)) == [
-            name.replace("_", " ").capitalize() for name in GROUPS
-        ]
+        assert list(dict.fromkeys(field.group for field in fields)) == [title_of(name) for name in GROUPS]
         assert all(field.help.endswith(".") for field in fields)
 
     def test_choices_and_bounds_are_the_librarys(self) -> None:
@@ -154,9 +152,14 @@ class TestForm:
     def test_a_text_that_is_no_value_is_refused_in_the_librarys_words(self, name: str, text: str) -> None:
         value = field_named(name).parse(text)
 
-        with pytest.raises(ConfigRefused, match=f"{name} is '{text}', but must be".capitalize()) as refused:
+        with pytest.raises(ConfigRefused, match=f"{title_of(name)} is '{text}', but must be") as refused:
             configs.config_for("clarinet", "cc", "paper", {name: value})
         assert refused.value.field == name
+        assert configs.refusal_of(name, value) == refused.value.message
+
+    def test_a_value_alone_is_refused_whatever_the_others_are(self) -> None:
+        assert configs.refusal_of("epochs", 3) == ""
+        assert configs.refusal_of("epochs", 0) == "Epochs is 0, but must lie between 1 and 100000."
 
 
 class TestKeptConfigs:
@@ -181,7 +184,7 @@ class TestKeptConfigs:
     def test_todays_is_shown_whole_in_its_groups(self) -> None:
         shown = configs.in_groups(configs.config_for("clarinet", "cc", "paper", {"epochs": 60}))
 
-        assert [title for title, _ in shown] == [name.replace("_", " ").capitalize() for name in GROUPS]
+        assert [title for title, _ in shown] == [title_of(name) for name in GROUPS]
         assert {name: value for _, rows in shown for name, value in rows} == {**DEFAULTS, "epochs": 60}
 
     def test_an_earlier_one_is_shown_under_todays_names(self) -> None:
