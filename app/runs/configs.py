@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from clarinet.recipes import methods as recipes
 from clarinet.recipes.choices import Setting
-from clarinet.recipes.config import GROUPS, flattened, title_of
+from clarinet.recipes.config import GROUP_OF, GROUPS, flattened, title_of
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.fields import kinds_of
 from clarinet.recipes.presets import METHODS
@@ -29,8 +29,10 @@ class ConfigRefused(Exception):
     @classmethod
     def because(cls, error: ConfigError) -> "ConfigRefused":
         """In the library's words, as a sentence."""
-        words = str(error)
-        return cls(error.field or "config", words[:1].upper() + words[1:] + ".")
+        field, words = error.field or "config", str(error)
+        if words.startswith(field):
+            words = title_of(field) + words.removeprefix(field)
+        return cls(field, words[:1].upper() + words[1:] + ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,15 @@ def _field(name: str, group: str, kind: Any, metadata: Mapping[str, Any]) -> Con
     )
 
 
+def refusal_of(name: str, value: object) -> str:
+    """Why the library refuses a value of a hyper-parameter, whatever the others are; "" where it does not."""
+    try:
+        GROUPS[GROUP_OF[name]](**{name: value})
+    except ConfigError as error:
+        return ConfigRefused.because(error).message
+    return ""
+
+
 @cache
 def preset_values(method: str, preset: str) -> Mapping[str, Any]:
     """Every value of a known preset, by name."""
@@ -108,7 +119,7 @@ def config_for(method: str, setting: str, preset: str, overrides: Mapping[str, o
     """A configuration without its seed, as a run keeps it: the preset's values with single ones replaced.
 
     Raises:
-        ConfigRefused: unknown method, setting, preset or hyper-parameter, or a value that the library refuses.
+        ConfigRefused: an unknown method, setting, preset or hyper-parameter, or a refused value.
     """
     if unknown := sorted(set(overrides) & set(OWN)):
         raise ConfigRefused(unknown[0], f"{unknown[0]} is chosen beside the configuration, not in it.")
@@ -135,7 +146,8 @@ def in_groups(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any]
         rows = [(item.name, values[item.name]) for item in fields(kind) if item.name in values]
         if rows:
             found.append((title_of(group), rows))
-    return found
+    gone = [(name, value) for name, value in values.items() if name not in OWN and name not in GROUP_OF]
+    return found + ([("Of an earlier version", gone)] if gone else [])
 
 
 def epochs_of(config: Mapping[str, Any]) -> int:

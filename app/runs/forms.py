@@ -117,6 +117,8 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
         if not typed or typed == text_of(loaded[field.name]):
             continue
         overrides[field.name] = field.parse(typed)
+        if refused := configs.refusal_of(field.name, overrides[field.name]):
+            errors[PREFIX + field.name] = refused
     seeds = _seeds(_text(form, "seeds"), errors)
     target = _target(_text(form, "target_dataset_id"), errors)
     setting = _text(form, "setting") or configs.settings()[0]

@@ -6,12 +6,12 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Self
 
-from clarinet.recipes import groups, rules
+from clarinet.recipes import groups, learning, rules
 from clarinet.recipes.choices import Method, Preset, Setting
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.fields import check_fields, kinds_of, required
 from clarinet.recipes.identity import check_identity
-from clarinet.recipes.upgrade import OWN, RENAMED, upgraded
+from clarinet.recipes.upgrade import CONSTANT, OWN, RENAMED, upgraded
 
 LARGEST_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 
@@ -38,11 +38,11 @@ class TrainConfig:
     length: groups.Length = field(default_factory=groups.Length)
     network: groups.Network = field(default_factory=groups.Network)
     optimisation: groups.Optimisation = field(default_factory=groups.Optimisation)
-    losses: groups.Losses = field(default_factory=groups.Losses)
-    adaptation: groups.Adaptation = field(default_factory=groups.Adaptation)
-    distortion: groups.Distortion = field(default_factory=groups.Distortion)
-    pretraining: groups.Pretraining = field(default_factory=groups.Pretraining)
-    self_training: groups.SelfTraining = field(default_factory=groups.SelfTraining)
+    losses: learning.Losses = field(default_factory=learning.Losses)
+    adaptation: learning.Adaptation = field(default_factory=learning.Adaptation)
+    distortion: learning.Distortion = field(default_factory=learning.Distortion)
+    pretraining: learning.Pretraining = field(default_factory=learning.Pretraining)
+    self_training: learning.SelfTraining = field(default_factory=learning.SelfTraining)
     reports: groups.Reports = field(default_factory=groups.Reports)
 
     def __post_init__(self) -> None:
@@ -76,17 +76,22 @@ class TrainConfig:
         Raises:
             ConfigError: a name is unknown, or a value is refused.
         """
-        return self.from_dict(self.flat() | values)
+        return type(self)(**grouped(self.flat() | values))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild from `to_dict`, from `flat`, or from what earlier versions wrote; absent values take their
-        default.
+        """Rebuild from `to_dict`, from `flat`, or from what earlier versions wrote.
+
+        Absent values take their default; method, preset, setting and seed must be there.
 
         Raises:
-            ConfigError: a name is unknown, or a value is refused.
+            ConfigError: a name is unknown or missing, or a value is refused.
         """
-        return cls(**grouped(flattened(values)))
+        flat = flattened(values)
+        for name in OWN:
+            if name not in flat:
+                raise ConfigError(f"{name} is missing; config_for(METHOD) gives a whole configuration", name)
+        return cls(**grouped(flat))
 
 
 GROUPS: Mapping[str, type] = MappingProxyType(
@@ -138,6 +143,8 @@ def grouped(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unknown(name: str) -> ConfigError:
+    if name in CONSTANT:
+        return ConfigError(f"{name} cannot be chosen; it is always {CONSTANT[name]!r} in this version", name)
     if name in RENAMED:
         return ConfigError(f"{name} is called {RENAMED[name]} now", name)
     near = get_close_matches(name, GROUP_OF)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from clarinet.recipes.errors import ConfigError
 
 T = TypeVar("T")
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
 def option(default: T, sentence: str, *, minimum: float | None = None, maximum: float | None = None) -> T:
@@ -63,7 +64,7 @@ def checked(name: str, value: Any, kind: Any, metadata: Mapping[str, Any]) -> An
         except OverflowError:
             raise ConfigError(f"{name} is larger than any number here", name) from None
     if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-        raise ConfigError(f"{name} is {value!r}, but must be of type {kind.__name__}", name)
+        raise ConfigError(f"{name} is {value!r}, but must be {KINDS[kind]}", name)
     low, high = metadata.get("minimum"), metadata.get("maximum")
     if (low is not None and not value >= low) or (high is not None and not value <= high):
         raise ConfigError(f"{name} is {value!r}, but must lie between {low} and {high}", name)

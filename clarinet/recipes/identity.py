@@ -6,7 +6,8 @@ from types import MappingProxyType
 
 from clarinet.recipes.choices import AdaptationKind, Method
 from clarinet.recipes.errors import ConfigError
-from clarinet.recipes.groups import Adaptation, Length, Losses
+from clarinet.recipes.groups import Length
+from clarinet.recipes.learning import Adaptation, Losses
 
 
 @dataclass(frozen=True, slots=True)

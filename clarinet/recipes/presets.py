@@ -75,7 +75,8 @@ _QUICK: dict[str, Any] = _PLUS | {
     "class_floor_weight": 0.5,
 }
 
-_ALONE: dict[str, Any] = {"adaptation_kind": "none"}
+# The weight decides nothing; it is the default, which runs of earlier versions are read with.
+_ALONE: dict[str, Any] = {"adaptation_kind": "none", "adaptation_weight": 0.01}
 
 # Ordinary adaptation from labels that are, or pass for, true ones: 500 epochs as all of the paper's methods.
 _TRUE_ONLY: dict[str, Any] = {"setting": "pc", "complementary_loss": "none"}

@@ -2,7 +2,8 @@
 
 from clarinet.recipes.choices import BACKBONES, LEAST_SIZES, Setting
 from clarinet.recipes.errors import ConfigError
-from clarinet.recipes.groups import Adaptation, Distortion, Length, Losses, Network, Optimisation, Pretraining
+from clarinet.recipes.groups import Length, Network, Optimisation
+from clarinet.recipes.learning import Adaptation, Distortion, Losses, Pretraining
 
 
 def check_network(network: Network) -> None:
@@ -78,7 +79,6 @@ def check_labels(method: str, setting: Setting, losses: Losses) -> None:
     """Refuse complementary labels alone for what learns from none."""
     if losses.complementary_loss == "none" and setting == "cc":
         raise ConfigError(
-            f"{method} with complementary_loss none learns from true labels alone, and the setting cc has "
-            "none; choose the setting pc",
+            f"setting is cc, but {method} learns from true labels alone; choose the setting pc",
             "setting",
         )

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from clarinet.recipes.errors import ConfigError
-
 OWN = ("method", "preset", "setting", "seed")  # values that are in no group
 
 RENAMED: Mapping[str, str] = MappingProxyType(
@@ -28,6 +26,11 @@ RENAMED: Mapping[str, str] = MappingProxyType(
     }
 )
 """Earlier name to today's."""
+
+STRENGTHS: Mapping[str, str] = MappingProxyType(
+    {"trade_off": "adversary", "discrepancy_weight": "discrepancy"}
+)
+"""Earlier weight, 0 where the loss was not taken, to the kind of adaptation whose weight it was."""
 
 CONSTANT: Mapping[str, Any] = MappingProxyType(
     {
@@ -57,20 +60,15 @@ def is_flat(values: Mapping[str, Any]) -> bool:
 def upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values that lie side by side under today's names; some may be missing, as in changes of a preset.
 
-    Raises:
-        ConfigError: a value that this version has no place for; the version that wrote it can train it.
+    What this version has no place for keeps its earlier name, so that it can be shown; a configuration made
+    of it is refused.
     """
-    found: dict[str, Any] = {}
-    weights = {name: values[name] for name in ("trade_off", "discrepancy_weight") if name in values}
-    for name, value in values.items():
-        if name in CONSTANT:
-            if value != CONSTANT[name]:
-                raise ConfigError(
-                    f"{name} was {value!r}, but is always {CONSTANT[name]!r} in this version; the version "
-                    "of clarinet that wrote it can go on with it"
-                )
-        elif name not in weights:
-            found[RENAMED.get(name, name)] = value
+    weights = {name: values[name] for name in STRENGTHS if name in values}
+    found = {
+        RENAMED.get(name, name): value
+        for name, value in values.items()
+        if name not in weights and not (name in CONSTANT and value == CONSTANT[name])
+    }
     return found | _adaptation(weights)
 
 
@@ -80,14 +78,11 @@ def upgraded_spec(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _adaptation(weights: Mapping[str, float]) -> dict[str, Any]:
-    """The kind and weight of the adaptation, which two weights used to say."""
-    strengths = {
-        "adversary": weights.get("trade_off", 0),
-        "discrepancy": weights.get("discrepancy_weight", 0),
-    }
-    kinds = [kind for kind, weight in strengths.items() if weight]
-    if len(kinds) > 1:
-        raise ConfigError("trade_off and discrepancy_weight are both above 0; this version has one of them")
-    if kinds:
-        return {"adaptation_kind": kinds[0], "adaptation_weight": strengths[kinds[0]]}
-    return {"adaptation_kind": "none"} if weights else {}
+    """The kind and weight of the adaptation, which two weights used to say; as they were if both did."""
+    in_force = [name for name, weight in weights.items() if weight]
+    if not in_force:
+        return {"adaptation_kind": "none"} if weights else {}
+    if len(in_force) > 1:
+        return dict(weights)
+    (name,) = in_force
+    return {"adaptation_kind": STRENGTHS[name], "adaptation_weight": weights[name]}

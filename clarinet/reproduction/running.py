@@ -14,7 +14,8 @@ from clarinet.data.domains import digest_of, fingerprint
 from clarinet.data.training_data import TrainData
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Diverged
-from clarinet.recipes.groups import Adaptation, Optimisation
+from clarinet.recipes.groups import Optimisation
+from clarinet.recipes.learning import Adaptation
 from clarinet.recipes.methods import two_steps
 from clarinet.reproduction.results import (
     FORMAT_VERSION,

@@ -133,9 +133,9 @@ def test_an_admin_launches_a_run_and_watches_the_number_arrive(
     page.get_by_label("Target dataset").select_option(target["id"])
     page.get_by_label("Method and preset").select_option("clarinet-plus/quick")
     page.get_by_label("Seeds").fill("0")
-    expect(page.locator("[name='config.length.epochs']")).to_have_value("30")  # of the preset just chosen
+    expect(page.locator("[name='config.epochs']")).to_have_value("30")  # of the preset just chosen
     page.get_by_text("All settings").click()
-    page.locator("[name='config.length.epochs']").fill("15")
+    page.locator("[name='config.epochs']").fill("15")
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_url("**/runs/*")
     page.evaluate("window.notReloaded = true")
@@ -145,7 +145,7 @@ def test_an_admin_launches_a_run_and_watches_the_number_arrive(
 
     assert page.evaluate("window.notReloaded"), "the page must not have been reloaded"
     run = live.api("GET", f"/runs/{page.url.rsplit('/', 1)[1]}")
-    assert run["config"]["epochs"] == 15
+    assert run["config"]["length"]["epochs"] == 15
     accuracy = run["trials"][0]["target_accuracy"]
     expect(page.locator("main")).to_contain_text(f"{100 * accuracy:.1f}")
     assert accuracy > 0.5

@@ -187,14 +187,14 @@ def noisy_levels(*shape: int) -> Tensor:
 
 
 def make_record(accuracy: float | None, *, finished: str = "2026-01-01", **changes: Any) -> dict[str, Any]:
-    """A record as `trial_run` writes it; None is a trial that diverged."""
+    """A record as `read_records` gives it; None is a trial that diverged."""
     trial = make_trial(**changes)
     result = {"target_accuracy": accuracy, "steps": 6, "epochs": 3, "seconds": 1.0, "curve": [[1, accuracy]]}
     ended = {"failure": "diverged"} if accuracy is None else {"result": result}
     return {
         "format_version": FORMAT_VERSION,
         "trial": trial.to_dict(),
-        "config": trial.config().to_dict(),
+        "config": trial.config().flat(),
         "data": {"source": "USPS", "target": "MNIST", "digest": "d"},
         "environment": {"torch": "2", "gpu": None},
         "command": "clarinet reproduce U-M",

@@ -6,19 +6,20 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from clarinet.losses.adaptation.terms import adaptation_losses, adaptation_share, full_reversal
 from torch import Tensor, nn
 
 from clarinet.data.domains import prepare
 from clarinet.data.feeding import taken
 from clarinet.data.seeding import generator
-from clarinet.losses.adaptation.adversary import scattered_adversarial_loss
+from clarinet.losses.adaptation.adversary import full_reversal, scattered_adversarial_loss
 from clarinet.losses.adaptation.discrepancy import multi_kernel_discrepancy
+from clarinet.losses.adaptation.kinds import adaptation_loss
 from clarinet.losses.adaptation.protocol import DomainBatch
-from clarinet.recipes.config import TrainConfig
+from clarinet.losses.adaptation.schedule import adaptation_share
+from clarinet.recipes.config import DEFAULTS
 from clarinet.recipes.methods import config_for
+from clarinet.run.building import build_networks
 from clarinet.run.objective import Objective
-from clarinet.run.training import build_networks
 from tests.clarinet.factories import make_config, make_data
 
 CPU = torch.device("cpu")
@@ -77,8 +78,8 @@ class TestShare:
         paper = config_for("clarinet", **rates)
         published = config_for("clarinet", "published", **rates)
 
-        assert full_reversal(paper) * paper.learning_rate == pytest.approx(0.5 * 4e-3)  # lambda gamma_2
-        assert full_reversal(published) * published.learning_rate == pytest.approx(0.5 * 1e-3)
+        assert full_reversal(paper) * 1e-3 == pytest.approx(0.5 * 4e-3)  # lambda gamma_2
+        assert full_reversal(published) * 1e-3 == pytest.approx(0.5 * 1e-3)
 
 
 class TestAdversaries:
@@ -122,11 +123,11 @@ class TestAdversaries:
 
 # What each method of the paper changes in clarinet's own values: for DAN those of the authors' two-step DAN,
 # for DANN and CDAN+E those of CDAN's code for digits.
-TRUE_ONLY: dict[str, Any] = {"setting": "pc", "complementary_loss": "none"}
+TRUE_ONLY: dict[str, Any] = {"complementary_loss": "none"}
 DAN: dict[str, Any] = {
     "learning_rate": 0.005,
     "weight_decay": 0.0005,
-    "adaptation_weight": 0.0,
+    "adaptation_kind": "discrepancy",
     "adaptation_weight": 1.0,
     "adaptation_start_epoch": 0,
     "adaptation_schedule": "progress",
@@ -147,11 +148,8 @@ CDAN_E: dict[str, Any] = ADVERSARIAL | {"entropy_gradient": "reversed"}
 TWO_STEPS: dict[str, Any] = {"epochs": 1000, "first_step_share": 0.5}
 SHORT: dict[str, Any] = {"epochs": 20, "steps_per_epoch": 100}
 SHORT_TWO_STEPS: dict[str, Any] = {"epochs": 40, "steps_per_epoch": 100}
-SHORT_ADVERSARY: dict[str, Any] = SHORT | {
-    "learning_rate": 0.005,
-    "adaptation_weight": 1.0,
-    "adaptation_start_epoch": 5,
-}
+SHORT_SOURCE: dict[str, Any] = SHORT | {"learning_rate": 0.005, "adaptation_start_epoch": 5}
+SHORT_ADVERSARY: dict[str, Any] = SHORT_SOURCE | {"adaptation_weight": 1.0}
 
 # The method, its preset "paper", and what its preset "short" changes in that.
 PRESETS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -159,7 +157,7 @@ PRESETS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("clarinet-ce", {"complementary_loss": "cross-entropy"}, SHORT_ADVERSARY),
     ("clarinet-unconditioned", {"conditioning": False}, SHORT_ADVERSARY),
     ("clarinet-unsharpened", {"sharpening": 1.0}, SHORT_ADVERSARY),
-    ("gac", {"adaptation_weight": 0.0}, SHORT_ADVERSARY | {"adaptation_weight": 0.0}),
+    ("gac", {"adaptation_kind": "none"}, SHORT_SOURCE),
     ("dan", DAN | TRUE_ONLY, SHORT),
     ("dann", DANN | TRUE_ONLY, SHORT),
     ("cdan_e", CDAN_E | TRUE_ONLY, SHORT),
@@ -170,9 +168,8 @@ PRESETS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 def changed_values(method: str, preset: str) -> dict[str, Any]:
-    config = config_for(method, preset)
-    defaults = TrainConfig(method=config.method, preset=config.preset)
-    return {name: value for name, value in config.to_dict().items() if value != getattr(defaults, name)}
+    values = config_for(method, preset).flat()
+    return {name: values[name] for name, default in DEFAULTS.items() if values[name] != default}
 
 
 @pytest.mark.parametrize(("method", "paper", "short"), PRESETS)
@@ -188,15 +185,16 @@ class TestMethods:
         parts, target = [make_part(4, "one"), make_part(2, "two")], make_part(7, "target")
         config = config_for("dan", adaptation_weight=3.0)
 
-        losses = adaptation_losses(config, None, parts, target, SHARE)
+        loss = adaptation_loss(config, None)
 
         expected = multi_kernel_discrepancy(
             torch.cat([part.features for part in parts]),
             target.features,
             torch.cat([part.weights for part in parts]),
         )
-        assert losses.keys() == {"discrepancy"}
-        torch.testing.assert_close(losses["discrepancy"], 3.0 * SHARE * expected)
+        assert loss is not None
+        assert loss.name == "discrepancy"
+        torch.testing.assert_close(loss(parts, target, SHARE), 3.0 * SHARE * expected)
 
     @pytest.mark.parametrize("method", ["dan", "dann", "cdan_e"])
     def test_ordinary_adaptation_reads_no_complementary_label(self, method: str) -> None:
@@ -215,7 +213,7 @@ class TestMethods:
                 objective.networks.adaptation.eval()
         torch.testing.assert_close(one.losses(6), two.losses(6), rtol=0, atol=0)
         assert "complementary" not in one.losses(6)[1]
-        assert one.alpha == 1
+        assert one.domains.alpha == 1
 
     @pytest.mark.parametrize(
         ("method", "inputs"),
@@ -239,7 +237,7 @@ class TestMethods:
         assert (None if first is None else first.shape[1]) == inputs
 
     def test_cross_entropy_goes_towards_the_complementary_label(self) -> None:
-        config = make_config("clarinet-ce", adaptation_weight=0.0, held_out_share=0, batch_size=96)
+        config = make_config("clarinet-ce", adaptation_start_epoch=2, held_out_share=0, batch_size=96)
         domains = prepare(make_data(), config, CPU)
         networks = build_networks(config, domains, CPU)
         networks.classifier.eval()

@@ -16,7 +16,7 @@ from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain, spe
 from clarinet.recipes.choices import Architecture
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.methods import config_for
-from clarinet.run.training import build_networks
+from clarinet.run.building import build_networks
 from tests.clarinet.factories import make_config, make_data
 
 DOMAINS: tuple[Domain, ...] = (SOURCE, TARGET)

@@ -61,7 +61,7 @@ class TestDomainBatchNorm:
 
     @pytest.mark.parametrize("architecture", ["dtn", "conv-large", "resnet18"])
     def test_without_the_switch_both_share_theirs(self, architecture: Architecture) -> None:
-        model = make_network(architecture, norm_per_domain=False).train()
+        model = make_network(architecture, batch_norm=False).train()
         model(5 + noise(8, 3, 32, 32), TARGET)
         model.eval()
 
@@ -77,4 +77,4 @@ class TestDomainBatchNorm:
         model(noise(2, 3, 32, 32), SOURCE)
 
         norms = [module for module in averaged.modules() if isinstance(module, DomainBatchNorm)]
-        assert {norm.domain for norm in norms} == {TARGET}
+        assert {norm.domain.number for norm in norms} == {TARGET}

@@ -17,6 +17,7 @@ from clarinet.losses.complementary import class_proportions, corrected_objective
 from clarinet.networks.classifier import discriminator
 from clarinet.recipes.methods import config_for
 from clarinet.run.bench import Step, _interleaved, bench_step, our_step
+from clarinet.run.building import build_networks
 from clarinet.run.objective import Objective
 from clarinet.run.textbook import (
     Images,
@@ -28,7 +29,6 @@ from clarinet.run.textbook import (
     label_loss,
     textbook_discriminator,
 )
-from clarinet.run.training import build_networks
 from tests.clarinet.factories import NUM_CLASSES, make_config, make_data
 
 CPU = torch.device("cpu")

@@ -26,8 +26,9 @@ def test_a_surer_image_weighs_more_by_its_entropy() -> None:
     p = (logits / 2.5).softmax(1)
     w = 1 + torch.exp((p * p.log()).sum(1))
     w = 2 * w / w.sum()
-    c = sum(w[i] * torch.outer(p[i], p[i]) for i in range(2))
-    by_hand = sum(c[k, m] / c[k].sum() for k in range(3) for m in range(3) if k != m) / 3
+    c = w[0] * torch.outer(p[0], p[0]) + w[1] * torch.outer(p[1], p[1])
+    mixed = [c[k, m] / c[k].sum() for k in range(3) for m in range(3) if k != m]
+    by_hand = torch.stack(mixed).sum() / 3
 
     torch.testing.assert_close(class_confusion(logits), by_hand)
 

@@ -94,7 +94,6 @@ HALVES: dict[str, dict[str, Any]] = {
         "pretraining_share": 0.5,
         "source_self_training_start": 0.5,
         "target_self_training_start": 0.5,
-        "self_training_ramp": 0.0,
     },
 }
 

@@ -197,7 +197,7 @@ DEFINITIONS: dict[str, tuple[Callable[[], nn.Module], Callable[[], nn.Module], t
         (4, 1, 28, 28),
     ),
     "dann": (
-        lambda: make_network("dann", size=28, norm_per_domain=False).extractor,
+        lambda: make_network("dann", size=28, batch_norm=False).extractor,
         lambda: plain_dann(normalised=False),
         (4, 3, 28, 28),
     ),
@@ -271,7 +271,7 @@ class TestSpec:
         spec = spec_for(config_for("clarinet", norm_per_domain=True), colour=colour, num_classes=5)
 
         assert (spec.architecture, spec.channels, spec.num_classes) == (name, channels, 5)
-        assert spec.batch_norm is colour
+        assert spec.norm_per_domain is colour
 
     @pytest.mark.parametrize("architecture", sorted(BACKBONES))
     def test_backbones_take_grey_images_as_colour(self, architecture: Architecture) -> None:

@@ -18,10 +18,11 @@ from clarinet.data.domains import prepare
 from clarinet.data.seeding import generator
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.presets import METHODS
+from clarinet.run.building import build_networks, build_optimizer
 from clarinet.run.graphs import update, updates_of
 from clarinet.run.objective import Objective
 from clarinet.run.resuming import RunState
-from clarinet.run.training import EpochReport, build_networks, build_optimizer, train, train_step
+from clarinet.run.training import EpochReport, train, train_step
 from tests.clarinet.factories import Recorded, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")
@@ -246,7 +247,7 @@ def test_the_fused_update_is_the_plain_one(optimizer: str) -> None:
     assert not all(p.is_contiguous() for p in parameters)  # some are channels last
     plain = [torch.nn.Parameter(p.detach().clone(memory_format=torch.contiguous_format)) for p in parameters]
     kind: Any = torch.optim.SGD if optimizer == "sgd" else torch.optim.AdamW
-    options = {"momentum": config.momentum} if optimizer == "sgd" else {}
+    options = {"momentum": 0.9} if optimizer == "sgd" else {}
     split = len(state.optimizer.param_groups[0]["params"])
     groups = [
         {"params": plain[:split], "lr": config.optimisation.learning_rate},

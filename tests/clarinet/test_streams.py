@@ -19,6 +19,7 @@ from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import TrainData
 from clarinet.networks.classifier import spec_for
 from clarinet.recipes.errors import CheckpointMismatch, DataError, Interrupted
+from clarinet.recipes.methods import config_for
 from clarinet.run.evaluation import predict
 from clarinet.run.tensor_files import read_tensors
 from clarinet.run.training import train

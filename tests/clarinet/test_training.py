@@ -12,14 +12,9 @@ from clarinet.data.seeding import Shuffle
 from clarinet.networks.classifier import SOURCE
 from clarinet.recipes.errors import Diverged
 from clarinet.recipes.methods import config_for
+from clarinet.run.building import PRETRAINING_RATE, build_networks, rate_share
 from clarinet.run.objective import Objective
-from clarinet.run.training import (
-    PRETRAINING_RATE,
-    EpochReport,
-    build_networks,
-    rate_share,
-    train,
-)
+from clarinet.run.training import EpochReport, train
 from tests.clarinet.factories import CASES, equal_weights, make_case, make_config, make_data
 
 
@@ -37,9 +32,7 @@ class TestLearning:
         assert result.target_accuracy > 0.95
 
     def test_the_papers_risk_tells_bars_apart_at_a_larger_rate(self) -> None:
-        config = config_for(
-            "clarinet", epochs=3, steps_per_epoch=20, batch_size=64, learning_rate=5e-3, adaptation_weight=0.0
-        )
+        config = config_for("gac", epochs=3, steps_per_epoch=20, batch_size=64, learning_rate=5e-3)
 
         result = train(config, make_data(200))
 
@@ -48,8 +41,8 @@ class TestLearning:
 
 
 @pytest.mark.parametrize("average_decay", [0.0, 0.9])
-def test_the_teacher_never_drops_out_and_the_student_keeps_training(averaging: float) -> None:
-    config, device = make_config(average_decay=averaging), torch.device("cpu")
+def test_the_teacher_never_drops_out_and_the_student_keeps_training(average_decay: float) -> None:
+    config, device = make_config(average_decay=average_decay), torch.device("cpu")
     domains = prepare(make_data(), config, device)
     networks = build_networks(config, domains, device)
     objective = Objective(config, domains, networks, steps=12, epoch_steps=4)
@@ -142,9 +135,7 @@ class TestReports:
         assert train(make_config(epochs=1), data).steps == 4
 
     def test_a_loss_that_is_not_finite_says_so(self) -> None:
-        config = make_config(
-            "clarinet", learning_rate=10.0, optimizer="sgd", adaptation_weight=0.0, epochs=20
-        )
+        config = make_config("gac", learning_rate=10.0, optimizer="sgd", epochs=20)
 
         with pytest.raises(Diverged, match="learning_rate"):
             train(config, make_data())
