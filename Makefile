@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint format messages migration schema screenshots clean
+.PHONY: help install demo test check lint format messages migration screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,9 +55,6 @@ messages: install ## bring frontend/messages up to date with templates and code;
 
 migration: install ## draft a migration from what the models have more: make migration MESSAGE="add contact to campaign"
 	@$(BIN)/python -m migrations "$(MESSAGE)"
-
-schema: install ## write app/runs/train_config.schema.json from the library's TrainConfig
-	@$(BIN)/clarinet schema
 
 screenshots: install ## every page in four forms: make screenshots ARGS="--url ... --email ... --password ..."
 	@$(BIN)/python -m tests.browser.screenshots $(ARGS)

@@ -18,8 +18,8 @@ from clarinet.recipes.errors import (
     NonUniformLabels,
     OtherClasses,
 )
-from clarinet.recipes.methods import METHODS, config_for
-from clarinet.recipes.schema import json_schema
+from clarinet.recipes.methods import config_for
+from clarinet.recipes.presets import METHODS
 from clarinet.run.memory import keep_freed_memory
 
 if TYPE_CHECKING:
@@ -71,7 +71,6 @@ __all__ = [
     "export_model",
     "export_onnx",
     "information",
-    "json_schema",
     "keep_freed_memory",
     "label_noise_from_predictions",
     "load_card",

@@ -9,6 +9,7 @@ from app.access import admin_only
 from app.deps import CurrentUser, SessionDep
 from app.pages import render, see_other
 from app.registry import service
+from app.runs import configs
 
 router = APIRouter(include_in_schema=False)
 
@@ -29,7 +30,8 @@ def list_models(
 @admin_only
 def show_model(request: Request, model_id: UUID, session: SessionDep, user: CurrentUser) -> Response:
     """A model's card."""
-    return render(request, "registry/show.html", model=service.get_model(session, model_id, by=user))
+    model = service.get_model(session, model_id, by=user)
+    return render(request, "registry/show.html", model=model, config=configs.in_groups(model.card["config"]))
 
 
 @router.get("/trials/{trial_id}/model")

@@ -1,33 +1,38 @@
-"""What the web process knows of a training configuration: the library's JSON schema, its presets and bounds.
+"""The configuration that a run is asked for: the library's recipes, as forms and the API take them."""
 
-The schema is written by `make schema`; app and library never import each other.
-"""
-
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-SCHEMA_PATH = Path(__file__).with_name("train_config.schema.json")
-LEAST_FOR_CONVNEXT = 32  # pixels
-PRETRAINED = (
-    "",
-    "torchvision",
-)  # a file's path, which the library takes too, would let users read the worker's disk
-WITHOUT_PRETRAINED = ("auto", "lenet", "dann", "dtn", "conv-large")
-# Chosen beside the config and stored in columns of their own.
-CHOSEN_APART = ("method", "setting", "preset", "seed")
+from clarinet.recipes import methods as recipes
+from clarinet.recipes.choices import Setting
+from clarinet.recipes.config import GROUP_OF, GROUPS, flattened, title_of
+from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.fields import kinds_of
+from clarinet.recipes.presets import METHODS
+from clarinet.recipes.upgrade import OWN
+
+# A file's path, which the library takes too, would let users read the worker's disk.
+PRETRAINED = ("", "torchvision")
+_KINDS = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 class ConfigRefused(Exception):
-    """A value does not fit the schema; `field` says which."""
+    """The library refuses a value; `field` says which."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
         self.message = message
+
+    @classmethod
+    def because(cls, error: ConfigError) -> "ConfigRefused":
+        """In the library's words, as a sentence."""
+        field, words = error.field or "config", str(error)
+        if words.startswith(field):
+            words = title_of(field) + words.removeprefix(field)
+        return cls(field, words[:1].upper() + words[1:] + ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class ConfigField:
     """One hyper-parameter, as a form shows it."""
 
     name: str
+    group: str  # of hyper-parameters, in words
     title: str
     help: str
     kind: str  # integer | number | boolean | string
@@ -42,175 +48,108 @@ class ConfigField:
     minimum: float | None
     maximum: float | None
 
-    def check(self, value: object) -> Any:
-        """The value in its own type (an integer is a fine number).
-
-        Raises:
-            ConfigRefused: wrong type, outside its bounds, or none of the choices.
-        """
-        if not self._has_kind(value):
-            wanted = {
-                "integer": "a whole number",
-                "number": "a number",
-                "boolean": "true or false",
-                "string": "a word",
-            }
-            raise ConfigRefused(self.name, f"{self.title} must be {wanted[self.kind]}, not {value!r}.")
-        if self.choices and value not in self.choices:
-            raise ConfigRefused(
-                self.name, f"{self.title} must be one of {', '.join(map(str, self.choices))}, not {value!r}."
-            )
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            # Written so that NaN, which compares false with everything, is refused too.
-            if self.minimum is not None and not value >= self.minimum:
-                raise ConfigRefused(self.name, f"{self.title} must be at least {self.minimum:g}.")
-            if self.maximum is not None and not value <= self.maximum:
-                raise ConfigRefused(self.name, f"{self.title} must be at most {self.maximum:g}.")
-        return float(value) if self.kind == "number" else value  # type: ignore[arg-type]  # checked above
-
     def parse(self, text: str) -> Any:
-        """A form's text as a checked value; raises ConfigRefused like `check`."""
+        """A form's text as a value of this kind; text that is none, which the library then refuses."""
         text = text.strip()
         if self.kind == "boolean":
-            return self.check({"true": True, "false": False}.get(text.lower(), text))
+            return {"true": True, "false": False}.get(text.lower(), text)
         if self.kind == "string":
-            return self.check(text)
+            return text
         try:
-            return self.check(int(text) if self.kind == "integer" else float(text))
+            return int(text) if self.kind == "integer" else float(text)
         except ValueError:
-            return self.check(text)
-
-    def _has_kind(self, value: object) -> bool:
-        if isinstance(value, bool):
-            return self.kind == "boolean"
-        types: dict[str, tuple[type, ...]] = {
-            "integer": (int,),
-            "number": (int, float),
-            "string": (str,),
-            "boolean": (bool,),
-        }
-        return isinstance(value, types[self.kind])
+            return text
 
 
 @cache
-def _schema() -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads(SCHEMA_PATH.read_text(encoding="utf-8"))
-    return schema
-
-
-@cache
-def _all_fields() -> dict[str, ConfigField]:
-    return {
-        name: ConfigField(
-            name=name,
-            title=entry["title"],
-            help=entry["description"],
-            kind=entry["type"],
-            choices=tuple(entry.get("enum", ())),
-            minimum=entry.get("minimum"),
-            maximum=entry.get("maximum"),
-        )
-        for name, entry in _schema()["properties"].items()
-    }
-
-
-def fields() -> list[ConfigField]:
+def form_fields() -> tuple[ConfigField, ...]:
     """The hyper-parameters that a run may change, in the library's order."""
-    return [field for name, field in _all_fields().items() if name not in CHOSEN_APART]
+    return tuple(
+        _field(item.name, title_of(group), kinds_of(kind)[item.name], item.metadata)
+        for group, kind in GROUPS.items()
+        for item in fields(kind)
+    )
 
 
-def presets() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    """Method -> preset -> every value; a method's first preset is its default."""
-    found: Mapping[str, Mapping[str, Mapping[str, Any]]] = _schema()["x-presets"]
-    return found
+def _field(name: str, group: str, kind: Any, metadata: Mapping[str, Any]) -> ConfigField:
+    choices = PRETRAINED if name == "pretrained" else get_args(kind)
+    return ConfigField(
+        name=name,
+        group=group,
+        title=title_of(name),
+        help=metadata["help"],
+        kind=_KINDS[type(choices[0]) if choices else kind],
+        choices=tuple(choices),
+        minimum=metadata.get("minimum"),
+        maximum=metadata.get("maximum"),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class MethodWords:
-    """What a method is called, and one sentence that says what it does."""
+def refusal_of(name: str, value: object) -> str:
+    """Why the library refuses a value of a hyper-parameter, whatever the others are; "" where it does not."""
+    try:
+        GROUPS[GROUP_OF[name]](**{name: value})
+    except ConfigError as error:
+        return ConfigRefused.because(error).message
+    return ""
 
-    title: str
-    description: str
+
+@cache
+def preset_values(method: str, preset: str) -> Mapping[str, Any]:
+    """Every value of a known preset, by name."""
+    return recipes.config_for(method, preset).flat()
 
 
-def methods() -> Mapping[str, MethodWords]:
-    """The words for each method, in the library's order."""
-    return {
-        name: MethodWords(entry["title"], entry["description"])
-        for name, entry in _schema()["x-methods"].items()
-    }
+def methods() -> Mapping[str, tuple[str, str]]:
+    """Title and one sentence of each method, in the library's order."""
+    return recipes.DESCRIPTIONS
 
 
 def first_preset(method: str) -> str:
     """The default preset of a method; "" for an unknown method, which `config_for` then refuses by name."""
-    return next(iter(presets().get(method, {})), "")
+    return next(iter(METHODS.get(method, {})), "")
 
 
 def settings() -> tuple[str, ...]:
     """The settings a run may have."""
-    return _all_fields()["setting"].choices
+    return get_args(Setting)
 
 
 def config_for(method: str, setting: str, preset: str, overrides: Mapping[str, object]) -> dict[str, Any]:
-    """Every TrainConfig field but the seed: the preset's values with single ones replaced.
+    """A configuration without its seed, as a run keeps it: the preset's values with single ones replaced.
 
     Raises:
-        ConfigRefused: unknown method, setting, preset or field, or a value that the schema refuses.
+        ConfigRefused: an unknown method, setting, preset or hyper-parameter, or a refused value.
     """
-    table = presets()
-    if method not in table:
-        raise ConfigRefused("method", f"There is no method {method!r}; there are {', '.join(table)}.")
-    if preset not in table[method]:
-        known = ", ".join(table[method])
+    if unknown := sorted(set(overrides) & set(OWN)):
+        raise ConfigRefused(unknown[0], f"{unknown[0]} is chosen beside the configuration, not in it.")
+    if overrides.get("pretrained", "") not in PRETRAINED:
+        raise ConfigRefused("pretrained", "Pretrained must be empty or torchvision.")
+    if method not in METHODS:
+        raise ConfigRefused("method", f"There is no method {method!r}; there are {', '.join(METHODS)}.")
+    if preset not in METHODS[method]:
+        known = ", ".join(METHODS[method])
         raise ConfigRefused("preset", f"{method} has no preset {preset!r}; it has {known}.")
-    if setting not in settings():
-        raise ConfigRefused("setting", f"There is no setting {setting!r}; there are {', '.join(settings())}.")
-    values = dict(table[method][preset])
-    known_fields = {field.name: field for field in fields()}
-    for name, value in overrides.items():
-        if name not in known_fields:
-            raise ConfigRefused(name, f"There is no hyper-parameter {name!r} to set here.")
-        values[name] = known_fields[name].check(value)
-    values |= {"method": method, "setting": setting, "preset": preset}
+    try:
+        values = recipes.config_for(method, preset, setting=setting, **overrides).to_dict()
+    except ConfigError as error:
+        raise ConfigRefused.because(error) from error
     del values["seed"]
-    _check_together(values)
     return values
 
 
-def _check_together(values: Mapping[str, Any]) -> None:
-    """The rules of TrainConfig that a JSON schema cannot state; said here, they never reach a queue."""
-    if values["augmentation_full"] < values["augmentation_start"]:
-        raise ConfigRefused("augmentation_full", "Augmentation full must not come before augmentation start.")
-    if values["trade_off"] > 0 and values["learning_rate"] == 0:
-        raise ConfigRefused("learning_rate", "The learning rate must be above 0 while the trade-off is.")
-    if values["pretrained"] not in PRETRAINED:
-        raise ConfigRefused("pretrained", "Pretrained must be empty or torchvision.")
-    if values["pretrained"] and values["architecture"] in WITHOUT_PRETRAINED:
-        raise ConfigRefused("pretrained", f"There are no pretrained weights for {values['architecture']}.")
-    if values["architecture"] == "convnext_tiny" and values["image_size"] < LEAST_FOR_CONVNEXT:
-        raise ConfigRefused(
-            "image_size", f"Image size must be at least {LEAST_FOR_CONVNEXT} for convnext_tiny."
-        )
-    if values["complementary_loss"] == "none" and values["setting"] == "cc":
-        raise ConfigRefused("setting", "This method learns from true labels alone, so it needs PC.")
-    if values["pseudo_label_share"] > 0 and values["complementary_loss"] == "none":
-        raise ConfigRefused("pseudo_label_share", "The first of two steps needs a complementary loss.")
-    if values["pseudo_label_share"] > 0 and values["epochs"] == 1:
-        raise ConfigRefused("epochs", "Training in two steps needs at least 2 epochs.")
-    pretraining_epochs = round(values["pretraining"] * values["epochs"])
-    if pretraining_epochs >= values["epochs"]:
-        raise ConfigRefused("pretraining", "Pretraining leaves no epoch to learn from labels.")
-    adapts = values["trade_off"] > 0 or values["discrepancy_weight"] > 0
-    if adapts and values["adversarial_start_epoch"] >= _adapting_epochs(values):
-        raise ConfigRefused(
-            "epochs", "The epochs end before adversarial start epoch: too few to adapt to the target."
-        )
+def in_groups(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any]]]]:
+    """Title of each group with its names and values, of a configuration that any version has kept."""
+    values = flattened(config)
+    found = []
+    for group, kind in GROUPS.items():
+        rows = [(item.name, values[item.name]) for item in fields(kind) if item.name in values]
+        if rows:
+            found.append((title_of(group), rows))
+    gone = [(name, value) for name, value in values.items() if name not in OWN and name not in GROUP_OF]
+    return found + ([("Of an earlier version", gone)] if gone else [])
 
 
-def _adapting_epochs(values: Mapping[str, Any]) -> int:
-    """All epochs, or those of the second of two steps."""
-    epochs: int = values["epochs"]
-    if values["pseudo_label_share"] == 0:
-        return epochs
-    first: int = min(max(round(epochs * values["pseudo_label_share"]), 1), epochs - 1)
-    return epochs - first
+def epochs_of(config: Mapping[str, Any]) -> int:
+    """The epochs of a configuration that any version has kept; 0 where it does not say."""
+    return int(flattened(config).get("epochs", 0))

@@ -1,4 +1,4 @@
-"""The form that starts a run: generated from the configuration's schema."""
+"""The form that starts a run: generated from the library's hyper-parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ from uuid import UUID
 from starlette.datastructures import FormData
 
 from app.runs import configs
-from app.runs.configs import ConfigField, ConfigRefused
+from app.runs.configs import ConfigField
+from clarinet.recipes.presets import METHODS
 
 SEPARATOR = "/"
 MOST_DIGITS = 10  # of a seed; the service knows the exact bound
@@ -62,8 +63,8 @@ def recipes() -> list[tuple[str, str]]:
     """Value and words of each method with each of its presets."""
     words = configs.methods()
     return [
-        (f"{method}{SEPARATOR}{preset}", f"{words[method].title} ({preset})")
-        for method, table in configs.presets().items()
+        (f"{method}{SEPARATOR}{preset}", f"{words[method][0]} ({preset})")
+        for method, table in METHODS.items()
         for preset in table
     ]
 
@@ -85,7 +86,7 @@ def inputs(recipe: str, typed: Mapping[str, Any]) -> list[FieldInput]:
     defaults = {name: text_of(value) for name, value in _defaults(recipe).items()}
     return [
         FieldInput(field, str(typed.get(PREFIX + field.name, defaults[field.name])), defaults[field.name])
-        for field in configs.fields()
+        for field in configs.form_fields()
     ]
 
 
@@ -111,14 +112,13 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
     method, _, preset = recipe.partition(SEPARATOR)
     loaded = _defaults(known_recipe(_text(form, "loaded")))
     overrides: dict[str, Any] = {}
-    for field in configs.fields():
+    for field in configs.form_fields():
         typed = _text(form, PREFIX + field.name)
         if not typed or typed == text_of(loaded[field.name]):
             continue
-        try:
-            overrides[field.name] = field.parse(typed)
-        except ConfigRefused as refused:
-            errors[PREFIX + field.name] = refused.message
+        overrides[field.name] = field.parse(typed)
+        if refused := configs.refusal_of(field.name, overrides[field.name]):
+            errors[PREFIX + field.name] = refused
     seeds = _seeds(_text(form, "seeds"), errors)
     target = _target(_text(form, "target_dataset_id"), errors)
     setting = _text(form, "setting") or configs.settings()[0]
@@ -140,7 +140,7 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
 
 def _defaults(recipe: str) -> Mapping[str, Any]:
     method, _, preset = recipe.partition(SEPARATOR)
-    return configs.presets()[method][preset]
+    return configs.preset_values(method, preset)
 
 
 def _text(form: FormData, name: str) -> str:

@@ -21,6 +21,7 @@ from app.runs.labels import Readiness
 from app.runs.schemas import RunNumber
 from app.runs.summary import curve
 from app.runs.view import details_of, silent_workers_since
+from clarinet.recipes.upgrade import OWN
 
 router = APIRouter(include_in_schema=False)
 
@@ -68,6 +69,7 @@ def show_run(request: Request, run_id: UUID, session: SessionDep, user: CurrentU
         curve_data=curve(run, service.metrics_of(session, run)),
         latest=latest,
         details=details_of(run, latest),
+        config=configs.in_groups(run.config),
         silence=silent_workers_since(session, run, now=now),
     )
 
@@ -130,7 +132,7 @@ def start_run_from_form(
                 now=utc_now(),
             )
         except BadConfig as error:
-            apart = error.field in configs.CHOSEN_APART
+            apart = error.field in OWN
             errors[error.field if apart else forms.PREFIX + error.field] = error.detail
         except BadSeeds as error:
             errors["seeds"] = error.detail

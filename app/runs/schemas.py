@@ -101,7 +101,7 @@ class RunSummary(Output):
 class RunRead(RunSummary):
     """A run with its configuration, its trials and the labels it rests on."""
 
-    config: dict[str, Any]
+    config: dict[str, Any] = Field(description="hyper-parameters by their groups")
     label_snapshot: str = Field(description="SHA-256 of the frozen labels")
     labels: dict[str, Any] = Field(description="counts by kind and class, and how many answers are simulated")
     trials: list[TrialRead]

@@ -109,7 +109,7 @@ def start_run(
         values = configs.config_for(method, setting, preset, config)
     except configs.ConfigRefused as refused:
         raise BadConfig(refused.field, refused.message) from refused
-    if values["complementary_loss"] == "inverse" and labels.facts["imported"]:
+    if values["losses"]["complementary_loss"] == "inverse" and labels.facts["imported"]:
         raise BadConfig(
             "complementary_loss",
             "The loss inverse needs the probability of each question, which nobody knows of labels from "

@@ -7,6 +7,7 @@ from math import ceil
 from statistics import fmean, stdev
 from typing import Any
 
+from app.runs.configs import epochs_of
 from app.runs.models import Metric, Run, Trial, TrialState
 
 # Of many epochs a curve needs no more points than a screen shows.
@@ -53,7 +54,7 @@ def summarise(run: Run, latest: dict[Any, Metric], *, now: datetime) -> Summary:
         trial.source_accuracy_estimate for trial in counted if trial.source_accuracy_estimate is not None
     ]
     errors = [metric.source_accuracy_error for metric in last if metric.source_accuracy_error is not None]
-    epochs = int(run.config.get("epochs", 0))
+    epochs = epochs_of(run.config)
     return Summary(
         mean=fmean(accuracies) if accuracies else None,
         spread=stdev(accuracies) if len(accuracies) > 1 else None,
@@ -74,7 +75,7 @@ def _time_left(run: Run, latest: dict[Any, Metric], now: datetime) -> float | No
     if not running or not paces:
         return None
     pace = fmean(paces)
-    epochs = int(run.config.get("epochs", 0))
+    epochs = epochs_of(run.config)
 
     def left(trial: Trial) -> float:
         metric = latest.get(trial.id)
@@ -104,7 +105,7 @@ def curve(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
     return {
         "x": kept,
         "x_name": "epoch",
-        "x_max": int(run.config.get("epochs", 0)),  # the axis stands still while the curve grows
+        "x_max": epochs_of(run.config),  # the axis stands still while the curve grows
         "series": [
             {"name": f"seed {trial.seed}", "values": [by_trial[trial.id].get(epoch) for epoch in kept]}
             for trial in run.trials

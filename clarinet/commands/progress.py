@@ -55,7 +55,7 @@ def _bar(config: TrainConfig) -> Iterator[Show]:
         TextColumn("{task.fields[told]}"),
     )
     with Progress(*columns) as progress:
-        task = progress.add_task(f"seed {config.seed}", total=config.epochs, told="")
+        task = progress.add_task(f"seed {config.seed}", total=config.length.epochs, told="")
 
         def show(report: "EpochReport") -> None:
             progress.update(task, completed=report.epoch, told=_accuracies(report))

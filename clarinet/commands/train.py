@@ -16,7 +16,8 @@ from clarinet.commands.progress import shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import CheckpointNotWritten, ConfigError, ExportError, Interrupted
-from clarinet.recipes.methods import METHODS, config_for
+from clarinet.recipes.methods import config_for
+from clarinet.recipes.presets import METHODS
 
 if TYPE_CHECKING:
     import torch
@@ -113,7 +114,7 @@ def _train_all(arguments: argparse.Namespace) -> tuple[dict[str, Any], bool]:
     device = named_device(arguments.device)
     configs = [_config(arguments, seed) for seed in arguments.seeds]
     _check_places(arguments, configs)
-    inputs = read_inputs(arguments, configs[0].image_size)
+    inputs = read_inputs(arguments, configs[0].network.image_size)
     _say_what_is_unused(arguments, inputs)
     trials = []
     is_written = True

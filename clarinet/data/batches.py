@@ -1,6 +1,6 @@
 """What the networks see in a step: batches of both domains, distorted as the config says."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -63,16 +63,18 @@ class Batches:
         }
         self._target = Feed(domains.target, every, every, **options, stream="target")
         grey = domains.source_is_grey and domains.target_is_grey
-        digits = config.augmentation_kind == "digits"
-        matched = config.moment_match and config.augmentation > 0 and grey and digits
+        digits = config.distortion.distortion_kind == "digits"
+        matched = config.distortion.moment_match and config.distortion.distorted_share > 0 and grey and digits
         self.centre = moment_match(domains.source, domains.target) if matched else (1.0, 1.0)
         # Pictures in colour have strokes of their own beside the digit; with more of them digits were lost.
-        self.config = replace(config, extra_stroke=0.0) if domains.spec.sees_ink else config
+        self.config = config.changed(extra_stroke=0.0) if domains.spec.sees_ink else config
         self._distort_source = distortion_of(self.config, self.centre)
         self._distort_target = distortion_of(self.config)
-        self._blend = config.background_blending and digits and domains.grey_to_colour
+        self._blend = config.distortion.background_blending and digits and domains.grey_to_colour
         # Grounds of the target show its colours; others on top of them only make the digits harder to see.
-        self._recolour = config.recolouring and digits and domains.grey_to_colour and not self._blend
+        self._recolour = (
+            config.distortion.recolouring and digits and domains.grey_to_colour and not self._blend
+        )
 
     @property
     def kinds(self) -> list[str]:
@@ -85,7 +87,9 @@ class Batches:
         index, levels = self._feeds[kind].batch(inputs)  # (B,), (B, C, S, S)
         pixels = levels.float() / 255
         if distorted:
-            _, rows, others = inputs.drawn(partial(self._source_draws, kind, len(index)))
+            _, rows, others = inputs.drawn(
+                f"distortion/{kind}", partial(self._source_draws, kind, len(index))
+            )
             pixels = self._distort_source.applied(pixels, rows)
             if self._blend:
                 pixels = blended(pixels, others)
@@ -107,18 +111,18 @@ class Batches:
 
     def distorted_target(self, inputs: Inputs, pixels: Tensor) -> Tensor:
         """The target's pixels (B, C, S, S) with the largest share of them distorted."""
-        if self.config.augmentation == 0:
+        if self.config.distortion.distorted_share == 0:
             return pixels
-        _, rows, others = inputs.drawn(partial(self._target_draws, len(pixels)))
+        _, rows, others = inputs.drawn("distortion/target", partial(self._target_draws, len(pixels)))
         pixels = self._distort_target.applied(pixels, rows)
         return recoloured(pixels, *others) if self._recolour else pixels
 
     def distorted_share(self, step: int) -> float:
         """Share of source images to distort: a curriculum, as distorting from the start stalls it."""
         config = self.config
-        length = max(config.augmentation_full - config.augmentation_start, 1e-9)
-        risen = (step / self._steps - config.augmentation_start) / length
-        return config.augmentation * min(max(risen, 0.0), 1.0)
+        length = max(config.distortion.distortion_full - config.distortion.distortion_start, 1e-9)
+        risen = (step / self._steps - config.distortion.distortion_start) / length
+        return config.distortion.distorted_share * min(max(risen, 0.0), 1.0)
 
     def _source_draws(self, kind: str, count: int, step: int) -> Drawn:
         """How a batch of so many is distorted, and put on grounds or recoloured where that is done."""
@@ -132,6 +136,6 @@ class Batches:
     def _target_draws(self, count: int, step: int) -> Drawn:
         """Likewise of a batch of the target."""
         spec, draws = self._domains.spec, generator(self.config.seed, f"augment/target/{step}")
-        chosen = torch.rand(count, generator=draws) < self.config.augmentation
+        chosen = torch.rand(count, generator=draws) < self.config.distortion.distorted_share
         rows = self._distort_target.drawn(chosen, spec.image_size, draws)
         return Drawn(count, rows, [drawn_factors(chosen, spec.channels, draws)] if self._recolour else [])

@@ -23,6 +23,8 @@ LEAST_CONTRAST = 0.3  # of a channel that is recoloured
 STROKE_OFFSET = 0.3  # largest distance of an extra stroke's middle from the image's, in sides, along y and x
 STROKE_LENGTH = (0.15, 0.4)  # in sides of the image
 STROKE_WIDTH = (0.05, 0.115)  # likewise: about the thickness of pens
+# Mild enough that a digit stays what it is: degrees, relative change of size, pixels.
+ROTATION, SCALE, SHIFT = 10.0, 0.15, 2.0
 LARGEST_MATCH = 1.6  # a ratio of ink spreads beyond this says that the statistic, not the size, differs
 
 
@@ -99,9 +101,10 @@ def distortion_of(
     config: TrainConfig, centre: tuple[float, float] = (1.0, 1.0)
 ) -> Distortion | PhotoDistortion:
     """The distortion a config asks for; `centre` is for digits, as in Distortion."""
-    if config.augmentation_kind == "photographs":
-        return PhotoDistortion.of(config)
-    return Distortion(config.rotation, config.scale, config.shift, config.stroke, config.extra_stroke, centre)
+    if config.distortion.distortion_kind == "photographs":
+        return PhotoDistortion()
+    strokes = config.distortion
+    return Distortion(ROTATION, SCALE, SHIFT, strokes.changed_stroke, strokes.extra_stroke, centre)
 
 
 def ink_spread(images: Pixels) -> tuple[float, float]:

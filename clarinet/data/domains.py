@@ -96,7 +96,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
     elif not data.pseudo_labelled:
         # The network would have learnt the class of an image whose answers are to estimate its accuracy.
         true_rows = true_rows[~torch.isin(example[true_rows], example[held_out_rows])]
-    if config.complementary_loss == "none":
+    if config.losses.complementary_loss == "none":
         complementary_rows = complementary_rows[:0]
     _check_labels(data, config, complementary_rows, true_rows)
     uniformity = _uniformity(data, config)
@@ -144,8 +144,8 @@ def in_unit(trust: Tensor, unit: Tensor) -> Tensor:
 
 def _network_for(data: TrainData, config: TrainConfig) -> ModelSpec:
     grey_source, grey_target = _is_grey(data.source_images), _is_grey(data.target_images)
-    digits = config.augmentation_kind == "digits" and config.architecture not in BACKBONES
-    if config.ink_of_colours and digits and grey_target and not grey_source:
+    digits = config.distortion.distortion_kind == "digits" and config.network.architecture not in BACKBONES
+    if config.distortion.ink_of_colours and digits and grey_target and not grey_source:
         spec = spec_for(config, colour=False, num_classes=data.num_classes)
         return replace(spec, greying="dark-ink" if _has_light_ground(data.target_images, spec) else "ink")
     return spec_for(config, colour=not (grey_source and grey_target), num_classes=data.num_classes)
@@ -173,13 +173,13 @@ def _uniformity(data: TrainData, config: TrainConfig) -> Uniformity | None:
     Where no complementary label trains it tells whether the held-out ones estimate anything, which needs no
     test where the probabilities of the questions are known.
     """
-    if config.complementary_loss == "none" and data.probabilities is not None:
+    if config.losses.complementary_loss == "none" and data.probabilities is not None:
         return None
     found = check_uniformity(data.complementary, data.true, data.num_classes, weights=data.weights)
     unequal = data.probabilities is not None and bool(data.probabilities.min() < data.probabilities.max())
     # By equal probabilities the inverse is the unbiased risk of uniform labels.
     taken = (*TAKE_UNIFORM, "inverse") if not unequal else TAKE_UNIFORM
-    if found is not None and found.is_rejected and config.complementary_loss in taken:
+    if found is not None and found.is_rejected and config.losses.complementary_loss in taken:
         # SCARCE needs the images of a yes as well, which the cc setting leaves out.
         losses = "forward or scarce" if config.setting == "pc" else "forward"
         # Weights beside known probabilities would correct for the same thing twice.
@@ -249,14 +249,14 @@ def draw_held_out(images: Tensor, config: TrainConfig) -> Tensor:
     distinct, image = torch.unique(images, return_inverse=True)  # (I,), (L,)
     order = torch.randperm(len(distinct), generator=generator(config.seed, "held out"))
     chosen = torch.zeros(len(distinct), dtype=torch.bool)
-    chosen[order[: round(len(distinct) * config.held_out_share)]] = True
+    chosen[order[: round(len(distinct) * config.reports.held_out_share)]] = True
     return chosen[image]
 
 
 def _check_labels(
     data: TrainData, config: TrainConfig, complementary_rows: Tensor, true_rows: Tensor
 ) -> None:
-    if len(complementary_rows) == 0 and config.complementary_loss != "none":
+    if len(complementary_rows) == 0 and config.losses.complementary_loss != "none":
         raise DataError("no complementary label is left to train on; collect 'no' answers first")
     if config.setting == "pc" and len(true_rows) == 0:
         raise DataError(
@@ -264,7 +264,7 @@ def _check_labels(
             "complementary labels, or collect 'yes' answers"
         )
     known = torch.unique(data.true[true_rows])
-    if config.complementary_loss == "none":
+    if config.losses.complementary_loss == "none":
         # Pseudo-labels of one class are what the first step learned; its run ends and shows it.
         if len(known) == 1 and not data.pseudo_labelled:
             raise DataError(f"every true label names class {int(known[0])}; at least two classes are needed")
@@ -280,12 +280,12 @@ def _check_labels(
         raise DataError(
             f"every complementary label names class {int(classes[0])}; at least two classes are needed"
         )
-    if config.complementary_loss == "inverse" and data.probabilities is None:
+    if config.losses.complementary_loss == "inverse" and data.probabilities is None:
         raise DataError(
             "complementary_loss inverse needs the probabilities with which the questions were drawn; "
             "give them, or choose another loss"
         )
-    if config.complementary_loss == "forward" and data.transition is not None:
+    if config.losses.complementary_loss == "forward" and data.transition is not None:
         impossible = data.transition.float().cpu()[:, classes].amax(0) == 0  # as the loss will have it
         if bool(impossible.any()):
             raise DataError(

@@ -1,7 +1,7 @@
 """What a step takes from a domain: rows on the device, or read from a stream before they are needed."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
@@ -106,6 +106,7 @@ class Feed:
         self, images: Pixels, rows: Tensor, example: Tensor, *, batch_size: int, seed: int, stream: str
     ) -> None:
         self._images = images
+        self._name = f"batch/{stream}"
         # A stream's rows are looked up by the CPU; a tensor's stay where it is, so that no step copies them.
         where = images.device if isinstance(images, Tensor) else torch.device("cpu")
         self._rows = rows.to(where)
@@ -120,19 +121,21 @@ class Feed:
         self._reading: dict[int, Future[Tensor]] = {}
         self._next = -1  # the step after the one asked for last
 
-    def batch(self, inputs: Inputs, number: Callable[[int], int] = int) -> tuple[Tensor, Tensor]:
+    def batch(self, inputs: Inputs, *, of: int = 1, place: int = 0) -> tuple[Tensor, Tensor]:
         """Rows of the labels (B,) and their images, uint8 (B, C, S, S), both on the device.
 
         Args:
             inputs: of the step.
-            number: which batch a step takes; that of its own number if nothing else is said.
+            of: how many batches a step takes.
+            place: which of them, counted from 0.
         """
         if isinstance(self._images, Tensor):
-            (positions,) = inputs.tensors(lambda step: [self._shuffle.batch(number(step))])
+            name = f"{self._name}/{place}"
+            (positions,) = inputs.tensors(name, lambda step: [self._shuffle.batch(of * step + place)])
             rows = self._rows[positions]
             # Indexing with brackets takes twelve times as long on the CPU.
             return rows, self._images.index_select(0, self._example[rows])
-        step = number(inputs.step)
+        step = of * inputs.step + place
         rows = self._rows[self._shuffle.batch(step)]
         # Where batches are taken now and then, and not step by step, those between would be read in vain.
         ahead = AHEAD if step in {self._next - 1, self._next} else 0

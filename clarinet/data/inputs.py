@@ -1,7 +1,7 @@
 """Numbers and draws that a step takes from the host: handed over as they come, or put where a graph reads.
 
 A CUDA graph repeats what the device did in one step. What differs between two steps of a phase must then
-come through here, as a function of the step that can be asked again without the rest of the step.
+come through here under a name, as a function of the step that can be asked again without the rest of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,15 +40,17 @@ class Inputs:
         self.step = step
         self.device = device
 
-    def number(self, of: Callable[[int], float]) -> float | Tensor:
+    # A name stands for one function of the step: who asks twice under it is told the same.
+
+    def number(self, name: str, of: Callable[[int], float]) -> float | Tensor:  # noqa: ARG002
         """A number of the step, to be multiplied by: a float, or float32 () on the device."""
         return of(self.step)
 
-    def tensors(self, of: Callable[[int], Sequence[Tensor]]) -> Sequence[Tensor]:
+    def tensors(self, name: str, of: Callable[[int], Sequence[Tensor]]) -> Sequence[Tensor]:  # noqa: ARG002
         """Tensors of the step on the device; their shapes are those of every other step of the phase."""
         return self._handed_over(of(self.step))
 
-    def drawn(self, of: Callable[[int], Drawn]) -> Drawn:
+    def drawn(self, name: str, of: Callable[[int], Drawn]) -> Drawn:  # noqa: ARG002
         """Draws of the step on the device.
 
         Where all steps must have the same shapes, the first row comes again in the place of each that is
@@ -70,31 +72,31 @@ class _Asked:
 
 
 class RecordedInputs(Inputs):
-    """The inputs of a phase's first step, which remember what was asked for, in which order."""
+    """The inputs of a phase's first step, which remember by name what was asked for."""
 
     def __init__(self, step: int, device: torch.device) -> None:
         super().__init__(step, device)
-        self.asked: list[_Asked] = []
+        self.asked: dict[str, _Asked] = {}
 
-    def number(self, of: Callable[[int], float]) -> float | Tensor:
+    def number(self, name: str, of: Callable[[int], float]) -> float | Tensor:
         """See Inputs."""
-        self.asked.append(_Asked(lambda step: [torch.tensor(of(step))]))
-        return super().number(of)
+        self.asked[name] = _Asked(lambda step: [torch.tensor(of(step))])
+        return super().number(name, of)
 
-    def tensors(self, of: Callable[[int], Sequence[Tensor]]) -> Sequence[Tensor]:
+    def tensors(self, name: str, of: Callable[[int], Sequence[Tensor]]) -> Sequence[Tensor]:
         """See Inputs."""
-        self.asked.append(_Asked(of))
-        return super().tensors(of)
+        self.asked[name] = _Asked(of)
+        return super().tensors(name, of)
 
-    def drawn(self, of: Callable[[int], Drawn]) -> Drawn:
+    def drawn(self, name: str, of: Callable[[int], Drawn]) -> Drawn:
         """See Inputs."""
-        drawn = super().drawn(of)
+        drawn = super().drawn(name, of)
 
         def filled_up(step: int) -> Sequence[Tensor]:
             most, rows, others = of(step)
             return [*(_filled_up(value, most) for value in rows), *others]
 
-        self.asked.append(_Asked(filled_up, rows=len(drawn.rows)))
+        self.asked[name] = _Asked(filled_up, rows=len(drawn.rows))
         return drawn
 
 
@@ -108,46 +110,39 @@ class FixedInputs(Inputs):
     def __init__(self, recorded: RecordedInputs) -> None:
         super().__init__(recorded.step, recorded.device)
         self._asked = recorded.asked
-        self._places: list[list[Tensor]] = []
-        self._next = 0
+        self._places: dict[str, list[Tensor]] = {}
 
     def go_to(self, step: int) -> bool:
         """Put the inputs of a step into their places; false, with nothing done, where no row is chosen."""
-        if self._next not in {0, len(self._asked)}:
-            raise RuntimeError(f"step {self.step} asked for {self._next} of {len(self._asked)} inputs")
-        values = [asked.of(step) for asked in self._asked]
-        if any(value.numel() == 0 for several in values for value in several):
+        values = {name: asked.of(step) for name, asked in self._asked.items()}
+        if any(value.numel() == 0 for several in values.values() for value in several):
             return False
         if not self._places:
-            self._places = [
-                [torch.empty_like(value, device=self.device) for value in several] for several in values
-            ]
-        for places, several in zip(self._places, values, strict=True):
-            for place, value in zip(places, several, strict=True):
+            self._places = {
+                name: [torch.empty_like(value, device=self.device) for value in several]
+                for name, several in values.items()
+            }
+        for name, several in values.items():
+            for place, value in zip(self._places[name], several, strict=True):
                 place.copy_(handed_over(value, self.device), non_blocking=True)
-        self.step, self._next = step, 0
+        self.step = step
         return True
 
-    # What is asked for was recorded, and is where `go_to` put it.
+    # What is asked for was recorded, and is where `go_to` put it; a KeyError says that it was not.
 
-    def number(self, of: Callable[[int], float]) -> float | Tensor:  # noqa: ARG002
+    def number(self, name: str, of: Callable[[int], float]) -> float | Tensor:  # noqa: ARG002
         """See Inputs."""
-        return self._taken()[1][0]
+        return self._places[name][0]
 
-    def tensors(self, of: Callable[[int], Sequence[Tensor]]) -> Sequence[Tensor]:  # noqa: ARG002
+    def tensors(self, name: str, of: Callable[[int], Sequence[Tensor]]) -> Sequence[Tensor]:  # noqa: ARG002
         """See Inputs."""
-        return self._taken()[1]
+        return self._places[name]
 
-    def drawn(self, of: Callable[[int], Drawn]) -> Drawn:  # noqa: ARG002
+    def drawn(self, name: str, of: Callable[[int], Drawn]) -> Drawn:  # noqa: ARG002
         """See Inputs."""
-        asked, places = self._taken()
-        rows = places[: asked.rows]
-        return Drawn(len(rows[0]), rows, places[asked.rows :])
-
-    def _taken(self) -> tuple[_Asked, list[Tensor]]:
-        at = self._next
-        self._next += 1
-        return self._asked[at], self._places[at]
+        places, count = self._places[name], self._asked[name].rows
+        rows = places[:count]
+        return Drawn(len(rows[0]), rows, places[count:])
 
 
 def _filled_up(value: Tensor, most: int) -> Tensor:

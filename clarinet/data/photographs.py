@@ -1,17 +1,18 @@
-"""Distortions of photographs: crops, mirror images and colours. Takes what `augmentation` takes."""
+"""Distortions of photographs: crops, mirror images and colours. Takes what `digits` takes."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.data.seeding import on_device
-from clarinet.recipes.config import TrainConfig
 
+# As is usual for photographs: the area that a crop keeps at least, how far it may reach beyond the edge in
+# pixels, the share of mirror images, the relative change of brightness, contrast and saturation.
+CROP, SHIFT, FLIP, COLOUR_JITTER = 0.3, 2.0, 0.5, 0.4
 LARGEST_ASPECT = 4 / 3  # of a crop's sides, as is usual for photographs
 
 
@@ -26,15 +27,10 @@ class PhotoDistortion:
         colour_jitter: largest relative change of brightness, then contrast, then saturation.
     """
 
-    crop: float
-    shift: float
-    flip: float
-    colour_jitter: float
-
-    @classmethod
-    def of(cls, config: TrainConfig) -> Self:
-        """The distortion a config asks for."""
-        return cls(config.crop, config.shift, config.flip, config.colour_jitter)
+    crop: float = CROP
+    shift: float = SHIFT
+    flip: float = FLIP
+    colour_jitter: float = COLOUR_JITTER
 
     def __call__(self, pixels: Tensor, chosen: Tensor, draws: torch.Generator) -> Tensor:
         """Distort the chosen rows of (B, C, S, S); `chosen` is (B,) bool on the CPU."""
@@ -42,7 +38,7 @@ class PhotoDistortion:
         return self.applied(pixels, [on_device(value, pixels.device) for value in drawn])
 
     def drawn(self, chosen: Tensor, side: int, draws: torch.Generator) -> list[Tensor]:
-        """All that chance decides, on the CPU: see `augmentation.Distortion`."""
+        """All that chance decides, on the CPU: see `digits.Distortion`."""
         rows = chosen.nonzero().squeeze(1)
         theta = self._crops(len(rows), side, draws)  # (R, 2, 3)
         return [rows, theta, 1 + self.colour_jitter * (2 * torch.rand(len(rows), 3, generator=draws) - 1)]

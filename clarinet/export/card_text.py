@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from clarinet.export.cards import card_digest
+from clarinet.recipes.config import flattened
 
 
 def card_markdown(card: Mapping[str, Any]) -> str:
@@ -81,7 +82,7 @@ def _by_class(card: Mapping[str, Any]) -> str:
 
 def _used(card: Mapping[str, Any]) -> list[str]:
     """The kinds of labels that the method learns from; the data may have others."""
-    complementary = ["complementary"] if card["config"]["complementary_loss"] != "none" else []
+    complementary = ["complementary"] if flattened(card["config"])["complementary_loss"] != "none" else []
     return complementary + (["true"] if card["setting"] == "pc" else [])
 
 
@@ -102,7 +103,7 @@ def _learnt_from(card: Mapping[str, Any]) -> str:
     told = ", ".join(f"{_words(name).lower()} {_value(value)}" for name, value in (drawn or {}).items())
     origin = f"They were simulated: {told}." if drawn else "The card knows of no simulation."
     held_out = labels["held_out"]
-    share = _percent(card["config"]["held_out_share"])
+    share = _percent(flattened(card["config"])["held_out_share"])
     kept = f"{held_out:,} of them" if held_out is not None else f"{share} of the complementary ones"
     weights = "weighted" if labels["weighted"] else "of equal weight"
     alpha = labels.get("alpha")  # cards before the key existed have none

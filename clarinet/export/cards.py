@@ -5,7 +5,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -15,13 +15,13 @@ from torch import Tensor
 from clarinet.data.domains import digest_of, fingerprint
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import NO_LABEL, TrainData
-from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.config import DEFAULTS, GROUPS, TrainConfig
 from clarinet.recipes.errors import DataError
 from clarinet.run.results import TrainResult
 
 CARD_VERSION = 1
-# Neither says how a model was trained: which run it is, and how often the run was written down.
-_NO_DEPARTURES = {"method", "preset", "setting", "seed", "checkpoint_every"}
+# How often a run was written down says nothing of how a model was trained.
+_NO_DEPARTURES = {"checkpoint_every"}
 _NO_CRITERIA = {"epoch", "epochs", "step", "steps", "seconds", "losses", "target_accuracy"}
 
 
@@ -80,25 +80,25 @@ def model_card(
 
 def paper_parts(config: TrainConfig) -> dict[str, bool]:
     """Which parts of the paper a configuration has."""
-    complementary = config.complementary_loss != "none"
-    unbiased = config.complementary_loss == "unbiased" and config.second_term_prior == "label"
-    conditional = config.trade_off > 0 and config.conditioning
+    complementary = config.losses.complementary_loss != "none"
+    unbiased = config.losses.complementary_loss == "unbiased" and config.losses.second_term_prior == "label"
+    conditional = config.adaptation.adaptation_kind == "adversary" and config.adaptation.conditioning
     return {
         "unbiased complementary risk with its correction": unbiased,
         "scattered conditional adversarial loss": conditional,
-        "sharpened predictions in it": conditional and config.sharpening < 1,
+        "sharpened predictions in it": conditional and config.adaptation.sharpening < 1,
         "true labels beside complementary ones, weighed by alpha": config.setting == "pc" and complementary,
     }
 
 
 def departures(config: TrainConfig) -> dict[str, dict[str, Any]]:
     """Every hyper-parameter that is not as in the paper's preset: its value, the paper's, what it is."""
-    found = {}
-    for item in fields(TrainConfig):
-        value = getattr(config, item.name)
-        if item.name not in _NO_DEPARTURES and item.default is not MISSING and value != item.default:
-            found[item.name] = {"value": value, "paper": item.default, "meaning": item.metadata["help"]}
-    return found
+    helps = {item.name: item.metadata["help"] for group in GROUPS.values() for item in fields(group)}
+    return {
+        name: {"value": value, "paper": DEFAULTS[name], "meaning": helps[name]}
+        for name, value in config.flat().items()
+        if name in helps and name not in _NO_DEPARTURES and value != DEFAULTS[name]
+    }
 
 
 def versions() -> dict[str, str]:

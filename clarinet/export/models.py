@@ -7,6 +7,7 @@ from typing import Any
 from clarinet.export.cards import model_card
 from clarinet.networks.classifier import Classifier, ModelSpec
 from clarinet.recipes.errors import CheckpointError, ConfigError
+from clarinet.recipes.upgrade import upgraded_spec
 from clarinet.run.results import TrainResult
 from clarinet.run.tensor_files import read_tensors, write_tensors
 
@@ -38,7 +39,7 @@ def load_model(path: str | Path) -> Classifier:
     """
     tensors, header = read_tensors(path, kind="model")
     try:
-        model = Classifier(ModelSpec(**header["spec"]))
+        model = Classifier(ModelSpec(**upgraded_spec(header["spec"])))
         model.load_state_dict(tensors)
     except (KeyError, TypeError, RuntimeError, ConfigError) as error:
         raise CheckpointError(f"{path} does not fit its own description: {error}") from error

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from clarinet.networks.backbones import Backbone
-from clarinet.networks.layers import DomainBatchNorm, HalfDropout, replace_batch_norms
+from clarinet.networks.layers import DomainBatchNorm, DomainInForce, HalfDropout, replace_batch_norms
 from clarinet.recipes.choices import BACKBONES, Architecture, Greying, InputNormalisation
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
@@ -27,7 +27,7 @@ class ModelSpec:
         channels: 1 for grey images, 3 for colour; backbones always have 3.
         image_size: height and width of its input, in pixels.
         input_normalisation: see TrainConfig.
-        batch_norm: whether batch normalisation keeps the domains apart; the DANN network has batch
+        norm_per_domain: whether batch normalisation keeps the domains apart; the DANN network has batch
             normalisation only then, the others always or never.
         num_classes: K.
         greying: what a network for grey images sees of those in colour: their luminance, or how far each
@@ -38,7 +38,7 @@ class ModelSpec:
     channels: int
     image_size: int
     input_normalisation: InputNormalisation
-    batch_norm: bool
+    norm_per_domain: bool
     num_classes: int
     greying: Greying = "luminance"
 
@@ -54,15 +54,15 @@ class ModelSpec:
 
 def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpec:
     """The network that a config means for images of a kind; `colour`: it sees any domain in colour."""
-    architecture = config.architecture
+    architecture = config.network.architecture
     if architecture == "auto":
         architecture = "dann" if colour else "lenet"
     return ModelSpec(
         architecture=architecture,
         channels=3 if colour or architecture in BACKBONES else 1,
-        image_size=config.image_size,
-        input_normalisation=config.input_normalisation,
-        batch_norm=config.batch_norm and architecture not in {"lenet", "convnext_tiny"},
+        image_size=config.network.image_size,
+        input_normalisation=config.network.input_normalisation,
+        norm_per_domain=config.network.norm_per_domain and architecture not in {"lenet", "convnext_tiny"},
         num_classes=num_classes,
     )
 
@@ -102,7 +102,7 @@ class DannNet(nn.Module):
 
     features = 100
 
-    def __init__(self, channels: int, image_size: int, *, batch_norm: bool) -> None:
+    def __init__(self, channels: int, image_size: int, domain: DomainInForce | None) -> None:
         super().__init__()
         side = _side_after_two_blocks(image_size)
         self.first = nn.Conv2d(channels, 32, 5)
@@ -110,7 +110,8 @@ class DannNet(nn.Module):
         self.full = nn.Linear(48 * side * side, 100)
         self.last = nn.Linear(100, self.features)
         self.norms = nn.ModuleList(
-            DomainBatchNorm(width, per_domain=True) if batch_norm else nn.Identity() for width in (32, 48)
+            nn.Identity() if domain is None else DomainBatchNorm(width, per_domain=True, domain=domain)
+            for width in (32, 48)
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -172,12 +173,12 @@ class ConvLarge(nn.Sequential):
 Extractor = LeNet | DannNet | DigitsNet | ConvLarge | Backbone
 
 
-def _extractor(spec: ModelSpec) -> Extractor:
+def _extractor(spec: ModelSpec, domain: DomainInForce) -> Extractor:
     match spec.architecture:
         case "lenet":
             return LeNet(spec.channels, spec.image_size)
         case "dann":
-            return DannNet(spec.channels, spec.image_size, batch_norm=spec.batch_norm)
+            return DannNet(spec.channels, spec.image_size, domain if spec.norm_per_domain else None)
         case "dtn":
             return DigitsNet(spec.channels, spec.image_size)
         case "conv-large":
@@ -194,15 +195,14 @@ class Classifier(nn.Module):
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__()
         self.spec = spec
-        self.extractor = _extractor(spec)
+        self._domain = DomainInForce()
+        self.extractor = _extractor(spec, self._domain)
         self.predictor = nn.Linear(self.extractor.features, spec.num_classes)
-        replace_batch_norms(self.extractor, per_domain=spec.batch_norm)
-        self._norms = [module for module in self.modules() if isinstance(module, DomainBatchNorm)]
+        replace_batch_norms(self.extractor, per_domain=spec.norm_per_domain, domain=self._domain)
 
     def forward(self, images: Tensor, domain: Domain = TARGET) -> tuple[Tensor, Tensor]:
         """Features (B, D) and logits (B, K), both float32, of normalised images (B, C, S, S)."""
-        for norm in self._norms:
-            norm.domain = domain
+        self._domain.number = domain
         features = self.extractor(images)  # (B, D)
         logits = self.predictor(features)  # (B, K)
         return features.float(), logits.float()

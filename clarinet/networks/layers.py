@@ -9,25 +9,39 @@ from torch import Tensor, nn
 BITS = 8  # of a random byte
 
 
+class DomainInForce:
+    """The domain of the pass under way: owned by a classifier, read by all of its batch normalisations."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+
 class DomainBatchNorm(nn.Module):
     """Batch normalisation with one scale and offset, and running statistics per domain or shared by both.
 
-    A batch is always normalised by its own statistics in training. `domain`, set by the classifier before
-    each pass, says which running statistics that moves and which are used in eval mode. A batch with a single
+    A batch is always normalised by its own statistics in training. The domain in force says which running
+    statistics that moves and which are used in eval mode. A batch with a single
     value per channel has no spread and takes the running statistics in training as well.
 
     Args:
         channels: C of inputs (B, C) or (B, C, H, W).
         per_domain: whether each domain has running statistics of its own.
+        domain: in force; None has one of its own.
         eps, momentum: as in torch.
     """
 
     def __init__(
-        self, channels: int, *, per_domain: bool, eps: float = 1e-5, momentum: float | None = 0.1
+        self,
+        channels: int,
+        *,
+        per_domain: bool,
+        domain: DomainInForce | None = None,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
     ) -> None:
         super().__init__()
         rows = 2 if per_domain else 1
-        self.domain = 0
+        self.domain = DomainInForce() if domain is None else domain
         self.eps = eps
         self.momentum = 0.1 if momentum is None else momentum
         self.weight = nn.Parameter(torch.ones(channels))
@@ -38,9 +52,13 @@ class DomainBatchNorm(nn.Module):
         self.register_buffer("variance", torch.ones(rows, channels))
 
     @classmethod
-    def like(cls, norm: nn.BatchNorm1d | nn.BatchNorm2d, *, per_domain: bool) -> Self:
+    def like(
+        cls, norm: nn.BatchNorm1d | nn.BatchNorm2d, *, per_domain: bool, domain: DomainInForce | None = None
+    ) -> Self:
         """Take over values and statistics of torch's batch normalisation, the latter for each domain."""
-        made = cls(norm.num_features, per_domain=per_domain, eps=norm.eps, momentum=norm.momentum)
+        made = cls(
+            norm.num_features, per_domain=per_domain, domain=domain, eps=norm.eps, momentum=norm.momentum
+        )
         with torch.no_grad():
             for own, given in (
                 (made.weight, norm.weight),
@@ -54,7 +72,7 @@ class DomainBatchNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The input's shape and type, normalised."""
-        row = self.domain if len(self.mean) > 1 else 0
+        row = self.domain.number if len(self.mean) > 1 else 0
         return F.batch_norm(
             x,
             self.mean[row],
@@ -67,13 +85,13 @@ class DomainBatchNorm(nn.Module):
         )
 
 
-def replace_batch_norms(network: nn.Module, *, per_domain: bool) -> None:
+def replace_batch_norms(network: nn.Module, *, per_domain: bool, domain: DomainInForce | None = None) -> None:
     """Put a DomainBatchNorm with the same values in the place of each batch normalisation of torch's."""
     for name, child in list(network.named_children()):
         if isinstance(child, nn.BatchNorm1d | nn.BatchNorm2d):
-            setattr(network, name, DomainBatchNorm.like(child, per_domain=per_domain))
+            setattr(network, name, DomainBatchNorm.like(child, per_domain=per_domain, domain=domain))
         else:
-            replace_batch_norms(child, per_domain=per_domain)
+            replace_batch_norms(child, per_domain=per_domain, domain=domain)
 
 
 class HalfDropout(nn.Module):

@@ -25,6 +25,8 @@ from clarinet.recipes.config import TrainConfig
 
 CHUNK = 512  # images whose features are computed at once
 PROJECTED = 128  # features in which views are compared
+CONTRAST_TEMPERATURE = 0.5  # smaller looks closer at the most similar images
+VIEW_DISTORTION = 1.5  # times further than digits that labels are learned from; see docs/results/recipe.md
 
 
 def encoder_spec(config: TrainConfig, domains: Domains) -> ModelSpec:
@@ -66,7 +68,12 @@ class Pretraining:
         self._encoder = encoder
         every = torch.arange(len(domains.source))
         self._feed = Feed(
-            domains.source, every, every, batch_size=config.batch_size, seed=config.seed, stream="views"
+            domains.source,
+            every,
+            every,
+            batch_size=config.length.batch_size,
+            seed=config.seed,
+            stream="views",
         )
         self._distort = _view_distortion(config, centre)
         self._scale = Distortion(0.0, 0.0, 0.0, 0.0, centre=centre) if centre != (1.0, 1.0) else None
@@ -74,27 +81,26 @@ class Pretraining:
     def loss(self, inputs: Inputs) -> Tensor:
         """The contrastive loss of a step: () in nats."""
         views = self._two_views(inputs)  # (2B, C, S, S)
-        with mixed(self._config.precision, views.device):
+        with mixed(self._config.network.precision, views.device):
             first, second = self._encoder(views, SOURCE)[1].chunk(2)
-        return contrastive_loss(first, second, self._config.contrast_temperature)
+        return contrastive_loss(first, second, CONTRAST_TEMPERATURE)
 
     def _two_views(self, inputs: Inputs) -> Tensor:
         """(2B, C, S, S): the step's images distorted in one way, and then in another; B is two batches."""
-        batches = [
-            self._feed.batch(inputs, number)[1] for number in (lambda at: 2 * at, lambda at: 2 * at + 1)
-        ]
+        batches = [self._feed.batch(inputs, of=2, place=place)[1] for place in (0, 1)]
         pixels = torch.cat(batches).float() / 255  # (B, C, S, S)
         both = torch.cat([pixels, pixels])
         every, side = torch.ones(len(both), dtype=torch.bool), pixels.shape[-1]
         drawn = inputs.tensors(
-            lambda at: self._distort.drawn(every, side, generator(self._config.seed, f"views/{at}"))
+            "distortion/views",
+            lambda at: self._distort.drawn(every, side, generator(self._config.seed, f"views/{at}")),
         )
         return self._seen(self._distort.applied(both, drawn))
 
     def _seen(self, pixels: Tensor) -> Tensor:
         """Pixels (B, C, S, S) in 0..1 as the encoder takes them: grey images in one channel."""
         own = pixels[:, : self._encoder.spec.channels]
-        return normalised(own, self._config.input_normalisation)
+        return normalised(own, self._config.network.input_normalisation)
 
     def neighbours(self) -> NeighbourLabels:
         """The classes on which similar source images agree."""
@@ -144,7 +150,7 @@ class Pretraining:
 
 def _view_distortion(config: TrainConfig, centre: tuple[float, float]) -> Distortion | PhotoDistortion:
     """The config's, with views further apart than the images that labels are learned from."""
-    factor, usual = config.view_distortion, distortion_of(config, centre)
+    factor, usual = VIEW_DISTORTION, distortion_of(config, centre)
     if isinstance(usual, PhotoDistortion):
         return usual  # as far apart as such views usually are
     return replace(

@@ -9,9 +9,11 @@ Method = Literal[
     "gac+dan",
     "gac+dann",
     "gac+cdan_e",
+    "gac+mcc",
     "dan",
     "dann",
     "cdan_e",
+    "mcc",
     "clarinet-ce",
     "clarinet-unconditioned",
     "clarinet-unsharpened",
@@ -47,7 +49,8 @@ ReversalScale = Literal["discriminator", "classifier"]
 AdaptationSchedule = Literal["constant", "progress", "10000-steps"]
 InputNormalisation = Literal["range", "instance", "imagenet"]
 Greying = Literal["luminance", "ink", "dark-ink"]
-AugmentationKind = Literal["digits", "photographs"]
+DistortionKind = Literal["digits", "photographs"]
+AdaptationKind = Literal["none", "adversary", "discrepancy", "confusion"]
 
 BACKBONES = frozenset(
     {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "wide_resnet50_2"}

@@ -8,7 +8,14 @@ class ClarinetError(Exception):
 
 
 class ConfigError(ClarinetError, ValueError):
-    """A hyper-parameter has an unknown name or a value outside its bounds."""
+    """A hyper-parameter has an unknown name, a value outside its bounds, or one that does not go with others.
+
+    `field` names the hyper-parameter to change, where there is one.
+    """
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class DataError(ClarinetError, ValueError):

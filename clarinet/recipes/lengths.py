@@ -15,11 +15,11 @@ def batch_size(config: TrainConfig, labels: int) -> int:
         config: of the stage.
         labels: of the kind that has more of them.
     """
-    if config.architecture in BACKBONES:  # whose memory the batch was chosen by
-        return config.batch_size
-    return min(max(config.batch_size, math.ceil(config.step_share * labels)), LARGEST_BATCH)
+    if config.network.architecture in BACKBONES:  # whose memory the batch was chosen by
+        return config.length.batch_size
+    return min(max(config.length.batch_size, math.ceil(config.length.step_share * labels)), LARGEST_BATCH)
 
 
 def steps_in_epoch(config: TrainConfig, labels: int, target: int) -> int:
     """As configured, or one pass over the larger of so many labels and so many target images."""
-    return config.steps_per_epoch or math.ceil(max(labels, target) / batch_size(config, labels))
+    return config.length.steps_per_epoch or math.ceil(max(labels, target) / batch_size(config, labels))

@@ -1,71 +1,84 @@
 """Which hyper-parameters go together. Never imports torch."""
 
-from typing import TYPE_CHECKING
-
-from clarinet.recipes.choices import BACKBONES, LEAST_SIZES
+from clarinet.recipes.choices import BACKBONES, LEAST_SIZES, Setting
 from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.groups import Length, Network, Optimisation
+from clarinet.recipes.learning import Adaptation, Distortion, Losses, Pretraining
 
-if TYPE_CHECKING:
-    from clarinet.recipes.config import TrainConfig
 
-
-def check_together(config: "TrainConfig") -> None:
-    """Refuse what single fields allow and together make no run.
+def check_network(network: Network) -> None:
+    """Refuse trained weights for a network that has none, and images too small for it.
 
     Raises:
-        ConfigError: a sentence that says what to change.
+        ConfigError: a sentence that says what to change; likewise below.
     """
-    if config.augmentation_full < config.augmentation_start:
-        start, full = config.augmentation_start, config.augmentation_full
+    if network.pretrained and network.architecture not in BACKBONES:
         raise ConfigError(
-            f"augmentation_full is {full}, before augmentation_start ({start}); raise the one or lower the "
-            "other"
+            f"pretrained is {network.pretrained!r}, but architecture {network.architecture} has no "
+            f"pretrained weights; {', '.join(sorted(BACKBONES))} have",
+            "pretrained",
         )
-    if config.trade_off > 0 and config.learning_rate == 0:
+    least = LEAST_SIZES.get(network.architecture, 0)
+    if network.image_size < least:
         raise ConfigError(
-            "learning_rate is 0, which leaves the reversal trade_off * gamma 2 / gamma 1 undefined; raise "
-            "it, or set trade_off to 0"
+            f"image_size is {network.image_size}, but {network.architecture} needs {least} or more",
+            "image_size",
         )
-    if config.pretrained and config.architecture not in BACKBONES:
-        raise ConfigError(
-            f"pretrained is {config.pretrained!r}, but architecture {config.architecture} has no pretrained "
-            f"weights; {', '.join(sorted(BACKBONES))} have"
-        )
-    least = LEAST_SIZES.get(config.architecture, 0)
-    if config.image_size < least:
-        raise ConfigError(
-            f"image_size is {config.image_size}, but {config.architecture} needs {least} or more"
-        )
-    if config.pretraining_epochs >= config.epochs:
-        raise ConfigError(
-            f"pretraining is {config.pretraining}, which of {config.epochs} epochs leaves none to learn from "
-            "labels; lower it or train longer"
-        )
-    _check_adaptation(config)
-    _check_labels(config)
 
 
-def _check_adaptation(config: "TrainConfig") -> None:
-    if config.trade_off == 0 and config.discrepancy_weight == 0:
+def check_distortion(distortion: Distortion) -> None:
+    """Refuse a curriculum that is full before it starts."""
+    start, full = distortion.distortion_start, distortion.distortion_full
+    if full < start:
+        raise ConfigError(
+            f"distortion_full is {full}, before distortion_start ({start}); raise the one or lower the other",
+            "distortion_full",
+        )
+
+
+def check_lengths(length: Length, pretraining: Pretraining, pretraining_epochs: int) -> None:
+    """Refuse a run whose epochs are used up before labels are learned from."""
+    if pretraining_epochs >= length.epochs:
+        raise ConfigError(
+            f"pretraining_share is {pretraining.pretraining_share}, which of {length.epochs} epochs leaves "
+            "none to learn from labels; lower it or train longer",
+            "pretraining_share",
+        )
+    if length.first_step_share > 0 and length.epochs == 1:
+        raise ConfigError(
+            "epochs is 1, but training in two steps (first_step_share) needs at least 2", "epochs"
+        )
+
+
+def check_adaptation(length: Length, optimisation: Optimisation, adaptation: Adaptation) -> None:
+    """Refuse an adaptation that has no weight, no epochs or no reversal."""
+    if adaptation.adaptation_kind == "none":
         return
-    epochs = config.epochs - config.first_epochs
-    if config.adversarial_start_epoch >= epochs:
+    if adaptation.adaptation_weight == 0:
         raise ConfigError(
-            f"adversarial_start_epoch is {config.adversarial_start_epoch}, but only {epochs} epochs can "
-            "adapt to the target; lower it, train longer, or take the method gac, which does not adapt"
+            "adaptation_weight is 0, which leaves no adaptation to the target; raise it, or take the method "
+            "gac, which does not adapt",
+            "adaptation_weight",
+        )
+    if adaptation.adaptation_kind == "adversary" and optimisation.learning_rate == 0:
+        raise ConfigError(
+            "learning_rate is 0, which leaves the reversal adaptation_weight * gamma 2 / gamma 1 undefined; "
+            "raise it, or take the method gac, which does not adapt",
+            "learning_rate",
+        )
+    epochs = length.epochs - length.first_epochs
+    if adaptation.adaptation_start_epoch >= epochs:
+        raise ConfigError(
+            f"adaptation_start_epoch is {adaptation.adaptation_start_epoch}, but only {epochs} epochs can "
+            "adapt to the target; lower it, train longer, or take the method gac, which does not adapt",
+            "epochs",
         )
 
 
-def _check_labels(config: "TrainConfig") -> None:
-    if config.complementary_loss == "none" and config.setting == "cc":
+def check_labels(method: str, setting: Setting, losses: Losses) -> None:
+    """Refuse complementary labels alone for what learns from none."""
+    if losses.complementary_loss == "none" and setting == "cc":
         raise ConfigError(
-            f"{config.method} with complementary_loss none learns from true labels alone, and the setting "
-            "cc has none; choose the setting pc"
+            f"setting is cc, but {method} learns from true labels alone; choose the setting pc",
+            "setting",
         )
-    if config.pseudo_label_share > 0 and config.complementary_loss == "none":
-        raise ConfigError(
-            "pseudo_label_share is above 0, but with complementary_loss none the first of the two steps "
-            "has nothing to learn from; set one of them back"
-        )
-    if config.pseudo_label_share > 0 and config.epochs == 1:
-        raise ConfigError("epochs is 1, but training in two steps (pseudo_label_share) needs at least 2")

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import ConfigError
 from clarinet.reproduction.tasks import TASKS
 from clarinet.reproduction.trials import Trial
 
@@ -37,9 +39,17 @@ class Group:
         return any("regenerated" in record["data"][part] for record in self.records for part in DOMAINS)
 
     @property
+    def config(self) -> TrainConfig | None:
+        """The one that its trials would have today; None where earlier versions alone allowed its changes."""
+        try:
+            return self.trial.config()
+        except ConfigError:
+            return None
+
+    @property
     def was_preset(self) -> dict[str, Any]:
         """Fields in which the preset was another one when the trials were made, with their values of then."""
-        then, now = self.records[0]["config"], self.trial.config().to_dict()
+        then, now = self.records[0]["config"], self.config.flat() if self.config else {}
         return {name: was for name in now if (was := then.get(name)) != now[name]}
 
     @property

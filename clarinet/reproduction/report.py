@@ -106,9 +106,9 @@ def _protocol(group: Group) -> str:
     """The preset and its length; anything but the paper's own is said to be so, with what is held out."""
     steps = next((record["result"]["steps"] for record in group.records if "result" in record), 0)
     other = "; not the paper's"
-    if group.trial.preset == PAPER_PRESET and dict(group.trial.changes).keys() <= {"held_out_share"}:
-        config = group.trial.config()
-        share = config.held_out_share if config.complementary_loss != "none" else 0.0
+    changes, config = dict(group.trial.changes), group.config
+    if config and group.trial.preset == PAPER_PRESET and changes.keys() <= {"held_out_share"}:
+        share = config.reports.held_out_share if config.losses.complementary_loss != "none" else 0.0
         other = f"; {100 * share:g} % of the complementary labels held out" if share else ""
     return f"{named_preset(group.trial)} ({steps:,} steps{other})"
 

@@ -14,8 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from clarinet.recipes.config import ADDED_LATER
+from clarinet.recipes.config import DEFAULTS, flattened
 from clarinet.recipes.errors import ConfigError, DataError
+from clarinet.recipes.identity import IDENTITIES
+from clarinet.recipes.upgrade import upgraded as renamed
 from clarinet.reproduction.trials import Trial
 from clarinet.run.results import TrainResult
 from clarinet.run.tensor_files import replacing
@@ -144,7 +146,13 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
 
     What follows (names of trials, groups, presets that have changed) compares its config with those of today.
     """
-    return record | {"config": {**ADDED_LATER, **record["config"]}}
+    trial = record["trial"]
+    changes = renamed(trial["changes"])
+    own = IDENTITIES.get(trial["method"])
+    if own is not None and changes.get("adaptation_kind") == own.adapts_by:
+        del changes["adaptation_kind"]  # earlier versions told it by the weight; a method has one alone
+    trial = trial | {"changes": changes}
+    return record | {"trial": trial, "config": {**DEFAULTS, **flattened(record["config"])}}
 
 
 def stem_of(record: dict[str, Any]) -> str:

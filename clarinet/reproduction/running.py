@@ -1,7 +1,7 @@
 """Train the trials of a plan, each once, and keep a record of each; processes may share a folder."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -12,9 +12,11 @@ from torch import Tensor
 
 from clarinet.data.domains import digest_of, fingerprint
 from clarinet.data.training_data import TrainData
-from clarinet.recipes.config import TrainConfig, in_force
+from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Diverged
-from clarinet.recipes.methods import ADAPTATION_ALONE, two_steps
+from clarinet.recipes.groups import Optimisation
+from clarinet.recipes.learning import Adaptation
+from clarinet.recipes.methods import two_steps
 from clarinet.reproduction.results import (
     FORMAT_VERSION,
     LABELS,
@@ -152,7 +154,7 @@ def _trained(how: _How, config: TrainConfig, data: TrainData, checkpoint: Path) 
     """The summary of a training, of both steps if it has two."""
     if config.method == "gac":
         return (yield from _gac(how, config, data))[1]
-    if config.pseudo_label_share == 0:
+    if config.length.first_step_share == 0:
         return summary_of((yield from how.train(config, data, checkpoint)))
     first, second = two_steps(config)
     labels, before = yield from _gac(how, first, data)
@@ -169,12 +171,14 @@ def _gac(how: _How, config: TrainConfig, data: TrainData) -> Run[tuple[Tensor, d
     Raises:
         _Busy: another process trains it.
     """
-    defaults: dict[str, Any] = {
-        item.name: item.default for item in fields(TrainConfig) if item.name in ADAPTATION_ALONE
-    }
-    config = replace(config, **defaults)
+    # What decides nothing without adaptation keeps no two runs from sharing it.
+    rates = replace(
+        config.optimisation,
+        discriminator_learning_rate=Optimisation().discriminator_learning_rate,
+    )
+    config = replace(config, optimisation=rates, adaptation=Adaptation(adaptation_kind="none"))
     # The fingerprint knows the labels drawn, the digest the test images as well.
-    content = f"{sorted(in_force(config.to_dict()).items())}{fingerprint(data)}{how.data_digest}"
+    content = f"{sorted(config.flat().items())}{fingerprint(data)}{how.data_digest}"
     stem = f"gac_seed{config.seed}_{blake2b(content.encode(), digest_size=8).hexdigest()}"
     stored = how.folder / LABELS / f"{stem}.safetensors"
     with alone_with(how.folder / RUNNING / f"{stem}.lock") as alone:

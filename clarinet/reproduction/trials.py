@@ -8,9 +8,10 @@ from itertools import product
 from typing import Any
 
 from clarinet.recipes.choices import Setting
-from clarinet.recipes.config import TrainConfig, in_force
+from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
-from clarinet.recipes.methods import METHODS, config_for
+from clarinet.recipes.methods import config_for
+from clarinet.recipes.presets import METHODS
 from clarinet.reproduction.tasks import TASKS, TaskData
 
 TRUE_ONLY_METHODS = frozenset({"dan", "dann", "cdan_e"})  # ordinary adaptation, which needs true labels
@@ -62,14 +63,14 @@ class Trial:
 
     def stem(self, data: TaskData) -> str:
         """Its name, as `named` gives it for its own config and the images of its task."""
-        return self.named(self.config().to_dict(), data.digest)
+        return self.named(self.config().flat(), data.digest)
 
     def named(self, config: Mapping[str, Any], data_digest: str) -> str:
         """A name that says what it is, with a digest of config and data that tells the rest.
 
         A file name, and the key under which a finished trial is found again.
         """
-        content = json.dumps([self.to_dict(), in_force(config), data_digest], sort_keys=True)
+        content = json.dumps([self.to_dict(), dict(config), data_digest], sort_keys=True)
         digest = blake2b(content.encode(), digest_size=4).hexdigest()
         parts = [self.task.replace(">", ""), self.method, self.preset, self.setting]
         parts += [f"true{self.true_labels}"] if self.setting == "pc" else []

@@ -28,11 +28,12 @@ from clarinet.plus.votes import NeighbourLabels
 from clarinet.recipes.choices import Precision
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.methods import config_for
+from clarinet.run.building import MOMENTUM, Networks, build_networks, build_optimizer
 from clarinet.run.graphs import updates_of
-from clarinet.run.objective import Networks, Objective
+from clarinet.run.objective import Objective
 from clarinet.run.resuming import RunState
 from clarinet.run.textbook import Images, TextbookClassifier, TextbookStep, endless, textbook_discriminator
-from clarinet.run.training import build_networks, build_optimizer, train_step
+from clarinet.run.training import train_step
 from clarinet.run.turns import Lane
 
 NUM_CLASSES = 10
@@ -111,14 +112,16 @@ def our_step(config: TrainConfig, data: TrainData, device: torch.device) -> Step
     """
     domains = prepare(data, config, device)
     networks = build_networks(config, domains, device)
-    epoch_steps = config.steps_per_epoch or -(-len(domains.target) // config.batch_size)
-    steps = config.epochs * epoch_steps
+    epoch_steps = config.length.steps_per_epoch or -(-len(domains.target) // config.length.batch_size)
+    steps = config.length.epochs * epoch_steps
     state = RunState(networks=networks, optimizer=build_optimizer(config, networks), step=steps * 3 // 4)
-    objective = Objective(config, domains, networks, steps=steps, epoch_steps=epoch_steps)
-    if config.neighbour_weight > 0:
+    if config.pretraining.neighbour_weight > 0:
         num_classes = data.num_classes
         agreed = one_hot((domains.complementary + 1) % num_classes, num_classes).float()
-        objective.neighbours = state.neighbours = NeighbourLabels(agreed, label_noise=0.05)
+        state.neighbours = NeighbourLabels(agreed, label_noise=0.05)
+    objective = Objective(
+        config, domains, networks, steps=steps, epoch_steps=epoch_steps, neighbours=state.neighbours
+    )
     return partial(train_step, config, state, objective, steps, updates_of(objective, state.optimizer))
 
 
@@ -145,17 +148,19 @@ def textbook_step(data: TrainData, device: torch.device) -> Step:
     classifier = TextbookClassifier(NUM_CLASSES).to(device)
     discriminator = textbook_discriminator(NUM_CLASSES).to(device)
     groups = [
-        {"params": list(classifier.parameters()), "lr": config.learning_rate},
-        {"params": list(discriminator.parameters()), "lr": config.discriminator_learning_rate},
+        {"params": list(classifier.parameters()), "lr": config.optimisation.learning_rate},
+        {"params": list(discriminator.parameters()), "lr": config.optimisation.discriminator_learning_rate},
     ]
     labels = domains.complementary
     trainer = TextbookStep(
         classifier,
         discriminator,
-        torch.optim.SGD(groups, momentum=config.momentum, weight_decay=config.weight_decay),
+        torch.optim.SGD(groups, momentum=MOMENTUM, weight_decay=config.optimisation.weight_decay),
         proportions=class_proportions(labels, domains.weights, NUM_CLASSES).to(device),
-        sharpening=config.sharpening,
-        reversal=config.trade_off * config.discriminator_learning_rate / config.learning_rate,
+        sharpening=config.adaptation.sharpening,
+        reversal=config.adaptation.adaptation_weight
+        * config.optimisation.discriminator_learning_rate
+        / config.optimisation.learning_rate,
     )
     source_images, target_images = (
         taken(images, torch.arange(len(images))) for images in (domains.source, domains.target)
@@ -174,7 +179,9 @@ def textbook_step(data: TrainData, device: torch.device) -> Step:
 def _batches(images: Images, config: TrainConfig, stream: str) -> Iterator[tuple[Tensor, Tensor]]:
     draws = generator(config.seed, f"bench/{stream}")
     return endless(
-        DataLoader(images, config.batch_size, shuffle=True, drop_last=True, generator=draws, num_workers=0)
+        DataLoader(
+            images, config.length.batch_size, shuffle=True, drop_last=True, generator=draws, num_workers=0
+        )
     )
 
 
@@ -185,22 +192,22 @@ def forward_and_backward(config: TrainConfig, data: TrainData, device: torch.dev
     """
     domains = prepare(data, config, device)
     networks = build_networks(config, domains, device)
-    rows = torch.arange(config.batch_size, device=device)
+    rows = torch.arange(config.length.batch_size, device=device)
     images = torch.cat([taken(domains.source, rows), taken(domains.target, rows)])  # (2B, C, S, S)
-    pixels = normalised(images.float() / 255, config.input_normalisation)
+    pixels = normalised(images.float() / 255, config.network.input_normalisation)
     given = torch.full((len(pixels), NUM_CLASSES), 1 / NUM_CLASSES, device=device)
-    return lambda: _forward_and_backward(networks, pixels, given, config.precision)
+    return lambda: _forward_and_backward(networks, pixels, given, config.network.precision)
 
 
 def _forward_and_backward(networks: Networks, pixels: Tensor, given: Tensor, precision: Precision) -> None:
-    for module in (networks.classifier, networks.discriminator):
+    for module in (networks.classifier, networks.adaptation):
         if module is not None:
             module.zero_grad(set_to_none=True)
     with mixed(precision, pixels.device):
         features, logits = networks.classifier(pixels, TARGET)
         total = logits.sum()
-        if networks.discriminator is not None:
-            total = total + networks.discriminator(conditioned(features, given)).sum()
+        if networks.adaptation is not None:
+            total = total + networks.adaptation(conditioned(features, given)).sum()
     torch.autograd.backward(total)
 
 

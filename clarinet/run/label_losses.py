@@ -56,9 +56,9 @@ class LabelFacts:
         transition = domains.transition
         if transition is None:
             transition = uniform_transition(num_classes)
-            if config.complementary_loss == "forward":
+            if config.losses.complementary_loss == "forward":
                 transition = transition_of_questions(
-                    labels, shares, weights=trust, label_noise=config.label_noise
+                    labels, shares, weights=trust, label_noise=config.losses.label_noise
                 )
         answers_no = float(weights[domains.complementary != NO_LABEL].sum())
         answers_yes = float(weights[domains.true != NO_LABEL].sum())
@@ -85,10 +85,10 @@ def complementary_loss(
         logits: (B, K) of each part.
     """
     part = parts[0]
-    if config.complementary_loss == "forward":
+    if config.losses.complementary_loss == "forward":
         loss = forward_complementary_loss(logits[0], part.complementary, part.weights, facts.transition)
         return loss, loss
-    if config.complementary_loss == "scarce":
+    if config.losses.complementary_loss == "scarce":
         shares = (facts.counted_no, 1 - facts.counted_no)
         weights = [
             share * part.weights / part.weights.sum() for share, part in zip(shares, parts, strict=False)
@@ -166,7 +166,7 @@ def with_proportions(labels: Tensor, weights: Tensor, proportions: Tensor, prese
 
 def true_loss(config: TrainConfig, facts: LabelFacts, part: SourceBatch, logits: Tensor) -> Tensor:
     """The loss on true labels that goes with `complementary_loss`: (); each alone estimates the same risk."""
-    if config.complementary_loss == "inverse":
+    if config.losses.complementary_loss == "inverse":
         risk = _answer_risk(logits, part, part.true, part.weights, yes=True)  # (K,)
         return (1 - facts.answered_no) * risk.sum()
     return true_label_loss(logits, part.true, part.weights)

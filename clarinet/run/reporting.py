@@ -60,7 +60,7 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     )
     return EpochReport(
         epoch=epoch,
-        epochs=config.epochs,
+        epochs=config.length.epochs,
         step=stage.steps_before + state.step,
         steps=stage.steps_before + stage.steps + stage.steps_after,
         seconds=state.seconds,
@@ -93,7 +93,7 @@ def _source_accuracy(
     if domains.probabilities is not None:
         asked = domains.probabilities[held_out]
         trust = trust / asked
-        if config.label_noise > 0 and len(asked) and bool(asked.min() < asked.max()):
+        if config.losses.label_noise > 0 and len(asked) and bool(asked.min() < asked.max()):
             return None  # which share of these weights is wrong depends on which questions were
     elif domains.uniformity is not None and domains.uniformity.is_rejected:
         return None
@@ -105,7 +105,7 @@ def _source_accuracy(
         images=images,
         # Only what is told from outside: the rate that neighbours give has their own errors in it, and a
         # network that has learnt them would seem to be right.
-        label_noise=config.label_noise,
+        label_noise=config.losses.label_noise,
     )
 
 
@@ -142,6 +142,6 @@ def run_result(config: TrainConfig, state: RunState, stage: Stage) -> TrainResul
         label_noise=state.neighbours.label_noise if state.neighbours else None,
         alpha=domains.alpha if 0 < domains.alpha < 1 else None,
         steps=stage.steps_before + state.step,
-        epochs=config.epochs,
+        epochs=config.length.epochs,
         seconds=state.seconds,
     )

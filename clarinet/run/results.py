@@ -106,7 +106,7 @@ class TrainResult:
     def computed_in(self) -> Precision:
         """The number format inside the networks, on the device where the last part of the run was trained."""
         device = next(self.model.parameters()).device
-        return "bfloat16" if in_bfloat16(self.config.precision, device) else "float32"
+        return "bfloat16" if in_bfloat16(self.config.network.precision, device) else "float32"
 
     @property
     def merged_class(self) -> int | None:

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from clarinet.plus.votes import NeighbourLabels
-from clarinet.recipes.config import ADDED_LATER, TrainConfig
+from clarinet.recipes.config import DEFAULTS, TrainConfig, flattened
 from clarinet.recipes.errors import CheckpointError, CheckpointMismatch
-from clarinet.run.objective import Networks
+from clarinet.run.building import Networks
 from clarinet.run.results import EpochReport
 from clarinet.run.tensor_files import read_tensors, write_tensors
 
@@ -144,8 +144,8 @@ def _modules(state: RunState) -> dict[str, torch.nn.Module]:
     modules: dict[str, torch.nn.Module] = {"classifier": networks.classifier}
     if networks.averaged is not networks.classifier:
         modules["averaged"] = networks.averaged
-    if networks.discriminator is not None:
-        modules["discriminator"] = networks.discriminator
+    if networks.adaptation is not None:
+        modules["discriminator"] = networks.adaptation  # as files have called it from the first on
     if networks.encoder is not None:
         modules["encoder"] = networks.encoder
     return modules
@@ -158,8 +158,8 @@ def _below(tensors: dict[str, Tensor], part: str) -> dict[str, Tensor]:
 
 
 def _check_same_run(path: Path, stored: dict[str, object], config: TrainConfig) -> None:
-    wanted = config.to_dict()
-    stored = {**ADDED_LATER, **stored}
+    wanted = config.flat()
+    stored = {**DEFAULTS, **flattened(stored)}
     # How often to write checkpoints changes no weight.
     for name in sorted((set(stored) | set(wanted)) - {"checkpoint_every"}):
         if stored.get(name) != wanted.get(name):

@@ -34,4 +34,4 @@ class Stage:
     @property
     def steps(self) -> int:
         """Steps of the stage."""
-        return self.config.epochs * self.epoch_steps
+        return self.config.length.epochs * self.epoch_steps

@@ -145,7 +145,7 @@ def test_an_admin_launches_a_run_and_watches_the_number_arrive(
 
     assert page.evaluate("window.notReloaded"), "the page must not have been reloaded"
     run = live.api("GET", f"/runs/{page.url.rsplit('/', 1)[1]}")
-    assert run["config"]["epochs"] == 15
+    assert run["config"]["length"]["epochs"] == 15
     accuracy = run["trials"][0]["target_accuracy"]
     expect(page.locator("main")).to_contain_text(f"{100 * accuracy:.1f}")
     assert accuracy > 0.5

@@ -79,9 +79,9 @@ def make_config(method: str = "clarinet-plus", **changes: Any) -> TrainConfig:
     """A run of 12 steps in 3 epochs that passes through every phase of its method."""
     short: dict[str, Any] = {"epochs": 3, "steps_per_epoch": 4, "batch_size": 16, "checkpoint_every": 1}
     if method == "clarinet-plus":
-        short["pretraining"] = 0.34  # the first of three epochs, and none of one
+        short["pretraining_share"] = 0.34  # the first of three epochs, and none of one
     else:
-        short["adversarial_start_epoch"] = 1
+        short["adaptation_start_epoch"] = 1
     return config_for(method, None, **short | changes)
 
 
@@ -145,7 +145,7 @@ def make_network(
     classes: int = 9,
 ) -> Classifier:
     """A network with fresh weights, as a config means it."""
-    config = TrainConfig(architecture=architecture, image_size=size, batch_norm=batch_norm)
+    config = config_for("clarinet", architecture=architecture, image_size=size, norm_per_domain=batch_norm)
     return Classifier(spec_for(config, colour=colour, num_classes=classes))
 
 
@@ -187,14 +187,14 @@ def noisy_levels(*shape: int) -> Tensor:
 
 
 def make_record(accuracy: float | None, *, finished: str = "2026-01-01", **changes: Any) -> dict[str, Any]:
-    """A record as `trial_run` writes it; None is a trial that diverged."""
+    """A record as `read_records` gives it; None is a trial that diverged."""
     trial = make_trial(**changes)
     result = {"target_accuracy": accuracy, "steps": 6, "epochs": 3, "seconds": 1.0, "curve": [[1, accuracy]]}
     ended = {"failure": "diverged"} if accuracy is None else {"result": result}
     return {
         "format_version": FORMAT_VERSION,
         "trial": trial.to_dict(),
-        "config": trial.config().to_dict(),
+        "config": trial.config().flat(),
         "data": {"source": "USPS", "target": "MNIST", "digest": "d"},
         "environment": {"torch": "2", "gpu": None},
         "command": "clarinet reproduce U-M",

@@ -11,13 +11,15 @@ from torch import Tensor, nn
 from clarinet.data.domains import prepare
 from clarinet.data.feeding import taken
 from clarinet.data.seeding import generator
-from clarinet.losses.adaptation.adversary import DomainBatch, scattered_adversarial_loss
+from clarinet.losses.adaptation.adversary import full_reversal, scattered_adversarial_loss
 from clarinet.losses.adaptation.discrepancy import multi_kernel_discrepancy
-from clarinet.losses.adaptation.terms import adaptation_losses, adaptation_share, full_reversal
-from clarinet.recipes.config import TrainConfig
+from clarinet.losses.adaptation.kinds import adaptation_loss
+from clarinet.losses.adaptation.protocol import DomainBatch
+from clarinet.losses.adaptation.schedule import adaptation_share
+from clarinet.recipes.config import DEFAULTS
 from clarinet.recipes.methods import config_for
+from clarinet.run.building import build_networks
 from clarinet.run.objective import Objective
-from clarinet.run.training import build_networks
 from tests.clarinet.factories import make_config, make_data
 
 CPU = torch.device("cpu")
@@ -67,13 +69,17 @@ class TestShare:
         assert adaptation_share(config, 2500, 10) == adaptation_share(config, 2500, 10**6) == expected
 
     def test_the_reversal_brings_the_features_the_step_size_that_is_asked_for(self) -> None:
-        rates: dict[str, Any] = {"learning_rate": 1e-3, "discriminator_learning_rate": 4e-3, "trade_off": 0.5}
+        rates: dict[str, Any] = {
+            "learning_rate": 1e-3,
+            "discriminator_learning_rate": 4e-3,
+            "adaptation_weight": 0.5,
+        }
 
         paper = config_for("clarinet", **rates)
         published = config_for("clarinet", "published", **rates)
 
-        assert full_reversal(paper) * paper.learning_rate == pytest.approx(0.5 * 4e-3)  # lambda gamma_2
-        assert full_reversal(published) * published.learning_rate == pytest.approx(0.5 * 1e-3)
+        assert full_reversal(paper) * 1e-3 == pytest.approx(0.5 * 4e-3)  # lambda gamma_2
+        assert full_reversal(published) * 1e-3 == pytest.approx(0.5 * 1e-3)
 
 
 class TestAdversaries:
@@ -117,21 +123,21 @@ class TestAdversaries:
 
 # What each method of the paper changes in clarinet's own values: for DAN those of the authors' two-step DAN,
 # for DANN and CDAN+E those of CDAN's code for digits.
-TRUE_ONLY: dict[str, Any] = {"setting": "pc", "complementary_loss": "none"}
+TRUE_ONLY: dict[str, Any] = {"complementary_loss": "none"}
 DAN: dict[str, Any] = {
     "learning_rate": 0.005,
     "weight_decay": 0.0005,
-    "trade_off": 0.0,
-    "discrepancy_weight": 1.0,
-    "adversarial_start_epoch": 0,
+    "adaptation_kind": "discrepancy",
+    "adaptation_weight": 1.0,
+    "adaptation_start_epoch": 0,
     "adaptation_schedule": "progress",
 }
 ADVERSARIAL: dict[str, Any] = {
     "learning_rate": 0.01,
     "discriminator_learning_rate": 0.01,
     "weight_decay": 0.0005,
-    "trade_off": 1.0,
-    "adversarial_start_epoch": 1,
+    "adaptation_weight": 1.0,
+    "adaptation_start_epoch": 1,
     "adaptation_schedule": "progress",
     "reversal_scale": "classifier",
     "domain_loss": "mean",
@@ -139,14 +145,11 @@ ADVERSARIAL: dict[str, Any] = {
 }
 DANN: dict[str, Any] = ADVERSARIAL | {"conditioning": False}
 CDAN_E: dict[str, Any] = ADVERSARIAL | {"entropy_gradient": "reversed"}
-TWO_STEPS: dict[str, Any] = {"epochs": 1000, "pseudo_label_share": 0.5}
+TWO_STEPS: dict[str, Any] = {"epochs": 1000, "first_step_share": 0.5}
 SHORT: dict[str, Any] = {"epochs": 20, "steps_per_epoch": 100}
 SHORT_TWO_STEPS: dict[str, Any] = {"epochs": 40, "steps_per_epoch": 100}
-SHORT_ADVERSARY: dict[str, Any] = SHORT | {
-    "learning_rate": 0.005,
-    "trade_off": 1.0,
-    "adversarial_start_epoch": 5,
-}
+SHORT_SOURCE: dict[str, Any] = SHORT | {"learning_rate": 0.005, "adaptation_start_epoch": 5}
+SHORT_ADVERSARY: dict[str, Any] = SHORT_SOURCE | {"adaptation_weight": 1.0}
 
 # The method, its preset "paper", and what its preset "short" changes in that.
 PRESETS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -154,7 +157,7 @@ PRESETS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("clarinet-ce", {"complementary_loss": "cross-entropy"}, SHORT_ADVERSARY),
     ("clarinet-unconditioned", {"conditioning": False}, SHORT_ADVERSARY),
     ("clarinet-unsharpened", {"sharpening": 1.0}, SHORT_ADVERSARY),
-    ("gac", {"trade_off": 0.0}, SHORT_ADVERSARY | {"trade_off": 0.0}),
+    ("gac", {"adaptation_kind": "none"}, SHORT_SOURCE),
     ("dan", DAN | TRUE_ONLY, SHORT),
     ("dann", DANN | TRUE_ONLY, SHORT),
     ("cdan_e", CDAN_E | TRUE_ONLY, SHORT),
@@ -165,9 +168,8 @@ PRESETS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 def changed_values(method: str, preset: str) -> dict[str, Any]:
-    config = config_for(method, preset)
-    defaults = TrainConfig(method=config.method, preset=config.preset)
-    return {name: value for name, value in config.to_dict().items() if value != getattr(defaults, name)}
+    values = config_for(method, preset).flat()
+    return {name: values[name] for name, default in DEFAULTS.items() if values[name] != default}
 
 
 @pytest.mark.parametrize(("method", "paper", "short"), PRESETS)
@@ -181,17 +183,18 @@ def test_a_preset_changes_these_values_and_no_others(
 class TestMethods:
     def test_dans_weight_rises_and_its_parts_of_a_batch_are_one_set(self) -> None:
         parts, target = [make_part(4, "one"), make_part(2, "two")], make_part(7, "target")
-        config = config_for("dan", discrepancy_weight=3.0)
+        config = config_for("dan", adaptation_weight=3.0)
 
-        losses = adaptation_losses(config, None, parts, target, SHARE)
+        loss = adaptation_loss(config, None)
 
         expected = multi_kernel_discrepancy(
             torch.cat([part.features for part in parts]),
             target.features,
             torch.cat([part.weights for part in parts]),
         )
-        assert losses.keys() == {"discrepancy"}
-        torch.testing.assert_close(losses["discrepancy"], 3.0 * SHARE * expected)
+        assert loss is not None
+        assert loss.name == "discrepancy"
+        torch.testing.assert_close(loss(parts, target, SHARE), 3.0 * SHARE * expected)
 
     @pytest.mark.parametrize("method", ["dan", "dann", "cdan_e"])
     def test_ordinary_adaptation_reads_no_complementary_label(self, method: str) -> None:
@@ -206,11 +209,11 @@ class TestMethods:
 
         for objective in (one, two):
             objective.networks.classifier.eval()
-            if objective.networks.discriminator is not None:
-                objective.networks.discriminator.eval()
+            if objective.networks.adaptation is not None:
+                objective.networks.adaptation.eval()
         torch.testing.assert_close(one.losses(6), two.losses(6), rtol=0, atol=0)
         assert "complementary" not in one.losses(6)[1]
-        assert one.alpha == 1
+        assert one.domains.alpha == 1
 
     @pytest.mark.parametrize(
         ("method", "inputs"),
@@ -230,11 +233,11 @@ class TestMethods:
         config = make_config(method)
         networks = build_networks(config, prepare(make_data(true_rows=40), config, CPU), CPU)
 
-        first = None if networks.discriminator is None else next(networks.discriminator.parameters())
+        first = None if networks.adaptation is None else next(networks.adaptation.parameters())
         assert (None if first is None else first.shape[1]) == inputs
 
     def test_cross_entropy_goes_towards_the_complementary_label(self) -> None:
-        config = make_config("clarinet-ce", trade_off=0.0, held_out_share=0, batch_size=96)
+        config = make_config("clarinet-ce", adaptation_start_epoch=2, held_out_share=0, batch_size=96)
         domains = prepare(make_data(), config, CPU)
         networks = build_networks(config, domains, CPU)
         networks.classifier.eval()

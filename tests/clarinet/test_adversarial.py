@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from clarinet.data.seeding import generator
 from clarinet.losses.adaptation.adversary import (
-    DomainBatch,
     conditioned,
     entropy_weights,
     log_sharpened,
     reversed_gradient,
     scattered_adversarial_loss,
 )
+from clarinet.losses.adaptation.protocol import DomainBatch
 
 
 def make_part(n: int, stream: str, *, d: int = 3, k: int = 2) -> DomainBatch:

@@ -14,16 +14,16 @@ from clarinet.data.seeding import generator
 from clarinet.networks.backbones import Backbone, load_pretrained
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain, spec_for
 from clarinet.recipes.choices import Architecture
-from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
-from clarinet.run.training import build_networks
+from clarinet.recipes.methods import config_for
+from clarinet.run.building import build_networks
 from tests.clarinet.factories import make_config, make_data
 
 DOMAINS: tuple[Domain, ...] = (SOURCE, TARGET)
 
 
 def make_backbone(architecture: Architecture, size: int = 80) -> Classifier:
-    config = TrainConfig(architecture=architecture, image_size=size, batch_norm=True)
+    config = config_for("clarinet", architecture=architecture, image_size=size, norm_per_domain=True)
     return Classifier(spec_for(config, colour=True, num_classes=3)).eval()
 
 

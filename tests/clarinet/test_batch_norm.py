@@ -77,4 +77,4 @@ class TestDomainBatchNorm:
         model(noise(2, 3, 32, 32), SOURCE)
 
         norms = [module for module in averaged.modules() if isinstance(module, DomainBatchNorm)]
-        assert {norm.domain for norm in norms} == {TARGET}
+        assert {norm.domain.number for norm in norms} == {TARGET}

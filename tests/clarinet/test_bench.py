@@ -11,11 +11,13 @@ from clarinet.commands.cli import main
 from clarinet.data.domains import prepare
 from clarinet.data.feeding import taken
 from clarinet.data.seeding import Shuffle, generator
-from clarinet.losses.adaptation.adversary import DomainBatch, scattered_adversarial_loss
+from clarinet.losses.adaptation.adversary import scattered_adversarial_loss
+from clarinet.losses.adaptation.protocol import DomainBatch
 from clarinet.losses.complementary import class_proportions, corrected_objective, per_class_complementary_risk
 from clarinet.networks.classifier import discriminator
 from clarinet.recipes.methods import config_for
 from clarinet.run.bench import Step, _interleaved, bench_step, our_step
+from clarinet.run.building import build_networks
 from clarinet.run.objective import Objective
 from clarinet.run.textbook import (
     Images,
@@ -27,7 +29,6 @@ from clarinet.run.textbook import (
     label_loss,
     textbook_discriminator,
 )
-from clarinet.run.training import build_networks
 from tests.clarinet.factories import NUM_CLASSES, make_config, make_data
 
 CPU = torch.device("cpu")
@@ -76,11 +77,11 @@ def test_the_textbook_domain_loss_is_ours() -> None:
 
 
 def test_a_whole_textbook_step_has_the_gradients_of_ours() -> None:
-    config = make_config("clarinet", learning_rate=1e-3, trade_off=0.3, held_out_share=0)
+    config = make_config("clarinet", learning_rate=1e-3, adaptation_weight=0.3, held_out_share=0)
     domains = prepare(make_data(), config, CPU)
     networks = build_networks(config, domains, CPU)
-    assert networks.discriminator is not None
-    ours = [networks.classifier, networks.discriminator]
+    assert networks.adaptation is not None
+    ours = [networks.classifier, networks.adaptation]
     plain: list[torch.nn.Module] = [TextbookClassifier(NUM_CLASSES), textbook_discriminator(NUM_CLASSES)]
     for one, other in zip(ours, plain, strict=True):
         for own, given in zip(other.parameters(), one.parameters(), strict=True):
@@ -97,8 +98,8 @@ def test_a_whole_textbook_step_has_the_gradients_of_ours() -> None:
         plain[1],
         torch.optim.SGD(parameters),
         proportions=class_proportions(domains.complementary, domains.weights, NUM_CLASSES),
-        sharpening=config.sharpening,
-        reversal=0.3 * config.discriminator_learning_rate / config.learning_rate,
+        sharpening=config.adaptation.sharpening,
+        reversal=0.3 * config.optimisation.discriminator_learning_rate / config.optimisation.learning_rate,
     )
     rows, others = (
         Shuffle(96, batch_size=16, seed=0, stream=f"shuffle/{stream}").batch(step)

@@ -105,10 +105,10 @@ def test_every_kind_of_label_is_in_the_labels_digest() -> None:
 
 
 def test_what_departs_from_the_paper_is_listed_and_nothing_else() -> None:
-    assert departures(TrainConfig()) == {}
-    assert set(departures(TrainConfig(epochs=60, seed=9))) == {"epochs"}
-    assert departures(TrainConfig(epochs=60))["epochs"]["paper"] == 500
-    assert all(paper_parts(TrainConfig(setting="pc")).values())
+    assert departures(config_for("clarinet")) == {}
+    assert set(departures(config_for("clarinet", epochs=60, seed=9))) == {"epochs"}
+    assert departures(config_for("clarinet", epochs=60))["epochs"]["paper"] == 500
+    assert all(paper_parts(config_for("clarinet", setting="pc")).values())
     assert not any(paper_parts(config_for("clarinet-plus")).values())
     # Its prior of the loss's class makes the risk biased.
     assert list(paper_parts(config_for("clarinet", "published")).values()) == [False, True, True, False]

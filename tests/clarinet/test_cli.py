@@ -104,7 +104,7 @@ def test_a_class_that_is_hardly_predicted_is_named(
     [
         ["--setting", "pc", "--true-labels", "9", "--label-noise", "0.02"],
         ["--setting", "pc", "--questions"],
-        ["--method", "clarinet", "--set", "adversarial_start_epoch=1"],
+        ["--method", "clarinet", "--set", "adaptation_start_epoch=1"],
         ["--preset", "quick", "--set", "precision=float32"],
     ],
 )

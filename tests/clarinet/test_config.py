@@ -1,28 +1,52 @@
-"""TrainConfig, its schema and the presets: pure, and importable without torch."""
+"""TrainConfig, its groups and the presets: pure, and importable without torch."""
 
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import FrozenInstanceError, fields
 from typing import Any, get_args
 
 import pytest
 
 from clarinet.recipes.choices import Method
-from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.config import DEFAULTS, GROUP_OF, GROUPS, TrainConfig
 from clarinet.recipes.errors import ClarinetError, ConfigError
-from clarinet.recipes.methods import METHODS, config_for
-from clarinet.recipes.schema import json_schema
+from clarinet.recipes.fields import kinds_of
+from clarinet.recipes.identity import IDENTITIES
+from clarinet.recipes.methods import DESCRIPTIONS, config_for
+from clarinet.recipes.presets import METHODS
+from clarinet.recipes.upgrade import CONSTANT, OWN, RENAMED
+
+EVERY_PRESET = [(method, preset) for method, presets in METHODS.items() for preset in presets]
+every_preset = pytest.mark.parametrize(("method", "preset"), EVERY_PRESET)
+BLOCKED = """
+import importlib, pkgutil, sys
+for name in {blocked!r}:
+    sys.modules[name] = None
+import clarinet
+for package in {packages!r}:
+    found = importlib.import_module(package)
+    for module in pkgutil.iter_modules(found.__path__, package + "."):
+        importlib.import_module(module.name)
+"""
 
 
-def test_config_methods_and_errors_import_without_torch() -> None:
-    code = (
-        "import sys; sys.modules['torch'] = None; sys.modules['numpy'] = None\n"
-        "from clarinet.recipes import config, errors, methods, schema\n"
-        "schema.json_schema()"
-    )
+@pytest.mark.parametrize(
+    ("packages", "blocked"),
+    [
+        (["clarinet.recipes"], ["torch", "torchvision", "numpy", "PIL"]),
+        (["clarinet.recipes", "clarinet.files"], ["torch", "torchvision"]),
+    ],
+)
+def test_a_fresh_process_reads_recipes_and_files_without_torch(
+    packages: list[str], blocked: list[str]
+) -> None:
+    code = BLOCKED.format(packages=packages, blocked=blocked)
 
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_public_name_of_the_package_resolves() -> None:
@@ -38,30 +62,35 @@ class TestTrainConfig:
         """Else a run would be called by its method's name and be GAC, or the source alone."""
         setting = "cc" if "gac" in method else "pc"
 
-        with pytest.raises(ConfigError, match="adversarial_start_epoch is"):
+        with pytest.raises(ConfigError, match="adaptation_start_epoch is"):
             config_for(method, setting=setting, epochs=epochs)
-        assert config_for(method, setting=setting, epochs=epochs, adversarial_start_epoch=0)
+        assert config_for(method, setting=setting, epochs=epochs, adaptation_start_epoch=0)
         assert config_for("gac", epochs=epochs)
 
     def test_a_run_of_pretraining_alone_is_refused(self) -> None:
         """It would score a network that has seen no label."""
-        with pytest.raises(ConfigError, match=r"pretraining is 0\.9, which of 4 epochs leaves none"):
-            config_for("clarinet-plus", epochs=4, pretraining=0.9)
-        assert config_for("clarinet-plus", epochs=4, pretraining=0.8).pretraining_epochs == 3
+        with pytest.raises(ConfigError, match=r"pretraining_share is 0\.9, which of 4 epochs leaves none"):
+            config_for("clarinet-plus", epochs=4, pretraining_share=0.9)
+        assert config_for("clarinet-plus", epochs=4, pretraining_share=0.8).pretraining_epochs == 3
 
     def test_a_number_beyond_all_floats_is_a_sentence(self) -> None:
         with pytest.raises(ConfigError, match="learning_rate is larger"):
             config_for("clarinet", learning_rate=10**400)
 
     def test_defaults_are_the_papers_protocol(self) -> None:
-        config = TrainConfig()
+        config = config_for("clarinet")
 
         assert (config.method, config.preset) == ("clarinet", "paper")
-        assert (config.epochs, config.batch_size, config.optimizer, config.momentum) == (500, 128, "sgd", 0.9)
-        assert (config.learning_rate, config.discriminator_learning_rate) == (5e-5, 5e-3)
-        assert (config.weight_decay, config.sharpening) == (5e-5, 0.5)
-        assert (config.trade_off, config.adversarial_start_epoch) == (0.01, 50)
-        assert config.complementary_loss == "unbiased"
+        assert (config.length.epochs, config.length.batch_size) == (500, 128)
+        rates = config.optimisation
+        assert (rates.optimizer, rates.learning_rate, rates.discriminator_learning_rate) == (
+            "sgd",
+            5e-5,
+            5e-3,
+        )
+        assert (config.optimisation.weight_decay, config.adaptation.sharpening) == (5e-5, 0.5)
+        assert (config.adaptation.adaptation_weight, config.adaptation.adaptation_start_epoch) == (0.01, 50)
+        assert config.losses.complementary_loss == "unbiased"
 
     @pytest.mark.parametrize(
         ("name", "value"),
@@ -72,7 +101,7 @@ class TestTrainConfig:
             ("epochs", "40"),
             ("learning_rate", float("nan")),
             ("learning_rate", -1.0),
-            ("batch_norm", 1),
+            ("norm_per_domain", 1),
             ("method", "gacc"),
             ("setting", None),
             ("image_size", 15),
@@ -83,20 +112,20 @@ class TestTrainConfig:
     )
     def test_a_refused_value_is_named_with_its_field(self, name: str, value: Any) -> None:
         with pytest.raises(ConfigError, match=name) as caught:
-            TrainConfig(**{name: value})
+            config_for("clarinet").changed(**{name: value})
 
         assert repr(value) in str(caught.value)
         assert isinstance(caught.value, ClarinetError)
         assert isinstance(caught.value, ValueError)
 
     def test_an_int_is_a_fine_float(self) -> None:
-        config = TrainConfig(weight_decay=0)
+        config = config_for("clarinet", weight_decay=0)
 
-        assert isinstance(config.weight_decay, float)
+        assert isinstance(config.optimisation.weight_decay, float)
 
-    def test_augmentation_cannot_be_full_before_it_starts(self) -> None:
-        with pytest.raises(ConfigError, match="augmentation_full"):
-            TrainConfig(augmentation_start=0.5, augmentation_full=0.4)
+    def test_distortion_cannot_be_full_before_it_starts(self) -> None:
+        with pytest.raises(ConfigError, match="distortion_full"):
+            config_for("clarinet", distortion_start=0.5, distortion_full=0.4)
 
     @pytest.mark.parametrize("method", ["dan", "dann", "cdan_e"])
     def test_methods_of_true_labels_refuse_the_setting_without_them(self, method: str) -> None:
@@ -107,18 +136,110 @@ class TestTrainConfig:
 
     def test_it_cannot_be_changed(self) -> None:
         with pytest.raises(FrozenInstanceError):
-            TrainConfig().epochs = 3  # type: ignore[misc] # that is the test
+            config_for("clarinet").seed = 3  # type: ignore[misc] # that is the test
+        with pytest.raises(FrozenInstanceError):
+            config_for("clarinet").length.epochs = 3  # type: ignore[misc] # likewise
 
-    def test_it_survives_json(self) -> None:
-        config = config_for("clarinet-plus", "quick", setting="pc", seed=7, learning_rate=0.25)
+    @every_preset
+    def test_every_preset_survives_json_in_groups_and_flat(self, method: str, preset: str) -> None:
+        config = config_for(method, preset, setting="pc", seed=7, learning_rate=0.25)
 
-        assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+        for values in (config.to_dict(), config.flat()):
+            assert TrainConfig.from_dict(json.loads(json.dumps(values))) == config
+        assert config.to_dict().keys() == {*OWN, *GROUPS}
+        assert config.flat().keys() == {*OWN, *GROUP_OF}
 
-    def test_an_unknown_field_is_named(self) -> None:
-        with pytest.raises(ConfigError, match="'learning_rte'; did you mean learning_rate"):
-            TrainConfig.from_dict({"learning_rte": 0.1})
-        with pytest.raises(ConfigError, match="'zzz'; see the fields of TrainConfig"):
-            TrainConfig.from_dict({"zzz": 0.1})
+    def test_single_values_change_by_their_names(self) -> None:
+        config = config_for("clarinet")
+
+        changed = config.changed(epochs=60, sharpening=1.0, seed=3)
+
+        assert (changed.length.epochs, changed.adaptation.sharpening, changed.seed) == (60, 1.0, 3)
+        assert changed.changed(epochs=500, sharpening=0.5, seed=0) == config
+
+    def test_a_name_that_is_missing_is_named(self) -> None:
+        with pytest.raises(ConfigError, match="method is missing"):
+            TrainConfig.from_dict({"epochs": 3})
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("name", "hint"),
+        [
+            ("learning_rte", "'learning_rte'; did you mean learning_rate"),
+            ("zzz", r"'zzz'; docs/library\.md lists them"),
+            ("losses", "unknown hyper-parameter 'losses'"),
+            ("trade_off", "trade_off is called adaptation_weight now"),
+            ("averaging", "averaging is called average_decay now"),
+            ("pretraining", "pretraining is called pretraining_share now"),
+            ("rotation", r"rotation cannot be chosen; it is always 10\.0"),
+        ],
+    )
+    def test_an_unknown_or_earlier_name_is_refused_with_a_hint(self, name: str, hint: str) -> None:
+        value: dict[str, Any] = {name: 1}
+
+        with pytest.raises(ConfigError, match=hint) as made:
+            config_for("clarinet", **value)
+        with pytest.raises(ConfigError, match=hint) as changed:
+            config_for("gac").changed(**value)
+
+        assert made.value.field == changed.value.field == name
+
+    def test_each_earlier_name_leads_to_one_of_today(self) -> None:
+        assert set(RENAMED.values()) <= set(GROUP_OF)
+        assert not (set(RENAMED) | set(CONSTANT)) & set(GROUP_OF)
+
+    def test_each_name_is_in_one_group_only(self) -> None:
+        names = [item.name for group in GROUPS.values() for item in fields(group)]
+
+        assert len(names) == len(set(names)) == len(GROUP_OF)
+        assert not set(names) & {*OWN, *GROUPS}
+
+
+class TestIdentity:
+    """A configuration is that of its method, or it is refused."""
+
+    def test_a_name_alone_makes_no_method(self) -> None:
+        with pytest.raises(ConfigError, match=r"adaptation_kind is adversary, but gac has none; config_for"):
+            TrainConfig(method="gac", preset="paper", setting="cc", seed=0)
+
+    @pytest.mark.parametrize(
+        ("method", "changes", "field"),
+        [
+            ("clarinet", {"method": "gac"}, "adaptation_kind"),
+            ("clarinet", {"adaptation_kind": "discrepancy"}, "adaptation_kind"),
+            ("clarinet", {"adaptation_kind": "none"}, "adaptation_kind"),
+            ("clarinet", {"conditioning": False}, "conditioning"),
+            ("clarinet", {"complementary_loss": "cross-entropy"}, "complementary_loss"),
+            ("clarinet", {"complementary_loss": "none", "setting": "pc"}, "complementary_loss"),
+            ("clarinet", {"first_step_share": 0.5}, "first_step_share"),
+            ("gac+dan", {"first_step_share": 0.0}, "first_step_share"),
+            ("gac+dann", {"conditioning": True}, "conditioning"),
+            ("dann", {"complementary_loss": "unbiased"}, "complementary_loss"),
+            ("clarinet-plus", {"adaptation_kind": "adversary"}, "adaptation_kind"),
+            ("clarinet-ce", {"complementary_loss": "bounded"}, "complementary_loss"),
+            ("clarinet-unconditioned", {"conditioning": True}, "conditioning"),
+        ],
+    )
+    def test_what_would_be_another_method_is_refused(
+        self, method: str, changes: dict[str, Any], field: str
+    ) -> None:
+        with pytest.raises(ConfigError, match="its name promises this value") as caught:
+            config_for(method).changed(**changes)
+
+        assert caught.value.field == field
+
+    def test_an_adaptation_without_weight_or_step_size_is_none(self) -> None:
+        with pytest.raises(ConfigError, match="adaptation_weight is 0, which leaves no adaptation"):
+            config_for("clarinet", adaptation_weight=0)
+        with pytest.raises(ConfigError, match="learning_rate is 0, which leaves the reversal"):
+            config_for("clarinet", learning_rate=0)
+        assert config_for("dan", learning_rate=0)
+        assert config_for("gac", learning_rate=0, adaptation_weight=0)
+
+    def test_other_losses_from_complementary_labels_keep_the_name(self) -> None:
+        for loss in ("bounded", "forward", "scarce", "inverse"):
+            assert config_for("clarinet", complementary_loss=loss).losses.complementary_loss == loss
 
 
 class TestConfigFor:
@@ -129,14 +250,13 @@ class TestConfigFor:
     @pytest.mark.parametrize("method", sorted(METHODS.keys() - {"clarinet-plus"}))
     def test_short_changes_the_protocol_and_no_loss_of_the_paper(self, method: str) -> None:
         protocol = {"preset", "epochs", "steps_per_epoch", "learning_rate", "discriminator_learning_rate"}
-        strength = {"trade_off", "adversarial_start_epoch"}
-        paper, short = config_for(method).to_dict(), config_for(method, "short").to_dict()
+        strength = {"adaptation_weight", "adaptation_start_epoch"}
+        paper, short = config_for(method).flat(), config_for(method, "short").flat()
 
         assert {name for name in paper if paper[name] != short[name]} <= protocol | strength
-        assert (paper["trade_off"] > 0) == (short["trade_off"] > 0)
 
     def test_overrides_win(self) -> None:
-        assert config_for("clarinet-plus", "quick", epochs=3).epochs == 3
+        assert config_for("clarinet-plus", "quick", epochs=3).length.epochs == 3
 
     @pytest.mark.parametrize(
         ("method", "preset", "match"), [("gacc", None, "'gacc'"), ("clarinet", "quick", "'quick'")]
@@ -148,48 +268,43 @@ class TestConfigFor:
             config_for(method, preset)
 
 
-class TestJsonSchema:
-    def test_each_field_has_title_sentence_type_and_default(self) -> None:
-        schema = json_schema()
+class TestFields:
+    def test_each_has_a_sentence_and_a_default(self) -> None:
+        for group in GROUPS.values():
+            for item in fields(group):
+                assert item.metadata["help"].endswith("."), item.name
+                assert item.default == DEFAULTS[item.name]
 
-        assert set(schema["properties"]) == {item.name for item in fields(TrainConfig)}
-        for name, entry in schema["properties"].items():
-            assert entry["title"], name
-            assert entry["description"].endswith("."), name
-            assert entry["default"] == getattr(TrainConfig(), name)
-            assert entry["type"] in {"string", "integer", "number", "boolean"}
+    def test_bounds_and_choices_are_enforced(self) -> None:
+        for name, kind, told in every_field():
+            if kind in {int, float}:
+                for value in (told["minimum"] - 1, told["maximum"] + 1):
+                    with pytest.raises(ConfigError, match=name) as caught:
+                        GROUPS[GROUP_OF[name]](**{name: value})
+                    assert caught.value.field == name
+            for choice in get_args(kind):
+                assert getattr(GROUPS[GROUP_OF[name]](**{name: choice}), name) == choice
 
-    def test_bounds_and_choices_are_those_that_the_config_enforces(self) -> None:
-        for name, entry in json_schema()["properties"].items():
-            if entry["type"] in {"integer", "number"} and "enum" not in entry:
-                with pytest.raises(ConfigError, match=name):
-                    TrainConfig(**{name: entry["minimum"] - 1})
-                with pytest.raises(ConfigError, match=name):
-                    TrainConfig(**{name: entry["maximum"] + 1})
-            for choice in entry.get("enum", ()):
-                large_enough = {"image_size": 32} if name == "architecture" else {}
-                config = TrainConfig.from_dict({"setting": "pc", name: choice} | large_enough)
-                assert getattr(config, name) == choice
+    def test_the_papers_preset_has_the_defaults(self) -> None:
+        assert {name: config_for("clarinet").flat()[name] for name in DEFAULTS} == DEFAULTS
 
-    def test_presets_hold_the_whole_config(self) -> None:
-        presets = json_schema()["x-presets"]
 
-        assert presets.keys() == METHODS.keys() == set(get_args(Method))
-        assert set(presets["clarinet-plus"]) == {"default", "quick"}
-        for method, table in METHODS.items():
-            for preset in table:
-                assert TrainConfig.from_dict(presets[method][preset]) == config_for(method, preset)
+class TestMethods:
+    def test_each_has_presets_words_and_what_it_promises(self) -> None:
+        assert METHODS.keys() == DESCRIPTIONS.keys() == IDENTITIES.keys() == set(get_args(Method))
+        assert set(METHODS["clarinet-plus"]) == {"default", "quick"}
 
-    def test_each_method_has_a_title_and_one_sentence(self) -> None:
-        methods = json_schema()["x-methods"]
+    def test_each_has_a_title_of_its_own_and_one_sentence(self) -> None:
+        assert len({title for title, _ in DESCRIPTIONS.values()}) == len(METHODS)
+        for method, (_, sentence) in DESCRIPTIONS.items():
+            assert sentence.endswith("."), method
+            assert ". " not in sentence, method
 
-        assert methods.keys() == METHODS.keys()
-        assert len({words["title"] for words in methods.values()}) == len(METHODS)
-        for method, words in methods.items():
-            assert words["description"].endswith("."), method
-            assert ". " not in words["description"], method
 
-    def test_it_is_json(self) -> None:
-        schema = json_schema()
-
-        assert json.loads(json.dumps(schema)) == schema
+def every_field() -> list[tuple[str, Any, Mapping[str, Any]]]:
+    """Name, type and metadata of each hyper-parameter."""
+    return [
+        (item.name, kinds_of(group)[item.name], item.metadata)
+        for group in GROUPS.values()
+        for item in fields(group)
+    ]

@@ -13,13 +13,13 @@ from clarinet.plus.votes import NeighbourLabels
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Diverged
 from clarinet.run import reporting
+from clarinet.run.building import build_networks, build_optimizer
 from clarinet.run.evaluation import agreement, information, predict
 from clarinet.run.relabelling import with_pseudo_labels
 from clarinet.run.reporting import epoch_report, run_result
 from clarinet.run.results import EpochReport
 from clarinet.run.resuming import RunState
 from clarinet.run.stages import Stage
-from clarinet.run.training import build_networks, build_optimizer
 from tests.clarinet.factories import NUM_CLASSES, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")

@@ -27,7 +27,7 @@ def make_model() -> Classifier:
         channels=1,
         image_size=28,
         input_normalisation="range",
-        batch_norm=False,
+        norm_per_domain=False,
         num_classes=4,
     )
     return Classifier(spec)

@@ -37,7 +37,7 @@ GREY = ModelSpec(
     channels=1,
     image_size=28,
     input_normalisation="range",
-    batch_norm=False,
+    norm_per_domain=False,
     num_classes=10,
 )
 INK = replace(GREY, greying="ink")
@@ -46,7 +46,7 @@ COLOUR = ModelSpec(
     channels=3,
     image_size=28,
     input_normalisation="instance",
-    batch_norm=True,
+    norm_per_domain=True,
     num_classes=4,
 )
 PHOTO = ModelSpec(
@@ -54,7 +54,7 @@ PHOTO = ModelSpec(
     channels=3,
     image_size=32,
     input_normalisation="imagenet",
-    batch_norm=True,
+    norm_per_domain=True,
     num_classes=4,
 )
 
@@ -157,7 +157,7 @@ class TestPredictions:
     def test_those_of_every_other_family_are_too(self, architecture: Architecture, tmp_path: Path) -> None:
         images = noise(33, 40, 36, 3)
         norm = architecture != "convnext_tiny"  # which has none
-        model = settled(make_model(replace(PHOTO, architecture=architecture, batch_norm=norm)), images)
+        model = settled(make_model(replace(PHOTO, architecture=architecture, norm_per_domain=norm)), images)
 
         export_onnx(tmp_path / "model.onnx", model, image_shape=(40, 36, 3))
 
@@ -167,7 +167,7 @@ class TestPredictions:
     @pytest.mark.parametrize("colour", [False, True])
     def test_a_trained_models_are_too(self, colour: bool, tmp_path: Path) -> None:
         data = make_data(colour_target=colour)
-        result = train(make_config(averaging=0.9), data)
+        result = train(make_config(average_decay=0.9), data)
 
         export_onnx(tmp_path / "model.onnx", result.model, image_shape=data.target_images.shape[1:])
 

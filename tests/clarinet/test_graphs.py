@@ -11,10 +11,11 @@ from torch import Tensor
 from clarinet.data.domains import prepare
 from clarinet.data.inputs import Drawn, FixedInputs, Inputs, RecordedInputs
 from clarinet.recipes.config import TrainConfig
+from clarinet.run.building import build_networks, build_optimizer
 from clarinet.run.graphs import GraphedUpdates, Reported, captured, update, updates_of
 from clarinet.run.objective import Objective, Phase
 from clarinet.run.resuming import RunState
-from clarinet.run.training import build_networks, build_optimizer, train_step
+from clarinet.run.training import train_step
 from tests.clarinet.factories import Recorded, in_memory, make_config, make_data
 from tests.clarinet.test_step import CASES
 
@@ -70,7 +71,7 @@ def singly(objective: Objective, optimizer: torch.optim.Optimizer) -> Callable[[
 def weights(state: RunState) -> dict[str, Tensor]:
     networks = state.networks
     modules: dict[str, torch.nn.Module] = {"classifier": networks.classifier, "averaged": networks.averaged}
-    modules |= {"discriminator": networks.discriminator} if networks.discriminator else {}
+    modules |= {"discriminator": networks.adaptation} if networks.adaptation else {}
     return {
         f"{part}.{name}": value
         for part, module in modules.items()
@@ -146,9 +147,9 @@ def test_a_batch_without_a_chosen_row_is_taken_singly(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(FixedInputs, "go_to", noted)
     # Nothing is distorted at the start, and then ever more.
-    changes: dict[str, Any] = {"augmentation": 0.2, "augmentation_full": 1.0, "batch_size": 4}
+    changes: dict[str, Any] = {"distorted_share": 0.2, "distortion_full": 1.0, "batch_size": 4}
     config = make_config(
-        **changes, step_share=0.0, steps_per_epoch=EPOCH_STEPS, pretraining=0.0, neighbour_weight=0.0
+        **changes, step_share=0.0, steps_per_epoch=EPOCH_STEPS, pretraining_share=0.0, neighbour_weight=0.0
     )
     domains = prepare(make_data(), config, CPU)
     states = []
@@ -169,9 +170,9 @@ def test_a_batch_without_a_chosen_row_is_taken_singly(monkeypatch: pytest.Monkey
 
 def test_inputs_are_asked_for_anew_and_keep_their_place() -> None:
     def ask(inputs: Inputs) -> tuple[float | Tensor, Tensor, Drawn]:
-        number = inputs.number(lambda step: step / 2)
-        (tensor,) = inputs.tensors(lambda step: [torch.full((2,), step)])
-        drawn = inputs.drawn(lambda step: Drawn(4, [torch.arange(step)], [torch.tensor([step])]))
+        number = inputs.number("half", lambda step: step / 2)
+        (tensor,) = inputs.tensors("twice", lambda step: [torch.full((2,), step)])
+        drawn = inputs.drawn("rows", lambda step: Drawn(4, [torch.arange(step)], [torch.tensor([step])]))
         return number, tensor, drawn
 
     recorded = RecordedInputs(2, CPU)
@@ -190,9 +191,8 @@ def test_inputs_are_asked_for_anew_and_keep_their_place() -> None:
     assert fixed.go_to(4)
     assert number.item() == 2.0
     assert drawn.rows[0].tolist() == [0, 1, 2, 3]
-    fixed.number(lambda step: step / 2)
-    with pytest.raises(RuntimeError, match="asked for 1 of 3 inputs"):
-        fixed.go_to(5)
+    with pytest.raises(KeyError, match="third"):  # what no step asked for so far
+        fixed.number("third", lambda step: step / 3)
 
 
 def test_the_cpu_takes_steps_singly() -> None:

@@ -175,7 +175,7 @@ class TestPrepare:
         [
             (True, {}),
             (False, {"ink_of_colours": False}),
-            (False, {"augmentation_kind": "photographs"}),
+            (False, {"distortion_kind": "photographs"}),
             (False, {"architecture": "resnet18"}),
         ],
         ids=["target in colour", "switched off", "photographs", "backbone"],
@@ -209,7 +209,7 @@ class TestTraining:
     def test_nor_with_another_method_that_is_told_to_look_at_ink(self, method: str) -> None:
         data = two_levels()
         short: dict[str, Any] = {"epochs": 4, "steps_per_epoch": 2, "batch_size": 16}
-        config = config_for(method, "short", ink_of_colours=True, adversarial_start_epoch=0, **short)
+        config = config_for(method, "short", ink_of_colours=True, adaptation_start_epoch=0, **short)
 
         grey, colour = (train(config, given) for given in (data, in_colour(data)))
 

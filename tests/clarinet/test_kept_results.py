@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.config import DEFAULTS
+from clarinet.recipes.upgrade import OWN
 from clarinet.reproduction.grouping import grouped
 from clarinet.reproduction.report import markdown
 from clarinet.reproduction.report_files import curves
@@ -90,9 +91,9 @@ def test_the_kept_results_are_found_by_this_version(study: Path) -> None:
     now = [group for group in groups if not group.was_preset]
     for record in (record for group in now for record in group.records):
         trial = Trial.from_dict(record["trial"])
-        assert trial.named(trial.config().to_dict(), record["data"]["digest"]) == stem_of(record)
+        assert trial.named(trial.config().flat(), record["data"]["digest"]) == stem_of(record)
     assert now
-    assert all(set(TrainConfig.__dataclass_fields__) <= set(g.records[0]["config"]) for g in groups)
+    assert all({*OWN, *DEFAULTS} == set(group.records[0]["config"]) for group in groups)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/results/recipe.md"])

@@ -19,9 +19,10 @@ from clarinet.recipes.choices import Setting
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import DataError, NonUniformLabels
 from clarinet.recipes.methods import config_for
+from clarinet.run.building import build_networks
 from clarinet.run.label_losses import LabelFacts, complementary_loss, presence_in_batches, with_proportions
 from clarinet.run.objective import Objective
-from clarinet.run.training import build_networks, train
+from clarinet.run.training import train
 from tests.clarinet.factories import NUM_CLASSES, make_config, make_data, make_images
 
 CPU = torch.device("cpu")
@@ -47,12 +48,11 @@ def make_questions(count: int = 240, **changes: Any) -> TrainData:
 def quick(loss: str, setting: Setting = "cc") -> TrainConfig:
     """A run of one label loss alone, of 45 steps."""
     return config_for(
-        "clarinet",
+        "gac",
         setting=setting,
         complementary_loss=loss,
         optimizer="adamw",
         learning_rate=2e-3,
-        trade_off=0.0,
         epochs=3,
         steps_per_epoch=15,
         batch_size=64,
@@ -200,6 +200,11 @@ class TestDemands:
             prepare(make_data(transition=never), make_config(complementary_loss="forward"), CPU)
 
 
+def kinds_of(parts: list[SourceBatch]) -> dict[str, SourceBatch]:
+    """Both kinds of label by name."""
+    return dict(zip(("complementary", "true"), parts, strict=True))
+
+
 def make_objective(
     loss: str, data: TrainData, *, held_out_share: float = 0, batch_size: int = 240
 ) -> Objective:
@@ -242,7 +247,9 @@ class TestStep:
         logits = [torch.randn(len(part.true), 3, generator=generator(1, "logits")) for part in parts]
         total = 0.0
         assert data.probabilities is not None
-        for part, rows, b in zip(parts, logits, (1 - objective.alpha, objective.alpha), strict=True):
+        for part, rows, b in zip(
+            parts, logits, (1 - objective.domains.alpha, objective.domains.alpha), strict=True
+        ):
             losses = -rows.log_softmax(1)
             assert part.probabilities is not None
             for loss, no, yes, w, q in zip(
@@ -251,9 +258,10 @@ class TestStep:
                 answer = loss[yes] if yes >= 0 else loss.sum() / 2 - loss[no]
                 total += b * float(w * answer / q)
 
-        _, reported = objective._label_losses(parts, logits)
+        _, reported = objective._labels(kinds_of(parts), logits, label_noise=None)
 
-        shown = (1 - objective.alpha) * reported["complementary"] + objective.alpha * reported["true"]
+        alpha = objective.domains.alpha
+        shown = (1 - alpha) * reported["complementary"] + alpha * reported["true"]
         assert float(shown) == pytest.approx(total / float(data.weights.sum()), rel=1e-4)
 
     def test_scarce_means_over_all_images_and_those_that_are_not_k(self) -> None:
@@ -269,7 +277,7 @@ class TestStep:
             total += float((weights * phi(-z)).sum() / weights.sum())
             total += (1 - share) * float((not_k * (phi(z) - phi(-z))).sum() / not_k.sum())
 
-        _, reported = objective._label_losses(parts, logits)
+        _, reported = objective._labels(kinds_of(parts), logits, label_noise=None)
 
         assert float(reported["complementary"]) == pytest.approx(total, rel=1e-4)
 
@@ -296,9 +304,9 @@ class TestStep:
                 weights=part.weights[rows],
                 probabilities=None if part.probabilities is None else part.probabilities[rows],
             )
-            assert objective._facts is not None
+            assert objective._labels._facts is not None
             parts, outputs = [chosen, true_part], [logits[rows], true_logits]
-            return float(complementary_loss(objective.config, objective._facts, parts, outputs)[1])
+            return float(complementary_loss(objective.config, objective._labels._facts, parts, outputs)[1])
 
         batches = [list(rows) for rows in combinations(range(6), batch_size)]
         mean = sum(risk(small, rows) for rows in batches) / len(batches)
@@ -307,7 +315,9 @@ class TestStep:
     def test_scarce_counts_held_out_answers_where_it_counts_those_with_a_yes(self) -> None:
         data = make_questions(weights=torch.ones(240))
 
-        facts, halved = (make_objective("scarce", data, held_out_share=share)._facts for share in (0.0, 0.5))
+        facts, halved = (
+            make_objective("scarce", data, held_out_share=share)._labels._facts for share in (0.0, 0.5)
+        )
 
         assert facts is not None
         assert halved is not None

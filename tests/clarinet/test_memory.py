@@ -89,12 +89,11 @@ train(config, make_data(32), checkpoint=Path({{checkpoint!r}}), on_epoch=look)
 print(resident_kib)
 """
 HALVES: dict[str, dict[str, Any]] = {
-    "clarinet": {"adversarial_start_epoch": HALF},
+    "clarinet": {"adaptation_start_epoch": HALF},
     "clarinet-plus": {
-        "pretraining": 0.5,
+        "pretraining_share": 0.5,
         "source_self_training_start": 0.5,
         "target_self_training_start": 0.5,
-        "self_training_ramp": 0.0,
     },
 }
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from clarinet.networks.classifier import SOURCE, Classifier, ModelSpec, discriminator, spec_for
 from clarinet.networks.layers import DomainBatchNorm, HalfDropout
 from clarinet.recipes.choices import BACKBONES, Architecture, Precision
-from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.methods import config_for
 from clarinet.run.training import train
 from tests.clarinet.factories import make_config, make_data, make_network, noise
 
@@ -268,20 +268,20 @@ def test_a_small_resnet_keeps_its_pixels_longer() -> None:
 class TestSpec:
     @pytest.mark.parametrize(("colour", "name", "channels"), [(False, "lenet", 1), (True, "dann", 3)])
     def test_auto_follows_from_the_images(self, colour: bool, name: str, channels: int) -> None:
-        spec = spec_for(TrainConfig(batch_norm=True), colour=colour, num_classes=5)
+        spec = spec_for(config_for("clarinet", norm_per_domain=True), colour=colour, num_classes=5)
 
         assert (spec.architecture, spec.channels, spec.num_classes) == (name, channels, 5)
-        assert spec.batch_norm is colour
+        assert spec.norm_per_domain is colour
 
     @pytest.mark.parametrize("architecture", sorted(BACKBONES))
     def test_backbones_take_grey_images_as_colour(self, architecture: Architecture) -> None:
-        config = TrainConfig(architecture=architecture, image_size=32)
+        config = config_for("clarinet", architecture=architecture, image_size=32)
 
         assert spec_for(config, colour=False, num_classes=2).channels == 3
 
     def test_images_too_small_for_the_network_are_refused(self) -> None:
         with pytest.raises(ConfigError, match="image_size is 31, but convnext_tiny needs 32"):
-            TrainConfig(architecture="convnext_tiny", image_size=31)
+            config_for("clarinet", architecture="convnext_tiny", image_size=31)
 
     def test_the_least_size_of_all_is_enough_for_efficientnet(self) -> None:
         assert make_network("efficientnet_b0", size=16)(noise(1, 3, 16, 16))[1].shape == (1, 9)
@@ -292,7 +292,7 @@ class TestSpec:
             channels=1,
             image_size=28,
             input_normalisation="range",
-            batch_norm=False,
+            norm_per_domain=False,
             num_classes=2,
         )
 

@@ -15,9 +15,10 @@ from clarinet.data.images import normalised
 from clarinet.data.seeding import Shuffle, seed_global
 from clarinet.data.training_data import TrainData
 from clarinet.networks.classifier import SOURCE, TARGET, Domain
+from clarinet.plus import self_training
 from clarinet.recipes.config import TrainConfig
-from clarinet.run.objective import Networks, Objective
-from clarinet.run.training import build_networks
+from clarinet.run.building import Networks, build_networks
+from clarinet.run.objective import Objective
 from tests.clarinet.factories import NUM_CLASSES, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")
@@ -27,14 +28,15 @@ ACTIVE = START_EPOCH * EPOCH_STEPS  # the first step with an adversary
 GAMMA_1, GAMMA_2, LAMBDA = 1e-3, 4e-3, 0.3
 
 
-def make_paper_config(*, trade_off: float = LAMBDA) -> TrainConfig:
+def make_paper_config(method: str = "clarinet") -> TrainConfig:
+    """Of CLARINET, or of GAC, which is all of it but the adversary."""
     return make_config(
-        "clarinet",
+        method,
         setting="pc",
-        trade_off=trade_off,
+        adaptation_weight=LAMBDA,
         learning_rate=GAMMA_1,
         discriminator_learning_rate=GAMMA_2,
-        adversarial_start_epoch=START_EPOCH,
+        adaptation_start_epoch=START_EPOCH,
         held_out_share=0,
     )
 
@@ -49,8 +51,8 @@ def make_objective(config: TrainConfig) -> tuple[Objective, Domains, Networks]:
     domains = prepare(make_weighted_data(), config, CPU)
     networks = build_networks(config, domains, CPU)
     networks.classifier.eval()
-    if networks.discriminator is not None:
-        networks.discriminator.eval()
+    if networks.adaptation is not None:
+        networks.adaptation.eval()
     return Objective(config, domains, networks, steps=12, epoch_steps=EPOCH_STEPS), domains, networks
 
 
@@ -106,15 +108,15 @@ def test_labels_of_both_kinds_are_weighed_by_alpha(gain: float, corrected: bool)
 def gradients(loss: Tensor, networks: Networks) -> dict[str, Tensor]:
     """Of every parameter of the classifier and, below "d.", of the discriminator."""
     names = dict(networks.classifier.named_parameters())
-    if networks.discriminator is not None:
-        names |= {f"d.{name}": value for name, value in networks.discriminator.named_parameters()}
+    if networks.adaptation is not None:
+        names |= {f"d.{name}": value for name, value in networks.adaptation.named_parameters()}
     found = torch.autograd.grad(loss, list(names.values()), allow_unused=True, materialize_grads=True)
     return dict(zip(names, found, strict=True))
 
 
 def domain_loss_by_hand(networks: Networks, domains: Domains, step: int) -> Tensor:
     """The loss of D in the paper's words, without a reversal; T(f) and w(x) are constants."""
-    assert networks.discriminator is not None
+    assert networks.adaptation is not None
     complementary = batch_of(domains.complementary_rows, "complementary", step)
     true = batch_of(domains.true_rows, "true", step)
     target = batch_of(torch.arange(96), "target", step)
@@ -130,7 +132,7 @@ def domain_loss_by_hand(networks: Networks, domains: Domains, step: int) -> Tens
         t = f**2 / (f**2).sum(1, keepdim=True)  # T(f) with l = 0.5
         w = weights * (1 + torch.exp((t * t.log()).sum(1)))
         joint = torch.stack([torch.outer(a, b).flatten() for a, b in zip(t, features, strict=True)])
-        p: Tensor = networks.discriminator(joint).squeeze(1).sigmoid()
+        p: Tensor = networks.adaptation(joint).squeeze(1).sigmoid()
         log_likelihood = (p if domain == SOURCE else 1 - p).log()
         terms.append(-(w * log_likelihood).sum() / w.sum())
     return (terms[0] + terms[1]) / 2 + terms[2]
@@ -138,7 +140,7 @@ def domain_loss_by_hand(networks: Networks, domains: Domains, step: int) -> Tens
 
 def test_the_features_feel_the_reversed_domain_loss_and_nothing_else_does() -> None:
     objective, domains, networks = make_objective(make_paper_config())
-    labels_only, _, _ = make_objective(make_paper_config(trade_off=0.0))
+    labels_only, _, _ = make_objective(make_paper_config("gac"))
     labels_only.networks = networks
     plain = gradients(domain_loss_by_hand(networks, domains, ACTIVE), networks)
 
@@ -169,11 +171,9 @@ def test_the_adversary_begins_after_its_epochs() -> None:
     assert first == pytest.approx(2 * math.log(2), rel=0.1)  # an untrained discriminator says 1/2
 
 
-@pytest.mark.parametrize("trade_off", [0.0, LAMBDA])
-def test_the_targets_batch_statistics_move_without_a_loss_on_the_target(trade_off: float) -> None:
-    config = make_config(
-        "clarinet", batch_norm=True, trade_off=trade_off, adversarial_start_epoch=START_EPOCH
-    )
+@pytest.mark.parametrize("method", ["gac", "clarinet"])
+def test_the_targets_batch_statistics_move_without_a_loss_on_the_target(method: str) -> None:
+    config = make_config(method, norm_per_domain=True, adaptation_start_epoch=START_EPOCH)
     domains = prepare(make_data(colour_target=True), config, CPU)
     networks = build_networks(config, domains, CPU)
     objective = Objective(config, domains, networks, steps=12, epoch_steps=EPOCH_STEPS)
@@ -187,23 +187,23 @@ def test_the_targets_batch_statistics_move_without_a_loss_on_the_target(trade_of
         states.append(statistics())
 
     moved = [not torch.equal(a, b) for a, b in itertools.pairwise(states)]
-    assert moved == [True] + [False] * (ACTIVE - 1) + [trade_off > 0]
+    assert moved == [True] + [False] * (ACTIVE - 1) + [method == "clarinet"]
 
 
-def test_without_a_trade_off_there_is_no_adversary() -> None:
-    objective, _, networks = make_objective(make_paper_config(trade_off=0.0))
+def test_gac_has_no_adversary() -> None:
+    objective, _, networks = make_objective(make_paper_config("gac"))
 
-    assert networks.discriminator is None
+    assert networks.adaptation is None
     assert "adversarial" not in objective.losses(ACTIVE)[1]
 
 
-def test_a_label_finds_its_image_wherever_it_lies() -> None:
+def test_a_label_finds_its_image_wherever_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(self_training, "CONFIDENCE", 0.3)  # an untrained teacher is sure of nothing
     config = make_config(
         setting="pc",
         held_out_share=0,
         source_self_training_start=0,
-        confidence=0.3,
-        pretraining=0.0,
+        pretraining_share=0.0,
         moment_match=False,  # a mean over images, which rounds by their order
     )
     plain = make_weighted_data()

@@ -120,7 +120,7 @@ class TestColours:
 
 
 def photo_config(**changes: Any) -> TrainConfig:
-    return make_config(augmentation_kind="photographs", image_size=16, **changes)
+    return make_config(distortion_kind="photographs", image_size=16, **changes)
 
 
 def test_a_run_on_photographs_is_a_function_of_its_seed_and_its_distortion() -> None:

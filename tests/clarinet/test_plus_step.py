@@ -22,10 +22,11 @@ from clarinet.networks.layers import DomainBatchNorm
 from clarinet.plus.votes import NeighbourLabels
 from clarinet.recipes.choices import Architecture, Precision
 from clarinet.recipes.config import TrainConfig
+from clarinet.run.building import Networks, build_networks, build_optimizer
 from clarinet.run.graphs import updates_of
-from clarinet.run.objective import Networks, Objective
+from clarinet.run.objective import Objective
 from clarinet.run.resuming import RunState, restore, save
-from clarinet.run.training import build_networks, build_optimizer, train_step
+from clarinet.run.training import train_step
 from tests.clarinet.factories import NUM_CLASSES, make_config, make_data
 
 CPU = torch.device("cpu")
@@ -34,18 +35,22 @@ STEPS = 20
 
 
 def make_objective(
-    data: TrainData | None = None, *, gain: float = 1.0, **changes: Any
+    data: TrainData | None = None,
+    *,
+    gain: float = 1.0,
+    neighbours: NeighbourLabels | None = None,
+    steps: int = STEPS,
+    **changes: Any,
 ) -> tuple[Objective, Domains, Networks]:
     """A student, and a teacher initialised apart; no dropout, and no distortion unless `changes` say so.
 
     The larger the gain, the surer both are of their classes.
     """
-    plain: dict[str, Any] = {"pretraining": 0.0, "augmentation": 0.0, "held_out_share": 0.0}
+    plain: dict[str, Any] = {"pretraining_share": 0.0, "distorted_share": 0.0, "held_out_share": 0.0}
     config = make_config(**{"precision": "float32"} | plain | changes)
     domains = prepare(data or make_data(), config, CPU)
     student, teacher = (
-        build_networks(dataclasses.replace(config, seed=seed), domains, CPU).classifier.eval()
-        for seed in (0, 1)
+        build_networks(config.changed(seed=seed), domains, CPU).classifier.eval() for seed in (0, 1)
     )
     draws = generator(0, "statistics")
     for network in (student, teacher):
@@ -53,7 +58,8 @@ def make_objective(
         for statistics in network.buffers():
             statistics.add_(torch.rand(statistics.shape, generator=draws))  # unlike in each domain
     networks = Networks(student, teacher, None)
-    return Objective(config, domains, networks, steps=STEPS, epoch_steps=4), domains, networks
+    objective = Objective(config, domains, networks, steps=steps, epoch_steps=4, neighbours=neighbours)
+    return objective, domains, networks
 
 
 def rows_of(count: int, stream: str, *, batch_size: int = 16, step: int = STEP) -> Tensor:
@@ -81,34 +87,28 @@ def pseudo_label_loss(logits: Tensor, probabilities: Tensor, weights: Tensor | N
 
 @pytest.mark.parametrize("kind", ["source", "target"])
 @pytest.mark.parametrize(
-    ("step", "length", "share"),
+    ("step", "share"),
     [
-        (7, 0.25, 0.0),
-        (8, 0.25, 0.2),  # the first of the five steps in which it rises
-        (10, 0.25, 0.6),
-        (12, 0.25, 1.0),
-        (19, 0.25, 1.0),
-        (7, 0.0, 0.0),
-        (8, 0.0, 1.0),
+        (31, 0.0),
+        (32, 1 / 6),  # the first of the six steps of 80 in which it rises
+        (34, 3 / 6),
+        (37, 1.0),
+        (79, 1.0),
     ],
 )
 def test_self_training_rises_from_its_start_to_its_weight(
-    kind: Literal["source", "target"], step: int, length: float, share: float
+    kind: Literal["source", "target"], step: int, share: float
 ) -> None:
-    changes: dict[str, Any] = {
-        f"{kind}_self_training_start": 0.4,
-        f"{kind}_self_training_weight": 0.7,
-        "self_training_ramp": length,
-        "confidence": 0.0,
-    }
-    never = {"source_self_training_start": 1.0, "target_self_training_start": 1.0}
-    with_it, without = (make_objective(**more)[0] for more in (never | changes, changes | never))
+    never: dict[str, Any] = {"source_self_training_start": 1.0, "target_self_training_start": 1.0}
+    begins = never | {f"{kind}_self_training_start": 0.4}
+    with_it, without = (make_objective(gain=400.0, steps=80, **starts)[0] for starts in (begins, never))
+    weight = {"source": 0.5, "target": 1.0}[kind]
 
     loss, reported = with_it.losses(step)
 
     own = reported[f"{kind}_self_training"]
     assert bool(own > 0) is (share > 0)
-    torch.testing.assert_close(loss - without.losses(step)[0], share * 0.7 * own, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(loss - without.losses(step)[0], share * weight * own, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_rising_share_of_the_source_is_distorted(
     step: int, start: float, full: float, share: float
 ) -> None:
     objective, domains, networks = make_objective(
-        augmentation=0.8, augmentation_start=start, augmentation_full=full, batch_size=96, moment_match=False
+        distorted_share=0.8, distortion_start=start, distortion_full=full, batch_size=96, moment_match=False
     )
     seen: list[Tensor] = []
     networks.classifier.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
@@ -146,7 +146,7 @@ def test_the_student_learns_on_distorted_targets_what_the_teacher_says_of_clean_
         make_data(colour_target=colour),
         gain=400.0,
         target_self_training_start=0.0,
-        augmentation=0.85,
+        distorted_share=0.85,
         background_blending=False,  # which would take the place of the recolouring
     )
     clean = taken(domains.target, rows_of(96, "target")).float() / 255
@@ -168,10 +168,10 @@ def test_the_neighbours_classes_are_learned_sharpened_where_they_are_sure() -> N
     image_of = torch.arange(95, -1, -1)
     weights = 0.5 + torch.arange(96) % 3 / 2  # mean 1
     data = dataclasses.replace(make_data(), example=image_of, weights=weights)
-    objective, domains, networks = make_objective(data, neighbour_weight=0.7)
     # Sharpened, 0.49 of 0.54 and 0.36 of 0.46: of these only the first is above 0.9.
     agreed = torch.tensor([[0.1, 0.7, 0.2], [0.6, 0.3, 0.1], [0.02, 0.02, 0.96]])
-    objective.neighbours = NeighbourLabels(agreed.repeat(32, 1), label_noise=0.05)
+    found = NeighbourLabels(agreed.repeat(32, 1), label_noise=0.05)
+    objective, domains, networks = make_objective(data, neighbours=found, neighbour_weight=0.7)
     rows = rows_of(96, "complementary")
     logits = logits_of(networks.classifier, taken(domains.source, image_of[rows]).float() / 255, SOURCE)
     sharpened = torch.tensor([[0.01, 0.49, 0.04], [0.36, 0.09, 0.01], [0.0004, 0.0004, 0.9216]])
@@ -217,9 +217,9 @@ def test_classes_below_their_floor_cost_what_their_labels_allow(
 @pytest.mark.parametrize("told", [0.0, 0.05])
 def test_neighbours_that_agree_on_no_class_have_no_say(told: float) -> None:
     """Nor do they tell the share of wrong labels: then the config's counts."""
-    objective, domains, networks = make_objective(neighbour_weight=0.7, label_noise=told)
     sure = torch.tensor([[0.0, 0.02, 0.98]])  # the few that seem to agree are not to be believed either
-    objective.neighbours = NeighbourLabels(sure.repeat(96, 1), label_noise=None)
+    found = NeighbourLabels(sure.repeat(96, 1), label_noise=None)
+    objective, domains, networks = make_objective(neighbours=found, neighbour_weight=0.7, label_noise=told)
     rows = rows_of(96, "complementary")
     logits = logits_of(networks.classifier, taken(domains.source, rows).float() / 255, SOURCE)
     p = logits.softmax(1)[torch.arange(16), domains.complementary[rows]]
@@ -259,7 +259,7 @@ def make_run(config: TrainConfig, **data: Any) -> tuple[RunState, Objective]:
 
 
 def test_the_teacher_follows_weights_and_statistics_faster_at_first() -> None:
-    config = make_config(pretraining=0.0, averaging=0.15, warmup=0.0)
+    config = make_config(pretraining_share=0.0, average_decay=0.15, warmup=0.0)
     state, objective = make_run(config, colour_target=True)
     student, teacher = state.networks.classifier, state.networks.averaged
     expected = {name: value.clone() for name, value in student.state_dict().items()}
@@ -285,9 +285,9 @@ def test_networks_multiply_in_the_configs_precision_and_losses_stay_in_float32(
     state, objective = make_run(config)
     state.step = 4  # the first with an adversary
     networks, domains = state.networks, objective.domains
-    assert networks.discriminator is not None
+    assert networks.adaptation is not None
     multiplied: list[torch.dtype] = []
-    for module in [*networks.classifier.modules(), *networks.discriminator.modules()]:
+    for module in [*networks.classifier.modules(), *networks.adaptation.modules()]:
         if isinstance(module, nn.Conv2d | nn.Linear):
             module.register_forward_hook(lambda _, __, out: multiplied.append(out.dtype))
     outputs: list[tuple[Tensor, Tensor]] = []
@@ -307,7 +307,7 @@ def test_networks_multiply_in_the_configs_precision_and_losses_stay_in_float32(
 
 
 @pytest.mark.parametrize(
-    ("architecture", "batch_norm", "passes", "statistics"),
+    ("architecture", "apart", "passes", "statistics"),
     [
         ("dtn", True, [(16, SOURCE), (16, TARGET)], {2}),
         ("dtn", False, [(32, SOURCE)], {1}),
@@ -315,9 +315,9 @@ def test_networks_multiply_in_the_configs_precision_and_losses_stay_in_float32(
     ],
 )
 def test_domains_share_a_pass_unless_normalisation_keeps_them_apart(
-    architecture: Architecture, batch_norm: bool, passes: list[tuple[int, Domain]], statistics: set[int]
+    architecture: Architecture, apart: bool, passes: list[tuple[int, Domain]], statistics: set[int]
 ) -> None:
-    config = make_config("clarinet", architecture=architecture, batch_norm=batch_norm)
+    config = make_config("clarinet", architecture=architecture, norm_per_domain=apart)
     state, objective = make_run(config)
     classifier = state.networks.classifier
     seen: list[tuple[int, Domain]] = []

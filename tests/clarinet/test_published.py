@@ -5,7 +5,6 @@ The rows are those of the table of differences: what the paper says, what the co
 
 import math
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,18 @@ from torch import Tensor, nn
 from clarinet import TrainConfig, TrainData, config_for, predict, pseudo_labels, train
 from clarinet.data.domains import Domains, prepare
 from clarinet.data.seeding import Shuffle, generator, seed_global
-from clarinet.losses.adaptation.adversary import DomainBatch
-from clarinet.losses.adaptation.terms import adaptation_losses, adaptation_share, full_reversal
+from clarinet.losses.adaptation.adversary import full_reversal
+from clarinet.losses.adaptation.kinds import adaptation_loss
+from clarinet.losses.adaptation.protocol import DomainBatch
+from clarinet.losses.adaptation.schedule import adaptation_share
 from clarinet.networks.classifier import SOURCE, TARGET
 from clarinet.networks.layers import DomainBatchNorm
 from clarinet.reproduction.readers import read_domain
+from clarinet.run.building import Networks, build_networks, build_optimizer
 from clarinet.run.graphs import updates_of
-from clarinet.run.objective import Networks, Objective
+from clarinet.run.objective import Objective
 from clarinet.run.resuming import RunState
-from clarinet.run.training import build_networks, build_optimizer, train_step
+from clarinet.run.training import train_step
 from tests.clarinet.factories import NUM_CLASSES, make_data
 
 # Labels are uneven here on purpose.
@@ -34,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::clarinet.recipes.errors.NonUnif
 
 CPU = torch.device("cpu")
 PRESETS = ["paper", "published"]
-SHORT: dict[str, Any] = {"epochs": 3, "steps_per_epoch": 4, "batch_size": 16, "adversarial_start_epoch": 1}
+SHORT: dict[str, Any] = {"epochs": 3, "steps_per_epoch": 4, "batch_size": 16, "adaptation_start_epoch": 1}
 ACTIVE = 4  # the first step with an adversary
 
 
@@ -55,8 +57,8 @@ def make_objective(config: TrainConfig, data: TrainData | None = None) -> tuple[
     domains = prepare(data if data is not None else make_uneven_data(), config, CPU)
     networks = build_networks(config, domains, CPU)
     networks.classifier.eval()
-    if networks.discriminator is not None:
-        networks.discriminator.eval()
+    if networks.adaptation is not None:
+        networks.adaptation.eval()
     return Objective(config, domains, networks, steps=12, epoch_steps=4), domains, networks
 
 
@@ -183,12 +185,21 @@ def make_part(n: int, stream: str) -> DomainBatch:
     return DomainBatch(features.requires_grad_(), logits.requires_grad_(), torch.ones(n))
 
 
+def loss_of(
+    config: TrainConfig, network: nn.Module, source: list[DomainBatch], target: DomainBatch, share: float
+) -> Tensor:
+    """The adaptation loss of a run with that network in the place of its own."""
+    loss = adaptation_loss(config, network)
+    assert loss is not None
+    return loss(source, target, share)
+
+
 def adversarial_loss(
     config: TrainConfig, score: float, *, parts: int = 1, share: float = 1.0
 ) -> tuple[Tensor, Says]:
     says = Says(score)
     source = [make_part(3 + 2 * i, f"source {i}") for i in range(parts)]
-    loss = adaptation_losses(config, says, source, make_part(9, "target"), share)["adversarial"]
+    loss = loss_of(config, says, source, make_part(9, "target"), share)
     return loss, says
 
 
@@ -214,10 +225,13 @@ def test_row_6_the_sum_of_two_means_or_half_of_it() -> None:
 
 def test_row_7_the_step_size_of_the_features_on_the_adversarial_loss() -> None:
     paper, published = config_for("clarinet"), config_for("clarinet", "published")
+    rates = published.optimisation
 
-    assert full_reversal(paper) * paper.learning_rate == pytest.approx(5e-3 * 0.01)  # gamma_2 lambda
-    assert full_reversal(published) * published.learning_rate == pytest.approx(5e-5)
-    assert (published.learning_rate, published.discriminator_learning_rate) == (5e-5, 5e-3)
+    assert full_reversal(paper) * paper.optimisation.learning_rate == pytest.approx(
+        5e-3 * 0.01
+    )  # gamma_2 lambda
+    assert full_reversal(published) * rates.learning_rate == pytest.approx(5e-5)
+    assert (rates.learning_rate, rates.discriminator_learning_rate) == (5e-5, 5e-3)
 
 
 def test_row_8_lambda_is_constant_or_rises_with_one_counter() -> None:
@@ -236,7 +250,7 @@ def gradients_of_a_step(config: TrainConfig) -> tuple[Tensor, Tensor]:
     with torch.no_grad():
         scorer.weight.copy_(torch.randn(1, 12, generator=draws))
     part = make_part(5, "source")
-    loss = adaptation_losses(config, scorer, [part], make_part(9, "target"), 1.0)["adversarial"]
+    loss = loss_of(config, scorer, [part], make_part(9, "target"), 1.0)
     found = torch.autograd.grad(loss, [part.features, part.logits], allow_unused=True, materialize_grads=True)
     return found[0], found[1]
 
@@ -271,8 +285,8 @@ def test_row_11_one_forward_one_backward_one_step_move_all_networks(
 ) -> None:
     config = make_config(preset)
     state, objective, passes = make_state(config)
-    assert state.networks.discriminator is not None
-    parameters = [*state.networks.classifier.parameters(), *state.networks.discriminator.parameters()]
+    assert state.networks.adaptation is not None
+    parameters = [*state.networks.classifier.parameters(), *state.networks.adaptation.parameters()]
     before = [value.clone() for value in parameters]
     done: list[str] = []
     backward, step = torch.autograd.backward, state.optimizer.step
@@ -304,14 +318,14 @@ def test_row_12_fifty_epochs_of_warm_up_without_a_target_pass(preset: str) -> No
     for _ in range(ACTIVE):
         train_step(make_config(preset), state, objective, 12, updates_of(objective, state.optimizer))
 
-    assert whole.adversarial_start_epoch == 50
-    assert whole.epochs == (550 if preset == "published" else 500)
+    assert whole.adaptation.adaptation_start_epoch == 50
+    assert whole.length.epochs == (550 if preset == "published" else 500)
     assert passes == [16] * ACTIVE
 
 
 def test_row_12_the_published_epochs_drop_the_last_batch_of_mnist() -> None:
-    assert config_for("clarinet", "published").steps_per_epoch == 60_000 // 128
-    assert config_for("clarinet").steps_per_epoch == 0  # one whole pass
+    assert config_for("clarinet", "published").length.steps_per_epoch == 60_000 // 128
+    assert config_for("clarinet").length.steps_per_epoch == 0  # one whole pass
 
 
 @pytest.mark.parametrize(("preset", "decay"), [("paper", 5e-5), ("published", 5e-4)])
@@ -329,9 +343,9 @@ def test_row_14_the_domains_are_split_by_their_true_sizes(preset: str) -> None:
         def forward(self, x: Tensor) -> Tensor:
             return torch.arange(len(x), dtype=x.dtype)[:, None] + 0 * x.sum(1, keepdim=True)
 
-    config = replace(make_config(preset), conditioning=False)  # else entropy weights say how rows count
-    parts = [make_part(3, "source")], make_part(9, "target")
-    loss = adaptation_losses(config, CountsRows(), *parts, 1.0)["adversarial"]
+    # Without conditioning; else entropy weights say how rows count.
+    config = config_for("clarinet-unconditioned", domain_loss=make_config(preset).adaptation.domain_loss)
+    loss = loss_of(config, CountsRows(), [make_part(3, "source")], make_part(9, "target"), 1.0)
 
     def expected(split: int) -> float:
         source, target = [softplus(-row) for row in range(split)], [softplus(row) for row in range(split, 12)]
@@ -348,8 +362,8 @@ def test_row_15_batch_normalisation_mixes_the_domains_unless_it_keeps_them_apart
     preset: str, apart: bool
 ) -> None:
     """Where it mixes them, the loss on the source depends on which images of the target stand beside."""
-    assert not config_for("clarinet", preset).batch_norm
-    config = make_config(preset, architecture="dtn", batch_norm=apart)
+    assert not config_for("clarinet", preset).network.norm_per_domain
+    config = make_config(preset, architecture="dtn", norm_per_domain=apart)
     shown = []
     for target in (make_data().target_images, make_data(seed=1).target_images):
         objective, _, networks = make_objective(config, make_data(target_images=target))
@@ -380,7 +394,7 @@ def test_row_16_alpha_and_the_averaged_source_terms_of_pc(preset: str) -> None:
     config = make_config(preset, setting="pc", held_out_share=0.0)
     objective, _, _ = make_objective(config, make_data(true_rows=24))
 
-    assert objective.alpha == pytest.approx(24 / (24 + 72 / 2))  # n_s / (n_s + n_bar / (K - 1))
+    assert objective.domains.alpha == pytest.approx(24 / (24 + 72 / 2))  # n_s / (n_s + n_bar / (K - 1))
     both = softplus(-0.8) + softplus(0.8)  # a second source part changes neither term
     loss, _ = adversarial_loss(config, 0.8, parts=2)
     assert loss.item() == pytest.approx(both / 2 if preset == "published" else both)

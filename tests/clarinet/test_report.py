@@ -37,7 +37,7 @@ class TestReport:
         assert found["noise"][1][3:5] == ["2 %", "cc"]
 
     def test_different_trainings_are_told_apart_in_tables_and_charts(self) -> None:
-        other = (*make_trial().changes, ("averaging", 0.5))
+        other = (*make_trial().changes, ("average_decay", 0.5))
         records = [
             make_record(0.9),
             make_record(0.8, changes=other),
@@ -52,7 +52,7 @@ class TestReport:
         assert "noise" not in found
         texts = {name: re.findall(">(clarinet-plus [^<]*)<", svg) for name, svg in charts.items()}
         assert len(set(texts["U-M-cc.svg"])) == 2
-        assert sum("averaging=0.5" in text for text in texts["U-M-cc.svg"]) == 1
+        assert sum("average_decay=0.5" in text for text in texts["U-M-cc.svg"]) == 1
         assert len(set(texts["U-M-answers.svg"])) == 3
         times = re.findall(
             r"^(\|.*\| 0 +)\| 1 +\|$", markdown(records), re.MULTILINE

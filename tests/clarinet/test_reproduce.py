@@ -41,7 +41,7 @@ class TestCommand:
         self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         words = ["reproduce", "U-M", "M-U", "--seeds", "2", "--data", str(folder), "--device", "cpu"]
-        words += ["--out", str(tmp_path), "--set", "adversarial_start_epoch=1", *SHORT_WORDS]
+        words += ["--out", str(tmp_path), "--set", "adaptation_start_epoch=1", *SHORT_WORDS]
         words += ["--methods", "clarinet", "clarinet-plus"]
 
         assert main(words) == 0
@@ -102,7 +102,7 @@ class TestCommand:
         """Also those whose first step another of them trains."""
         methods = ["gac", "gac+dan", "gac+dann", "clarinet-plus"]
         changes = ["--set", "epochs=4", "--set", "steps_per_epoch=2", "--set", "batch_size=16"]
-        changes += ["--set", "adversarial_start_epoch=0"]
+        changes += ["--set", "adaptation_start_epoch=0"]
         records = {}
         for at_once in ("1", "3"):
             out = tmp_path / at_once

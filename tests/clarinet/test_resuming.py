@@ -15,10 +15,7 @@ import torch
 from clarinet.recipes.errors import CheckpointError, CheckpointMismatch, CheckpointNotWritten, Interrupted
 from clarinet.run import tensor_files
 from clarinet.run.tensor_files import read_tensors, write_tensors
-from clarinet.run.training import (
-    EpochReport,
-    train,
-)
+from clarinet.run.training import EpochReport, train
 from tests.clarinet.factories import CASES, equal_weights, make_case, make_config, make_data
 
 

@@ -10,7 +10,7 @@ from clarinet.data.domains import prepare
 from clarinet.networks.classifier import SOURCE, TARGET
 from clarinet.recipes.lengths import batch_size, steps_in_epoch
 from clarinet.run import objective
-from clarinet.run.training import build_networks
+from clarinet.run.building import build_networks
 from tests.clarinet.factories import make_config, make_data
 
 

@@ -17,11 +17,12 @@ from torch.utils._pytree import tree_leaves
 from clarinet.data.domains import prepare
 from clarinet.data.seeding import generator
 from clarinet.recipes.config import TrainConfig
-from clarinet.recipes.methods import METHODS
+from clarinet.recipes.presets import METHODS
+from clarinet.run.building import build_networks, build_optimizer
 from clarinet.run.graphs import update, updates_of
 from clarinet.run.objective import Objective
 from clarinet.run.resuming import RunState
-from clarinet.run.training import EpochReport, build_networks, build_optimizer, train, train_step
+from clarinet.run.training import EpochReport, train, train_step
 from tests.clarinet.factories import Recorded, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")
@@ -41,7 +42,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "plus quick": ("clarinet-plus", {**METHODS["clarinet-plus"]["quick"], **SHORT}, {}),
     "plus pc": ("clarinet-plus", {"setting": "pc"}, {"true_rows": 20}),
     "plus recoloured": ("clarinet-plus", {"background_blending": False}, {"colour_target": True}),
-    "photographs": ("clarinet-plus", {"augmentation_kind": "photographs"}, {"colour_target": True}),
+    "photographs": ("clarinet-plus", {"distortion_kind": "photographs"}, {"colour_target": True}),
     "dtn": ("clarinet", {"architecture": "dtn"}, {"colour_target": True}),
     "published": ("clarinet", {**METHODS["clarinet"]["published"], **SHORT}, {}),
     # As the second of two steps trains, which is the same method on labels of every image.
@@ -208,7 +209,7 @@ def test_no_step_waits_for_a_value(case: str, step: int) -> None:
 
 
 def test_no_step_waits_where_grounds_come_from_a_stream() -> None:
-    config = make_config("clarinet-plus", pretraining=0.0, neighbour_weight=0.0)
+    config = make_config("clarinet-plus", pretraining_share=0.0, neighbour_weight=0.0)
     target = in_memory(make_data(colour_target=True).target_images)
     domains = prepare(make_data(colour_target=True, target_images=Recorded(target)), config, CPU)
     networks = build_networks(config, domains, CPU)
@@ -246,13 +247,15 @@ def test_the_fused_update_is_the_plain_one(optimizer: str) -> None:
     assert not all(p.is_contiguous() for p in parameters)  # some are channels last
     plain = [torch.nn.Parameter(p.detach().clone(memory_format=torch.contiguous_format)) for p in parameters]
     kind: Any = torch.optim.SGD if optimizer == "sgd" else torch.optim.AdamW
-    options = {"momentum": config.momentum} if optimizer == "sgd" else {}
+    options = {"momentum": 0.9} if optimizer == "sgd" else {}
     split = len(state.optimizer.param_groups[0]["params"])
     groups = [
-        {"params": plain[:split], "lr": config.learning_rate},
-        {"params": plain[split:], "lr": config.discriminator_learning_rate},
+        {"params": plain[:split], "lr": config.optimisation.learning_rate},
+        {"params": plain[split:], "lr": config.optimisation.discriminator_learning_rate},
     ]
-    reference = kind(groups, weight_decay=config.weight_decay, foreach=False, fused=False, **options)
+    reference = kind(
+        groups, weight_decay=config.optimisation.weight_decay, foreach=False, fused=False, **options
+    )
 
     for _ in range(6):  # the discriminator joins in at the fifth
         train_step(config, state, objective, 12, updates_of(objective, state.optimizer))

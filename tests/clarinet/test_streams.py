@@ -18,8 +18,8 @@ from clarinet.data.inputs import Inputs
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import TrainData
 from clarinet.networks.classifier import spec_for
-from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import CheckpointMismatch, DataError, Interrupted
+from clarinet.recipes.methods import config_for
 from clarinet.run.evaluation import predict
 from clarinet.run.tensor_files import read_tensors
 from clarinet.run.training import train
@@ -38,7 +38,9 @@ CPU = torch.device("cpu")
 
 def streamed_images(stream: ImageStream, size: int = 28) -> StreamedImages:
     colour = len(stream.shape) == 4
-    return StreamedImages(stream, spec_for(TrainConfig(image_size=size), colour=colour, num_classes=2), CPU)
+    return StreamedImages(
+        stream, spec_for(config_for("clarinet", image_size=size), colour=colour, num_classes=2), CPU
+    )
 
 
 def on_disk(data: TrainData, folder: Path) -> TrainData:
@@ -130,7 +132,7 @@ class TestRuns:
         ("counts", "side", "labels", "changes"),
         [
             ((3_413, 349_525), 32, 349_525, {"epochs": 1}),  # too short for an encoder; a label an image
-            ((2_048, 6_991), 160, 380, {"epochs": 2, "pretraining": 0.5, "image_size": 32}),
+            ((2_048, 6_991), 160, 380, {"epochs": 2, "pretraining_share": 0.5, "image_size": 32}),
         ],
         ids=["labels", "encoder"],
     )
@@ -187,10 +189,20 @@ class TestFeed:
         rows = torch.arange(64)
         config = make_config()
         feed = Feed(
-            streamed_images(stream), rows, rows, batch_size=config.batch_size, seed=config.seed, stream="x"
+            streamed_images(stream),
+            rows,
+            rows,
+            batch_size=config.length.batch_size,
+            seed=config.seed,
+            stream="x",
         )
         in_memory = Feed(
-            stream.images[:, None], rows, rows, batch_size=config.batch_size, seed=config.seed, stream="x"
+            stream.images[:, None],
+            rows,
+            rows,
+            batch_size=config.length.batch_size,
+            seed=config.seed,
+            stream="x",
         )
 
         for step in (0, 0, 1, 2, 3):  # two losses may ask for one step's images
@@ -253,7 +265,7 @@ def test_parts_are_all_images_in_order_also_of_selected_rows(size: int) -> None:
 
 def test_batches_and_parts_lie_in_memory_as_those_of_a_tensor() -> None:
     images, rows = noisy_levels(23, 48, 48, 3), torch.arange(23)
-    spec = spec_for(TrainConfig(architecture="dann", image_size=32), colour=True, num_classes=2)
+    spec = spec_for(config_for("clarinet", architecture="dann", image_size=32), colour=True, num_classes=2)
     resident, streamed = pixels_of(images, spec, CPU), StreamedImages(Recorded(images), spec, CPU)
 
     ways: list[Callable[[Pixels], Tensor]] = [

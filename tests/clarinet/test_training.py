@@ -12,14 +12,9 @@ from clarinet.data.seeding import Shuffle
 from clarinet.networks.classifier import SOURCE
 from clarinet.recipes.errors import Diverged
 from clarinet.recipes.methods import config_for
+from clarinet.run.building import PRETRAINING_RATE, build_networks, rate_share
 from clarinet.run.objective import Objective
-from clarinet.run.training import (
-    PRETRAINING_RATE,
-    EpochReport,
-    build_networks,
-    rate_share,
-    train,
-)
+from clarinet.run.training import EpochReport, train
 from tests.clarinet.factories import CASES, equal_weights, make_case, make_config, make_data
 
 
@@ -28,7 +23,7 @@ class TestLearning:
     def test_plus_tells_bars_apart(self, setting: str) -> None:
         data = make_data(200, true_rows=20 if setting == "pc" else 0)
         config = config_for(
-            "clarinet-plus", "quick", setting=setting, epochs=4, steps_per_epoch=20, averaging=0.9
+            "clarinet-plus", "quick", setting=setting, epochs=4, steps_per_epoch=20, average_decay=0.9
         )
 
         result = train(config, data)
@@ -37,9 +32,7 @@ class TestLearning:
         assert result.target_accuracy > 0.95
 
     def test_the_papers_risk_tells_bars_apart_at_a_larger_rate(self) -> None:
-        config = config_for(
-            "clarinet", epochs=3, steps_per_epoch=20, batch_size=64, learning_rate=5e-3, trade_off=0.0
-        )
+        config = config_for("gac", epochs=3, steps_per_epoch=20, batch_size=64, learning_rate=5e-3)
 
         result = train(config, make_data(200))
 
@@ -47,9 +40,9 @@ class TestLearning:
         assert result.target_accuracy > 0.9
 
 
-@pytest.mark.parametrize("averaging", [0.0, 0.9])
-def test_the_teacher_never_drops_out_and_the_student_keeps_training(averaging: float) -> None:
-    config, device = make_config(averaging=averaging), torch.device("cpu")
+@pytest.mark.parametrize("average_decay", [0.0, 0.9])
+def test_the_teacher_never_drops_out_and_the_student_keeps_training(average_decay: float) -> None:
+    config, device = make_config(average_decay=average_decay), torch.device("cpu")
     domains = prepare(make_data(), config, device)
     networks = build_networks(config, domains, device)
     objective = Objective(config, domains, networks, steps=12, epoch_steps=4)
@@ -102,7 +95,7 @@ class TestReports:
 
     def test_criteria_without_labels_are_reported(self) -> None:
         averaged = train(make_config(), make_data()).reports[-1]
-        plain = train(make_config(averaging=0.0), make_data()).reports[-1]
+        plain = train(make_config(average_decay=0.0), make_data()).reports[-1]
 
         assert 0 <= averaged.target_information <= math.log(3)
         assert averaged.student_agreement is not None
@@ -142,7 +135,7 @@ class TestReports:
         assert train(make_config(epochs=1), data).steps == 4
 
     def test_a_loss_that_is_not_finite_says_so(self) -> None:
-        config = make_config("clarinet", learning_rate=10.0, optimizer="sgd", trade_off=0.0, epochs=20)
+        config = make_config("gac", learning_rate=10.0, optimizer="sgd", epochs=20)
 
         with pytest.raises(Diverged, match="learning_rate"):
             train(config, make_data())
@@ -192,7 +185,7 @@ class TestRandomness:
 
 
 def test_the_step_size_rises_and_falls() -> None:
-    config = make_config(warmup=0.1, final_learning_rate=0.02, pretraining=0.0)
+    config = make_config(warmup=0.1, final_learning_rate=0.02, pretraining_share=0.0)
 
     assert rate_share(config, 0.05) == pytest.approx(0.5)
     assert rate_share(config, 0.1) == pytest.approx(1.0)
@@ -202,8 +195,8 @@ def test_the_step_size_rises_and_falls() -> None:
 
 
 def test_the_step_size_rises_and_falls_in_the_pretraining_and_then_anew() -> None:
-    whole = make_config(warmup=0.1, final_learning_rate=0.02, pretraining=0.0)
-    config = dataclasses.replace(whole, pretraining=0.34)  # a third
+    whole = make_config(warmup=0.1, final_learning_rate=0.02, pretraining_share=0.0)
+    config = whole.changed(pretraining_share=0.34)  # a third
     warmup, final = PRETRAINING_RATE
 
     assert rate_share(config, warmup / 6) == pytest.approx(0.5)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -107,7 +106,7 @@ def hanging_after(seconds: float) -> Iterator[None]:
 def test_runs_on_a_gpu_do_not_disturb_each_other(name: str) -> None:
     cuda = torch.device("cuda")
     config, data = make_case(name)
-    configs = [replace(config, seed=seed, steps_per_epoch=40) for seed in range(4)]
+    configs = [config.changed(seed=seed, steps_per_epoch=40) for seed in range(4)]
 
     with hanging_after(60):
         runs = (train_in_steps(each, data, device=cuda) for each in configs)

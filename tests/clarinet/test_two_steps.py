@@ -50,19 +50,25 @@ class TestConfigs:
         first, second = two_steps(config_for("gac+dan", epochs=10, learning_rate=0.25, seed=3))
         gac = config_for("gac")
 
-        assert (first.epochs, second.epochs) == (5, 5)
-        assert (first.learning_rate, second.learning_rate) == (gac.learning_rate, 0.25)
-        assert (first.weight_decay, first.discrepancy_weight, first.trade_off) == (gac.weight_decay, 0, 0)
-        assert (first.complementary_loss, second.complementary_loss) == ("unbiased", "none")
+        assert (first.length.epochs, second.length.epochs) == (5, 5)
+        assert first.optimisation == gac.optimisation
+        assert second.optimisation.learning_rate == 0.25
+        assert (first.adaptation.adaptation_kind, second.adaptation.adaptation_kind) == (
+            "none",
+            "discrepancy",
+        )
+        assert first.losses.complementary_loss == "unbiased"
+        assert second.losses.complementary_loss == "none"
         assert (first.setting, second.setting) == ("cc", "pc")
         assert (first.seed, second.seed) == (3, 3)
 
     @pytest.mark.parametrize(("epochs", "share"), [(2, 0.01), (2, 0.95), (3, 0.9)])
     def test_each_step_has_an_epoch(self, epochs: int, share: float) -> None:
-        first, second = two_steps(config_for("gac+dan", epochs=epochs, pseudo_label_share=share))
+        first, second = two_steps(config_for("gac+dan", epochs=epochs, first_step_share=share))
 
-        assert first.epochs + second.epochs == epochs
-        assert min(first.epochs, second.epochs) >= 1
+        lengths = first.length.epochs, second.length.epochs
+        assert sum(lengths) == epochs
+        assert min(lengths) >= 1
 
     @pytest.mark.parametrize("preset", ["paper", "short"])
     @pytest.mark.parametrize("method", METHODS)
@@ -82,8 +88,8 @@ class TestConfigs:
     def test_what_cannot_be_done_in_two_steps_is_refused(self) -> None:
         with pytest.raises(ConfigError, match="at least 2"):
             config_for("gac+dan", epochs=1)
-        with pytest.raises(ConfigError, match="nothing to learn from"):
-            config_for("dan", pseudo_label_share=0.5)
+        with pytest.raises(ConfigError, match=r"first_step_share is 0\.5, but dan has 0"):
+            config_for("dan", first_step_share=0.5)
 
 
 class TestTraining:

@@ -29,7 +29,8 @@ from clarinet.export.cards import card_digest
 from clarinet.export.models import load_card, load_model
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import CheckpointError, CheckpointNotWritten, DataError
-from clarinet.recipes.methods import METHODS, config_for
+from clarinet.recipes.methods import config_for
+from clarinet.recipes.presets import METHODS
 from clarinet.run.evaluation import predict
 from clarinet.run.training import TrainResult, train
 from tests.clarinet.factories import in_memory
@@ -67,7 +68,7 @@ def loaded(context: Context) -> tuple[Run, TrialData]:
             is_target = dataset.id == run.target_dataset_id
             dataset.made = "regenerated, seed 0" if is_target else "regenerated, seed 1"
         session.flush()
-        return run, load(session, context.storage, run, TrainConfig())
+        return run, load(session, context.storage, run, config_for("clarinet"))
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_questions_are_told_as_uniform_unless_labels_from_elsewhere_are_among_th
     with context.unit_of_work() as session:
         found = session.get_one(Run, run.id)
         found.snapshot_facts = found.snapshot_facts | {"imported": 3}
-        assert load(session, context.storage, found, TrainConfig()).data.probabilities is None
+        assert load(session, context.storage, found, config_for("clarinet")).data.probabilities is None
 
 
 def test_a_lost_confirmation_does_not_unpublish_the_model(
@@ -207,7 +208,7 @@ def test_a_trial_of_each_method_trains_to_a_published_model(method: str, context
             method=method,
             preset=preset,
             setting=setting,
-            config={"adversarial_start_epoch": 0},
+            config={"adaptation_start_epoch": 0},
         )
 
     ended = _train(claimed(context, run), torch.device("cpu"), lambda: False)
@@ -252,7 +253,7 @@ class TestLoad:
                 weights=labels.weights[[2, 2]],
             )
             run.snapshot_digest = freeze(context.storage, double)
-            data = load(session, context.storage, run, TrainConfig()).data
+            data = load(session, context.storage, run, config_for("clarinet")).data
 
         assert len(data.source_images) == 4
         assert data.complementary.tolist() == [0, 1]
@@ -266,7 +267,7 @@ class TestLoad:
                 session, context.storage, class_names=("dog", "owl", "cat"), train=3, test=6
             )
             run = make_run(session, context.storage, train=4, target=swapped)
-            trial_data = load(session, context.storage, run, TrainConfig())
+            trial_data = load(session, context.storage, run, config_for("clarinet"))
 
         labels = trial_data.data.target_test_labels
         assert labels is not None
@@ -278,7 +279,7 @@ class TestLoad:
         with context.unit_of_work() as session:
             plain = make_dataset(session, context.storage, class_names=None, train=3, test=2)
             run = make_run(session, context.storage, train=4, target=plain)
-            trial_data = load(session, context.storage, run, TrainConfig())
+            trial_data = load(session, context.storage, run, config_for("clarinet"))
 
         assert trial_data.data.target_test_images is None
         assert trial_data.scored_on == 0
@@ -289,7 +290,7 @@ class TestLoad:
             other = make_labels(session, context.storage, make_dataset(session, context.storage, train=4))
             run.snapshot_digest = freeze(context.storage, other)
             with pytest.raises(DataError, match="does not have"):
-                load(session, context.storage, run, TrainConfig())
+                load(session, context.storage, run, config_for("clarinet"))
 
     def test_images_that_would_fill_the_memory_are_read_while_it_trains_and_end_alike(
         self, context: Context, monkeypatch: pytest.MonkeyPatch
@@ -325,9 +326,13 @@ class TestLoad:
         with context.unit_of_work() as session:
             target = make_dataset(session, context.storage, train=5, size=40)
             run = make_run(session, context.storage, train=4, target=target)
-            own = load(session, context.storage, run, TrainConfig(image_size=20)).data.target_images
+            own = load(
+                session, context.storage, run, config_for("clarinet", image_size=20)
+            ).data.target_images
             monkeypatch.setattr("worker.trainer.trial_data.RESIDENT_BYTES", 5 * 30 * 30)
-            less = load(session, context.storage, run, TrainConfig(image_size=20)).data.target_images
+            less = load(
+                session, context.storage, run, config_for("clarinet", image_size=20)
+            ).data.target_images
 
         assert in_memory(own).shape == (5, 40, 40)
         assert in_memory(less).shape == (5, 20, 20)

@@ -153,13 +153,5 @@ _hand_over("bench", "step", what="A training step", to=bench)
 _hand_over("make-syn-digits", what="Make SYN-DIGITS anew, after its published recipe")
 
 
-@app.command()
-def schema() -> None:
-    """Write the library's TrainConfig as a JSON schema for the web process."""
-    from worker.schema import write_schema
-
-    write_schema()
-
-
 if __name__ == "__main__":
     app()

@@ -47,10 +47,10 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     campaign = campaigns.any_campaign(session, run.campaign_id)
     names = [item.name for item in campaign.classes]
     labels = thaw(storage, run.snapshot_digest)
-    source = _images(session, storage, campaign.dataset_id, Split.TRAIN, config.image_size)
-    target = _images(session, storage, run.target_dataset_id, Split.TRAIN, config.image_size)
+    source = _images(session, storage, campaign.dataset_id, Split.TRAIN, config.network.image_size)
+    target = _images(session, storage, run.target_dataset_id, Split.TRAIN, config.network.image_size)
     example, complementary, true = _labelled(source, labels)
-    test_images, test_classes = _test_set(session, storage, run, names, config.image_size)
+    test_images, test_classes = _test_set(session, storage, run, names, config.network.image_size)
     return TrialData(
         data=TrainData(
             source_images=_given(source),

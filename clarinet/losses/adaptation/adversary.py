@@ -1,14 +1,17 @@
 """The adversarial losses: the paper's scattered conditional one (sections 4.2 and 4.3), CDAN+E and DANN."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from clarinet.losses.adaptation.protocol import DomainBatch
+from clarinet.networks.classifier import discriminator
+from clarinet.networks.precision import mixed
 from clarinet.recipes.choices import DomainLoss, EntropyGradient
+from clarinet.recipes.config import TrainConfig
 
 
 class _Reversal(torch.autograd.Function):
@@ -61,15 +64,6 @@ def conditioned(features: Tensor, probabilities: Tensor) -> Tensor:
     """
     # A broadcast product says the same, but its gradient sums N * K * D values that bmm never writes down.
     return torch.bmm(probabilities[:, :, None], features[:, None, :]).flatten(1)
-
-
-@dataclass(frozen=True, slots=True)
-class DomainBatch:
-    """One part of a batch for the adversarial loss: features (N, D), logits (N, K), weights (N,)."""
-
-    features: Tensor
-    logits: Tensor
-    weights: Tensor
 
 
 def scattered_adversarial_loss(
@@ -133,3 +127,47 @@ def scattered_adversarial_loss(
     ]  # () each
     both: Tensor = torch.stack(means[:-1]).mean() + means[-1]
     return both if domain_loss == "sum" else both / 2
+
+
+def full_reversal(config: TrainConfig) -> float:
+    """The strength of the reversal once the adaptation has its whole weight.
+
+    All networks move in one summed step: D with gamma_2, G with gamma_1. Scaled by the discriminator, G feels
+    gamma_2 * lambda as in the paper; by the classifier, gamma_1 * lambda as in the published code.
+    """
+    strength, rates = config.adaptation.adaptation_weight, config.optimisation
+    if config.adaptation.reversal_scale == "classifier":
+        return strength
+    return strength * rates.discriminator_learning_rate / rates.learning_rate
+
+
+class Adversary:
+    """A discriminator that tells the domains apart, and features that keep it from doing so."""
+
+    name = "adversarial"
+
+    def __init__(self, config: TrainConfig, network: nn.Module | None) -> None:
+        if network is None:
+            raise ValueError("an adversary needs its discriminator")
+        self._config = config
+        self._discriminator = network
+
+    @staticmethod
+    def network(config: TrainConfig, features: int, num_classes: int) -> nn.Module:
+        """The discriminator."""
+        return discriminator(features * (num_classes if config.adaptation.conditioning else 1))
+
+    def __call__(self, source: Sequence[DomainBatch], target: DomainBatch, share: float | Tensor) -> Tensor:
+        """See AdaptationLoss. D always learns with all its weight; the share is of what the features feel."""
+        options = self._config.adaptation
+        with mixed(self._config.network.precision, target.features.device):
+            return scattered_adversarial_loss(
+                self._discriminator,
+                source,
+                target,
+                sharpening=options.sharpening,
+                reversal=share * full_reversal(self._config),
+                conditioning=options.conditioning,
+                entropy_gradient=options.entropy_gradient,
+                domain_loss=options.domain_loss,
+            )

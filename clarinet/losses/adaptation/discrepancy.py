@@ -1,7 +1,12 @@
 """The multi-kernel maximum mean discrepancy (MMD) between two sets of features, which DAN minimises."""
 
+from collections.abc import Sequence
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from clarinet.losses.adaptation.protocol import DomainBatch
+from clarinet.recipes.config import TrainConfig
 
 WIDEST = 4  # the kernels' widths are the median squared distance times 1/4, 1/2, 1, 2 and 4
 KERNELS = 5
@@ -50,3 +55,25 @@ def _shares(rows: Tensor, weights: Tensor | None) -> Tensor:
     if weights is None:
         return torch.full_like(rows[:, 0], 1 / len(rows), requires_grad=False)
     return (weights / weights.sum()).to(rows.dtype)
+
+
+class Discrepancy:
+    """The discrepancy between the features of both domains."""
+
+    name = "discrepancy"
+
+    def __init__(self, config: TrainConfig, network: nn.Module | None) -> None:  # noqa: ARG002 - the protocol's
+        self._weight = config.adaptation.adaptation_weight
+
+    @staticmethod
+    def network(config: TrainConfig, features: int, num_classes: int) -> None:
+        """None: it learns nothing of its own."""
+
+    def __call__(self, source: Sequence[DomainBatch], target: DomainBatch, share: float | Tensor) -> Tensor:
+        """See AdaptationLoss."""
+        discrepancy = multi_kernel_discrepancy(
+            torch.cat([part.features for part in source]),
+            target.features,
+            torch.cat([part.weights for part in source]),
+        )
+        return share * self._weight * discrepancy

@@ -138,6 +138,23 @@ def test_the_card_is_a_page_and_the_trial_leads_to_it(client: TestClient, model:
     assert led.headers["location"].endswith(f"/models/{model.id}")
 
 
+def test_the_configuration_of_any_version_is_shown_in_its_groups(
+    client: TestClient, session: Session, model: Model
+) -> None:
+    now = client.get(f"/models/{model.id}", headers=HTML).text
+    model.card = model.card | {
+        "config": {"method": "clarinet", "epochs": 7, "trade_off": 0.5, "momentum": 0.8}
+    }
+    session.commit()
+    then = client.get(f"/models/{model.id}", headers=HTML).text
+
+    assert "<h3>Self training</h3>" in now
+    assert "<dt>average_decay</dt>" in now
+    assert "<h3>Length</h3><dl><dt>epochs</dt><dd>7</dd></dl>" in then
+    assert "<dt>adaptation_weight</dt><dd>0.5</dd>" in then
+    assert "<h3>Of an earlier version</h3><dl><dt>momentum</dt><dd>0.8</dd></dl>" in then
+
+
 def test_without_models_the_list_says_what_one_is(client: TestClient) -> None:
     assert "No model yet" in client.get("/models", headers=HTML).text
 

@@ -67,7 +67,7 @@ class TestNewRun:
         client.post(url, data=typed | {"recipe": "clarinet/paper", "config.epochs": "70"}, headers=HTML)
 
         run = latest_run(session)
-        assert (run.method, run.config["epochs"], run.config["optimizer"]) == ("clarinet", 70, "sgd")
+        assert (run.method, run.config["length"]["epochs"]) == ("clarinet", 70)
 
     def test_what_is_wrong_stands_beside_its_field_and_what_was_typed_stays(
         self, client: TestClient, campaign: Campaign, target: Dataset
@@ -75,10 +75,12 @@ class TestNewRun:
         url = f"/campaigns/{campaign.id}/runs/new"
         typed = {"target_dataset_id": str(target.id), "seeds": "1 1", "recipe": "clarinet/paper"}
 
-        response = client.post(url, data=typed | {"config.epochs": "none"}, headers=HTML)
+        wrong = {"config.epochs": "none", "config.batch_size": "1"}
+        response = client.post(url, data=typed | wrong, headers=HTML)
 
         assert response.status_code == 422
-        assert "Epochs must be a whole number" in response.text
+        assert "Epochs is 'none', but must be a whole number." in unescape(response.text)
+        assert "Batch size is 1, but must lie between 2 and 4096." in response.text
         assert 'value="none"' in response.text
         again = client.post(url, data=typed, headers=HTML)
         assert again.status_code == 422
@@ -103,9 +105,9 @@ class TestNewRun:
     ) -> None:
         page = unescape(client.get(f"/campaigns/{campaign.id}/runs/new", headers=HTML).text)
 
-        for method, words in configs.methods().items():
+        for method, (title, sentence) in configs.methods().items():
             assert f'value="{method}/{configs.first_preset(method)}"' in page
-            assert f"<dt>{words.title}</dt><dd>{words.description}</dd>" in page
+            assert f"<dt>{title}</dt><dd>{sentence}</dd>" in page
 
     def test_a_method_that_cannot_use_the_labels_says_so_beside_them(
         self, client: TestClient, campaign: Campaign, target: Dataset
@@ -115,7 +117,7 @@ class TestNewRun:
         response = client.post(f"/campaigns/{campaign.id}/runs/new", data=typed, headers=HTML)
 
         assert response.status_code == 422
-        assert "so it needs PC" in response.text
+        assert "choose the setting pc." in response.text
 
     def test_a_fragment_has_only_the_settings(self, client: TestClient, campaign: Campaign) -> None:
         url = f"/campaigns/{campaign.id}/runs/new"
@@ -162,6 +164,19 @@ class TestShowRun:
         assert "No training worker was ever seen" in part
         headings = re.compile(r"<h[12]>.*?</h[12]>", re.DOTALL)
         assert headings.findall(part) == headings.findall(page)
+
+    def test_the_configuration_of_any_version_is_shown_in_its_groups(
+        self, client: TestClient, session: Session, run: Run
+    ) -> None:
+        now = client.get(f"/runs/{run.id}", headers=HTML).text
+        run.config = {"method": "clarinet", "epochs": 7, "trade_off": 0.5, "discrepancy_weight": 0.0}
+        session.commit()
+        then = client.get(f"/runs/{run.id}", headers=HTML).text
+
+        assert "<h3>Self training</h3>" in now
+        assert "<dt>average_decay</dt>" in now
+        assert "<h3>Length</h3><dl><dt>epochs</dt><dd>7</dd></dl>" in then
+        assert "<dt>adaptation_weight</dt><dd>0.5</dd>" in then
 
     def test_cancelling_from_the_page(self, client: TestClient, session: Session, run: Run) -> None:
         response = client.post(f"/runs/{run.id}/cancel", headers=HTML)

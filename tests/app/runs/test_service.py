@@ -133,10 +133,11 @@ class TestStartRun:
     def test_the_config_is_the_presets_with_overrides_and_without_a_seed(
         self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
     ) -> None:
-        run = start(session, campaign, target, storage, config={"epochs": 3, "augmentation": 1})
+        run = start(session, campaign, target, storage, config={"epochs": 3, "distorted_share": 1})
 
-        assert (run.config["epochs"], run.config["augmentation"]) == (3, 1.0)
-        assert run.config["batch_size"] == 64
+        assert run.config["length"]["epochs"] == 3
+        assert run.config["distortion"]["distorted_share"] == 1.0
+        assert run.config["length"]["batch_size"] == 64
         assert "seed" not in run.config
 
     def test_too_few_labels_say_how_many_are_missing(
@@ -184,7 +185,7 @@ class TestStartRun:
     def test_a_refused_hyper_parameter_is_named(
         self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
     ) -> None:
-        with pytest.raises(BadConfig, match="at least 1") as refused:
+        with pytest.raises(BadConfig, match="Epochs is 0, but must lie between 1 and") as refused:
             start(session, campaign, target, storage, config={"epochs": 0})
 
         assert refused.value.facts["field"] == "epochs"

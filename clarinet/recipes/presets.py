@@ -1,0 +1,178 @@
+"""The presets of each method: what differs from the defaults of the groups. Never imports torch."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+Presets = Mapping[str, Mapping[str, Any]]
+
+# The defaults of the groups: the paper's values where it gives them, else as docs/paper.md says (lambda,
+# T_s, the data set's pi, one summed step; 5 % of the complementary labels held out).
+_PAPER: dict[str, Any] = {}
+
+# What the authors' repository does where it differs from their text, to explain its numbers (USPS and MNIST,
+# cc setting). We still take one step where it takes two with one momentum, and split the domains by their
+# true sizes.
+_PUBLISHED: dict[str, Any] = {
+    "epochs": 550,  # 50 without adaptation and 500 with it
+    "steps_per_epoch": 468,  # whole batches of 128 in MNIST's 60,000 images; the last, smaller one is dropped
+    "held_out_share": 0.0,
+    "weight_decay": 5e-4,
+    "second_term_prior": "class",
+    "ascent_weight": "count",
+    "adaptation_weight": 1.0,
+    "adaptation_schedule": "10000-steps",
+    "reversal_scale": "classifier",
+    "domain_loss": "mean",
+    "entropy_gradient": "reversed",
+}
+
+_PLUS: dict[str, Any] = {
+    "epochs": 40,
+    "steps_per_epoch": 100,
+    "step_share": 0.002,
+    "checkpoint_every": 2,
+    "input_normalisation": "instance",
+    "norm_per_domain": True,
+    "precision": "bfloat16",
+    "optimizer": "adamw",
+    "learning_rate": 2e-3,
+    "weight_decay": 1e-3,
+    "warmup": 0.05,
+    "average_decay": 0.995,
+    "complementary_loss": "bounded",
+    "adaptation_kind": "none",
+    "distorted_share": 0.85,
+    "distortion_start": 0.0,
+    "distortion_full": 0.0,
+    "extra_stroke": 0.1,
+    "ink_of_colours": True,
+    "moment_match": True,
+    "recolouring": True,
+    "background_blending": True,
+    "pretraining_share": 0.15,
+    "neighbour_weight": 1.0,
+    "target_self_training_start": 0.4,
+}
+
+# For the demo: 1,200 small steps on a thousand images are too few to learn features from images alone.
+_QUICK: dict[str, Any] = _PLUS | {
+    "epochs": 30,
+    "steps_per_epoch": 40,
+    "step_share": 0.0,
+    "batch_size": 64,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "final_learning_rate": 0.02,
+    "average_decay": 0.98,
+    "distortion_start": 0.1,
+    "distortion_full": 0.3,
+    "extra_stroke": 0.0,
+    "pretraining_share": 0.0,
+    "neighbour_weight": 0.0,
+    "source_self_training_start": 0.3,
+    "class_floor": 0.5,
+    "class_floor_weight": 0.5,
+}
+
+# The weight decides nothing; it is the default, which runs of earlier versions are read with.
+_ALONE: dict[str, Any] = {"adaptation_kind": "none", "adaptation_weight": 0.01}
+
+# Ordinary adaptation from labels that are, or pass for, true ones: 500 epochs as all of the paper's methods.
+_TRUE_ONLY: dict[str, Any] = {"setting": "pc", "complementary_loss": "none"}
+
+# DAN: kernels of Long et al. 2015; step size, decay and the rising weight of the authors' two-step DAN for
+# USPS -> MNIST.
+_DAN: dict[str, Any] = _TRUE_ONLY | {
+    "learning_rate": 5e-3,
+    "weight_decay": 5e-4,
+    "adaptation_kind": "discrepancy",
+    "adaptation_weight": 1.0,
+    "adaptation_start_epoch": 0,
+    "adaptation_schedule": "progress",
+}
+
+# CDAN+E: step sizes, weight decay, loss and (that of USPS and MNIST for all) start of CDAN's code for digits
+# (Long et al. 2018); the reversal rises over the progress of the run as in DANN (Ganin et al. 2016). That
+# code also lowers the classifier's step size every few epochs, takes batches of 64 and normalises batches of
+# both domains together, which is not done here.
+_CDAN_E: dict[str, Any] = _TRUE_ONLY | {
+    "learning_rate": 0.01,
+    "discriminator_learning_rate": 0.01,
+    "weight_decay": 5e-4,
+    "adaptation_weight": 1.0,
+    "adaptation_start_epoch": 1,
+    "adaptation_schedule": "progress",
+    "reversal_scale": "classifier",
+    "domain_loss": "mean",
+    "sharpening": 1.0,
+    "entropy_gradient": "reversed",
+}
+# DANN (Ganin et al. 2016) within CDAN's code for digits: its step sizes, the features alone.
+_DANN: dict[str, Any] = _CDAN_E | {"conditioning": False, "entropy_gradient": "none"}
+
+
+# MCC (Jin et al. 2020): its weight of 1 from the start, with step size and weight decay of CDAN's code for
+# digits, as above; its own code has none for digits.
+_MCC: dict[str, Any] = _TRUE_ONLY | {
+    "learning_rate": 0.01,
+    "weight_decay": 5e-4,
+    "adaptation_kind": "confusion",
+    "adaptation_weight": 1.0,
+    "adaptation_start_epoch": 0,
+}
+
+
+# 500 epochs train GAC, 500 are the ordinary adaptation: the paper says 500 in all, and not what that means
+# for two steps.
+_TWO_STEPS: dict[str, Any] = {
+    "setting": "cc",
+    "complementary_loss": "unbiased",
+    "epochs": 1000,
+    "first_step_share": 0.5,
+}
+
+
+_CE: dict[str, Any] = {"complementary_loss": "cross-entropy"}
+_UNCONDITIONED: dict[str, Any] = {"conditioning": False}
+_UNSHARPENED: dict[str, Any] = {"sharpening": 1.0}
+
+# The same losses in 2,000 steps, about three minutes on one core: not the paper's protocol, and never its
+# numbers. The step size is one at which GAC learns USPS in that time: after 600 steps held-out complementary
+# labels put it at 0.73 on the source. lambda keeps the strength of the reversal in preset "paper", 1. Chosen
+# by those labels of one seed; the target's were not used.
+_SHORT: dict[str, Any] = {
+    "epochs": 20,
+    "steps_per_epoch": 100,
+    "learning_rate": 5e-3,
+    "discriminator_learning_rate": 5e-3,
+    "adaptation_weight": 1.0,
+    "adaptation_start_epoch": 5,
+}
+_SHORT_ADAPTATION: dict[str, Any] = {"epochs": 20, "steps_per_epoch": 100}
+_SHORT_TWO_STEPS: dict[str, Any] = {"epochs": 40, "steps_per_epoch": 100}
+
+
+def _presets(**presets: dict[str, Any]) -> Presets:
+    return MappingProxyType(presets)
+
+
+METHODS: Mapping[str, Presets] = MappingProxyType(
+    {
+        "clarinet": _presets(paper=_PAPER, published=_PUBLISHED, short=_SHORT),
+        "clarinet-plus": _presets(default=_PLUS, quick=_QUICK),
+        "gac": _presets(paper=_ALONE, published=_PUBLISHED | _ALONE, short=_SHORT | _ALONE),
+        "gac+dan": _presets(paper=_DAN | _TWO_STEPS, short=_DAN | _TWO_STEPS | _SHORT_TWO_STEPS),
+        "gac+dann": _presets(paper=_DANN | _TWO_STEPS, short=_DANN | _TWO_STEPS | _SHORT_TWO_STEPS),
+        "gac+cdan_e": _presets(paper=_CDAN_E | _TWO_STEPS, short=_CDAN_E | _TWO_STEPS | _SHORT_TWO_STEPS),
+        "gac+mcc": _presets(paper=_MCC | _TWO_STEPS, short=_MCC | _TWO_STEPS | _SHORT_TWO_STEPS),
+        "dan": _presets(paper=_DAN, short=_DAN | _SHORT_ADAPTATION),
+        "dann": _presets(paper=_DANN, short=_DANN | _SHORT_ADAPTATION),
+        "cdan_e": _presets(paper=_CDAN_E, short=_CDAN_E | _SHORT_ADAPTATION),
+        "mcc": _presets(paper=_MCC, short=_MCC | _SHORT_ADAPTATION),
+        "clarinet-ce": _presets(paper=_CE, short=_SHORT | _CE),
+        "clarinet-unconditioned": _presets(paper=_UNCONDITIONED, short=_SHORT | _UNCONDITIONED),
+        "clarinet-unsharpened": _presets(paper=_UNSHARPENED, short=_SHORT | _UNSHARPENED),
+    }
+)
+"""Method to preset to what differs from the groups' defaults; a method's first preset is its default."""

@@ -1,0 +1,88 @@
+"""Configurations of earlier versions, in checkpoints, records, cards and databases, as today's.
+
+The one place that knows how hyper-parameters used to be called. Never imports torch.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+OWN = ("method", "preset", "setting", "seed")  # values that are in no group
+
+RENAMED: Mapping[str, str] = MappingProxyType(
+    {
+        "pseudo_label_share": "first_step_share",
+        "batch_norm": "norm_per_domain",
+        "averaging": "average_decay",
+        "trade_off": "adaptation_weight",
+        "discrepancy_weight": "adaptation_weight",
+        "adversarial_start_epoch": "adaptation_start_epoch",
+        "augmentation_kind": "distortion_kind",
+        "augmentation": "distorted_share",
+        "augmentation_start": "distortion_start",
+        "augmentation_full": "distortion_full",
+        "stroke": "changed_stroke",
+        "pretraining": "pretraining_share",
+    }
+)
+"""Earlier name to today's."""
+
+STRENGTHS: Mapping[str, str] = MappingProxyType(
+    {"trade_off": "adversary", "discrepancy_weight": "discrepancy"}
+)
+"""Earlier weight, 0 where the loss was not taken, to the kind of adaptation whose weight it was."""
+
+CONSTANT: Mapping[str, Any] = MappingProxyType(
+    {
+        "momentum": 0.9,
+        "rotation": 10.0,
+        "scale": 0.15,
+        "shift": 2.0,
+        "crop": 0.3,
+        "flip": 0.5,
+        "colour_jitter": 0.4,
+        "contrast_temperature": 0.5,
+        "view_distortion": 1.5,
+        "confidence": 0.9,
+        "source_self_training_weight": 0.5,
+        "target_self_training_weight": 1.0,
+        "self_training_ramp": 0.075,
+    }
+)
+"""What was a hyper-parameter and is a constant of this value now."""
+
+
+def is_flat(values: Mapping[str, Any]) -> bool:
+    """Whether values lie side by side, as earlier versions wrote them, not in groups."""
+    return not any(isinstance(value, Mapping) for value in values.values())
+
+
+def upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that lie side by side under today's names; some may be missing, as in changes of a preset.
+
+    What this version has no place for keeps its earlier name, so that it can be shown; a configuration made
+    of it is refused.
+    """
+    weights = {name: values[name] for name in STRENGTHS if name in values}
+    found = {
+        RENAMED.get(name, name): value
+        for name, value in values.items()
+        if name not in weights and not (name in CONSTANT and value == CONSTANT[name])
+    }
+    return found | _adaptation(weights)
+
+
+def upgraded_spec(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of a network, as model files have it, under today's names."""
+    return {RENAMED.get(name, name): value for name, value in values.items()}
+
+
+def _adaptation(weights: Mapping[str, float]) -> dict[str, Any]:
+    """The kind and weight of the adaptation, which two weights used to say; as they were if both did."""
+    in_force = [name for name, weight in weights.items() if weight]
+    if not in_force:
+        return {"adaptation_kind": "none"} if weights else {}
+    if len(in_force) > 1:
+        return dict(weights)
+    (name,) = in_force
+    return {"adaptation_kind": STRENGTHS[name], "adaptation_weight": weights[name]}

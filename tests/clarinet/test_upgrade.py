@@ -1,0 +1,166 @@
+"""Configurations, checkpoints, models and records of the version before groups, read by this one."""
+
+import json
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clarinet import CheckpointMismatch, ConfigError, Interrupted, TrainConfig, TrainData, config_for, train
+from clarinet.export.card_text import card_markdown
+from clarinet.export.cards import model_card
+from clarinet.export.models import load_card, load_model, save_model
+from clarinet.recipes.config import flattened
+from clarinet.recipes.presets import METHODS
+from clarinet.recipes.upgrade import CONSTANT, RENAMED, STRENGTHS
+from clarinet.reproduction.grouping import grouped
+from clarinet.reproduction.report import markdown
+from clarinet.reproduction.results import upgraded
+from clarinet.run.tensor_files import read_tensors, write_tensors
+from tests.clarinet.factories import equal_weights, make_config, make_data, make_record
+
+# What the last version before groups wrote: the values of `clarinet`, and what other presets have in them.
+WRITTEN: dict[str, dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "earlier_presets.json").read_text(encoding="utf-8")
+)
+
+
+def earlier(method: str, preset: str, **changes: Any) -> dict[str, Any]:
+    """The configuration of a preset as that version wrote it."""
+    return WRITTEN["clarinet/paper"] | WRITTEN[f"{method}/{preset}"] | changes
+
+
+def as_earlier(config: TrainConfig) -> dict[str, Any]:
+    """A configuration as that version would have written it."""
+    values = config.flat()
+    kind, weight = values.pop("adaptation_kind"), values.pop("adaptation_weight")
+    names = {today: name for name, today in RENAMED.items() if name not in STRENGTHS}
+    renamed = {names.get(name, name): value for name, value in values.items()}
+    weights = {name: weight if kind == of else 0.0 for name, of in STRENGTHS.items()}
+    return renamed | weights | dict(CONSTANT)
+
+
+@pytest.mark.parametrize(
+    ("method", "preset"), [(method, preset) for method, presets in METHODS.items() for preset in presets]
+)
+class TestPresets:
+    def test_each_is_todays(self, method: str, preset: str) -> None:
+        assert TrainConfig.from_dict(earlier(method, preset)) == config_for(method, preset)
+
+    def test_each_is_written_as_this_file_says(self, method: str, preset: str) -> None:
+        """So that what the tests below write is what that version wrote."""
+        assert as_earlier(config_for(method, preset)) == earlier(method, preset)
+
+
+class TestValuesWithoutAPlace:
+    @pytest.mark.parametrize(
+        ("changes", "match"),
+        [
+            ({"rotation": 20.0}, r"rotation cannot be chosen; it is always 10\.0"),
+            ({"discrepancy_weight": 1.0}, "trade_off is called adaptation_weight now"),
+            ({"trade_off": 0.0}, "adaptation_kind is none, but clarinet has adversary"),
+        ],
+    )
+    def test_they_are_kept_for_the_reader_and_not_trained(self, changes: dict[str, Any], match: str) -> None:
+        values = earlier("clarinet", "paper", **changes)
+
+        if "trade_off" not in changes:
+            assert flattened(values).items() >= changes.items()
+        with pytest.raises(ConfigError, match=match):
+            TrainConfig.from_dict(values)
+
+
+def stopping_after(steps: int) -> Callable[[], bool]:
+    asked = count()
+    return lambda: next(asked) >= steps
+
+
+def write_earlier_checkpoint(path: Path, config: TrainConfig, data: TrainData, **changes: Any) -> None:
+    """Of a run that was stopped in its third epoch, with the configuration under its earlier names."""
+    with pytest.raises(Interrupted):
+        train(config, data, checkpoint=path, should_stop=stopping_after(10))
+    tensors, header = read_tensors(path, kind="checkpoint")
+    write_tensors(path, tensors, header | {"config": as_earlier(config) | changes}, kind="checkpoint")
+
+
+class TestCheckpoints:
+    @pytest.mark.parametrize("method", ["clarinet", "clarinet-plus", "gac", "dan", "gac+cdan_e"])
+    def test_an_earlier_one_goes_on_and_ends_bit_equal(self, method: str, tmp_path: Path) -> None:
+        """The header alone is rewritten here: files that the earlier version wrote have megabytes."""
+        epochs = 4 if method.startswith("gac+") else 3
+        config, data = make_config(method, epochs=epochs), make_data(true_rows=40)
+        path = tmp_path / "checkpoint.safetensors"
+        write_earlier_checkpoint(path, config, data)
+        epochs_left: list[int] = []
+
+        resumed = train(
+            config, data, checkpoint=path, on_epoch=lambda report: epochs_left.append(report.epoch)
+        )
+
+        assert epochs_left == list(range(3, epochs + 1))
+        assert equal_weights(resumed.model, train(config, data).model)
+
+    def test_one_before_a_field_existed_has_it_off(self, tmp_path: Path) -> None:
+        config, data = make_config("gac"), make_data()
+        path = tmp_path / "checkpoint.safetensors"
+        write_earlier_checkpoint(path, config, data)
+        tensors, header = read_tensors(path, kind="checkpoint")
+        for name in ("ink_of_colours", "step_share", "extra_stroke"):
+            del header["config"][name]
+        write_tensors(path, tensors, header, kind="checkpoint")
+
+        assert train(config, data, checkpoint=path).steps == 12
+
+    @pytest.mark.parametrize(
+        ("changes", "named"),
+        [({"trade_off": 0.5}, "adaptation_weight"), ({"rotation": 20.0}, "rotation")],
+    )
+    def test_one_of_other_values_is_refused(
+        self, changes: dict[str, Any], named: str, tmp_path: Path
+    ) -> None:
+        config, data = make_config("clarinet"), make_data()
+        path = tmp_path / "checkpoint.safetensors"
+        write_earlier_checkpoint(path, config, data, **changes)
+
+        with pytest.raises(CheckpointMismatch, match=named):
+            train(config, data, checkpoint=path)
+
+
+def test_a_model_file_and_its_card_are_read_under_earlier_names(tmp_path: Path) -> None:
+    result = train(make_config(epochs=1), make_data())
+    path = tmp_path / "model.safetensors"
+    card = model_card(result, make_data())
+    save_model(path, result, card=card | {"config": as_earlier(result.config)})
+    tensors, header = read_tensors(path, kind="model")
+    header["spec"]["batch_norm"] = header["spec"].pop("norm_per_domain")
+    write_tensors(path, tensors, header, kind="model")
+
+    assert equal_weights(load_model(path), result.model)
+    assert load_model(path).spec == result.model.spec
+    told = [line for line in card_markdown(card).splitlines() if "labels" in line]
+    assert [line for line in card_markdown(load_card(path)).splitlines() if "labels" in line] == told
+
+
+class TestRecords:
+    def test_an_earlier_one_is_the_same_trial(self) -> None:
+        now = make_record(0.9, method="clarinet", preset="paper", changes=(("adaptation_weight", 0.5),))
+        then = make_record(0.9, method="clarinet", preset="paper", changes=())
+        then["trial"]["changes"] = {"trade_off": 0.5}
+        then["config"] = earlier("clarinet", "paper", architecture="lenet", trade_off=0.5)
+
+        assert upgraded(then)["trial"] == now["trial"]
+        assert upgraded(then)["config"] == now["config"]
+
+    @pytest.mark.parametrize("changes", [{"rotation": 20.0}, {"trade_off": 0.0}])
+    def test_one_that_this_version_cannot_train_is_still_reported(self, changes: dict[str, Any]) -> None:
+        record = make_record(0.9, method="clarinet", preset="paper", changes=())
+        record["trial"]["changes"] = changes
+        record["config"] = earlier("clarinet", "paper", architecture="lenet", **changes)
+
+        records = [upgraded(record)]
+
+        (group,) = grouped(records)
+        assert group.config is None
+        assert "| 90.00" in markdown(records)
