@@ -19,7 +19,8 @@ from app.runs.models import Run
 from app.runs.snapshots import TRUE, Labels, thaw
 from app.storage import Storage
 from clarinet.data.streams import RESIDENT_BYTES, ImageStream
-from clarinet.data.training_data import NO_LABEL, TrainData
+from clarinet.data.training_data import TrainData
+from clarinet.files.names import NO_LABEL, numbers_among
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import DataError
 
@@ -133,9 +134,8 @@ def _test_set(
     target = session.get_one(Dataset, run.target_dataset_id)
     if not target.class_names or not target.test_count:
         return None, None
-    positions = {name: position for position, name in enumerate(names)}
     # One entry more, so that an unknown class (-1) finds NO_LABEL at the end.
-    mapped = np.array([positions.get(name, NO_LABEL) for name in target.class_names] + [NO_LABEL], np.int64)
+    mapped = np.array([*numbers_among(names, target.class_names), NO_LABEL], np.int64)
     test = _images(session, storage, target.id, Split.TEST, image_size)
     classes = mapped[test.true_classes]
     known = classes != NO_LABEL

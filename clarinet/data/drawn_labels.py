@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from clarinet.data.seeding import generator
-from clarinet.data.training_data import NO_LABEL, Labels, check_tensor
+from clarinet.data.training_data import Labels, check_tensor
+from clarinet.files.names import NO_LABEL
 from clarinet.recipes.choices import Setting
 from clarinet.recipes.errors import DataError
 

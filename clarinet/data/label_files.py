@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from clarinet.data.training_data import NO_LABEL, UNREADABLE, Labels
+from clarinet.data.training_data import UNREADABLE, Labels
+from clarinet.files.names import NO_LABEL
 from clarinet.recipes.errors import ClassesNotCounted, DataError
 
 KINDS = ("complementary", "true")  # in a snapshot their number says the kind

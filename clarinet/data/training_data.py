@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from clarinet.data.streams import ImageFiles, ImageStream
+from clarinet.files.names import NO_LABEL
 from clarinet.recipes.errors import DataError
 
-NO_LABEL = -1
 GREY_DIMENSIONS = 3
 COLOUR_DIMENSIONS = 4
 RGB = 3

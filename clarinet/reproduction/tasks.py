@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.data.drawn_labels import simulate_labels
-from clarinet.data.training_data import NO_LABEL, TrainData
+from clarinet.data.training_data import TrainData
+from clarinet.files.names import NO_LABEL
 from clarinet.recipes.choices import Setting
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.reproduction.readers import Domain, read_domain, require_data

@@ -128,9 +128,9 @@ class TestFolders:
     @pytest.mark.parametrize(
         ("stray", "words"),
         [
-            ("contact_sheet.jpg", r"contact_sheet\.jpg lies outside the class folders"),
-            ("train/b.png", r"b\.png lies outside the class folders"),
-            ("train/cat/old/b.png", r"b\.png lies too deep"),
+            ("contact_sheet.jpg", r'contact_sheet\.jpg" lies outside the class folders'),
+            ("train/b.png", r'b\.png" lies outside the class folders'),
+            ("train/cat/old/b.png", r'b\.png" lies too deep'),
         ],
     )
     def test_an_image_in_the_wrong_place_is_named(self, stray: str, words: str, tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from numpy.lib import format as npy
 from app.datasets.intake.limits import MAX_CLASSES, MAX_EXAMPLES, MAX_MADE, MAX_PIXELS, MAX_SIDE, MIB
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.reading import Reading, check_total
-from app.datasets.intake.refusal import Refused
-from app.datasets.intake.shards import SPLITS, UNKNOWN_CLASS, Incoming
+from app.datasets.intake.shards import UNKNOWN_CLASS, Incoming
 from app.datasets.intake.zips import Archive
+from clarinet.files.folders import SPLITS
+from clarinet.files.refusal import Refused
 
 SUFFIX = ".npy"
 MAX_HEADER_BYTES = 4096

@@ -14,7 +14,7 @@ from app.datasets.intake.limits import (
     MAX_STORED_SIDE,
     MAX_WEBP_PIXELS,
 )
-from app.datasets.intake.refusal import Refused
+from clarinet.files.refusal import Refused
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 ARCHIVE_MAGIC = {
@@ -63,9 +63,7 @@ def picture_of_file(data: bytes, name: str) -> Picture:
     Raises:
         Refused: not such an image, damaged, animated, or above MAX_PIXELS.
     """
-    archive = next((kind for magic, kind in ARCHIVE_MAGIC.items() if data.startswith(magic)), None)
-    if archive is not None or data[TAR_MAGIC] == b"ustar":
-        raise Refused(name, f"is {archive or 'a tar archive'}; archives inside archives are not opened")
+    require_no_archive(data, name)
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             _check(image, name)
@@ -79,6 +77,13 @@ def picture_of_file(data: bytes, name: str) -> Picture:
     except Exception as error:
         # Pillow lets through whatever its parsers trip over: OSError, SyntaxError, struct.error, IndexError.
         raise Refused(name, "is cut short or damaged and cannot be decoded") from error
+
+
+def require_no_archive(start: bytes, name: str) -> None:
+    """Raises Refused if a file that starts so is an archive."""
+    archive = next((kind for magic, kind in ARCHIVE_MAGIC.items() if start.startswith(magic)), None)
+    if archive is not None or start[TAR_MAGIC] == b"ustar":
+        raise Refused(name, f"is {archive or 'a tar archive'}; archives inside archives are not opened")
 
 
 def picture_of_pixels(pixels: np.ndarray) -> Picture:

@@ -15,9 +15,9 @@ from typing import BinaryIO, NamedTuple, Self
 from app.datasets.intake.limits import SHARD_BYTES
 from app.datasets.intake.pictures import Picture
 from app.storage import Storage
+from clarinet.files.folders import SPLITS
 
 MEDIA_TYPES = ("image/png", "image/jpeg")
-SPLITS = ("train", "test")
 UNKNOWN_CLASS = -1
 # split, media type, true class, shard, offset, length, width, height, SHA-256
 LAYOUT = struct.Struct("<BBiIQIII32s")

@@ -17,14 +17,13 @@ from app.datasets.intake.limits import (
     MIB,
     RATIO_MATTERS_FROM,
 )
-from app.datasets.intake.names import checked_path, sameness
-from app.datasets.intake.refusal import Refused
+from app.datasets.intake.names import checked_path
+from clarinet.files.folders import is_litter
+from clarinet.files.refusal import Refused
 
 LOCAL_HEADER_BYTES = 30
 ENCRYPTED = 0x1
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-# What operating systems leave in archives; nobody means them.
-LITTER = ("__macosx", ".ds_store", "thumbs.db", "desktop.ini")
 # What truncated or damaged members raise while they are read.
 DAMAGE = (
     zipfile.BadZipFile,
@@ -63,6 +62,11 @@ class Archive:
         except DAMAGE as error:
             raise Refused(path, f"is cut short or damaged inside {self.name}") from error
 
+    def head(self, path: str, length: int) -> bytes:
+        """The first bytes of a member."""
+        with self.open(path) as stream:
+            return stream.read(length)
+
     def read(self, path: str, *, limit: int = MAX_MEMBER_BYTES) -> bytes:
         """A whole member.
 
@@ -96,7 +100,6 @@ def _members(file: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
     if len(file.infolist()) > MAX_MEMBERS:
         raise Refused(name, f"holds more than {MAX_MEMBERS} files")
     members: dict[str, zipfile.ZipInfo] = {}
-    seen: dict[str, str] = {}
     for info in file.infolist():
         # orig_filename, because zipfile cuts names at a NUL: "a.png\0.exe" would pass as "a.png".
         path = checked_path(info.orig_filename)
@@ -104,19 +107,14 @@ def _members(file: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
             what = "a link" if kind == stat.S_IFLNK else "no plain file"
             raise Refused(path, f"is {what}; only plain files are taken")
-        if info.is_dir() or kind == stat.S_IFDIR:
-            continue
-        if any(part.lower() in LITTER or part.startswith("._") for part in path.split("/")):
+        if info.is_dir() or kind == stat.S_IFDIR or is_litter(path):
             continue
         if info.flag_bits & ENCRYPTED:
             raise Refused(path, "is encrypted")
         if info.compress_type not in METHODS:
             raise Refused(path, "is packed in a way that is not supported")
-        other = seen.setdefault(sameness(path), path)
         if path in members:
             raise Refused(path, f"is in {name} twice")
-        if other != path:
-            raise Refused(path, f'has the same name as "{other}" but for upper and lower case or accents')
         members[path] = info
     if not members:
         raise Refused(name, "holds no files")

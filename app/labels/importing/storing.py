@@ -22,6 +22,7 @@ from app.journal.models import Action
 from app.labels.errors import AlreadyImported, BadImport, ImportNotFound
 from app.labels.importing.reading import Said, read
 from app.labels.models import ImportedAnswer, LabelImport
+from clarinet.files.names import NO_LABEL, numbers_among
 
 ASKED_AT_ONCE = 500  # SQLite takes some thousand parameters in a statement
 MAX_FILENAME = 200
@@ -67,14 +68,17 @@ def prepare_import(session: Session, campaign: Campaign, data: bytes, *, filenam
     by_position = _examples(session, campaign, {item.position for item in said if item.position is not None})
     ids = {item.example_id for item in said if item.position is None and item.example_id is not None}
     known_ids = _known(session, campaign, ids)
-    classes = {name: number for number, name in enumerate(campaign.class_names)}
+    given = list(dict.fromkeys(item.class_name for item in said))
+    classes = dict(zip(given, numbers_among(campaign.class_names, given), strict=True))
     rows = []
     for item in said:
         example_id = by_position.get(item.position) if item.position is not None else item.example_id
         if example_id is None or (item.position is None and example_id not in known_ids):
             raise BadImport(_no_picture(item))
-        class_ = classes.get(item.class_name, _class_number(item.class_name, len(classes)))
-        if class_ is None:
+        class_ = classes[item.class_name]
+        if class_ == NO_LABEL:
+            class_ = _class_number(item.class_name, campaign.num_classes)
+        if class_ == NO_LABEL:
             raise BadImport(
                 f"{item.where.capitalize()} is about the class {item.class_name[:80]!r}, which this campaign "
                 "does not have. Nothing was stored."
@@ -95,9 +99,9 @@ def _no_picture(item: Said) -> str:
     return f"{item.where.capitalize()} {what}. Nothing was stored."
 
 
-def _class_number(name: str, num_classes: int) -> int | None:
+def _class_number(name: str, num_classes: int) -> int:
     is_number = name.isascii() and name.isdigit() and len(name) <= len(str(num_classes))
-    return int(name) if is_number and int(name) < num_classes else None
+    return int(name) if is_number and int(name) < num_classes else NO_LABEL
 
 
 def _examples(session: Session, campaign: Campaign, positions: set[int]) -> dict[int, int]:

@@ -112,7 +112,10 @@ NAMES = {
         '"cafe\u0301.png" has the same name as "caf\u00e9.png" but for upper and lower case or accents.',
     ),
     "class-case": named(
-        "Cat/1.png", 'is a class name that differs from "Cat" only in upper and lower case.', "cat"
+        "Cat/1.png",
+        'is the same class name as "Cat" but for upper and lower case, accents, spaces or invisible '
+        "characters.",
+        "cat",
     ),
     "class-long": named("k" * 81 + "/1.png", "is a class name of more than 80 characters.", "k" * 81),
     "classes-many": Hostile(
@@ -178,6 +181,10 @@ ARCHIVES = {
     "nested-zip": one(zip_of({"a.png": PNG}), "is a zip; archives inside archives are not opened."),
     "nested-gzip": one(gzip.compress(PNG), "is a gzip file; archives inside archives are not opened."),
     "nested-tar": one(_tar(), "is a tar archive; archives inside archives are not opened."),
+    "nested-by-its-name": one(
+        zip_of({"a.png": PNG}), "is a zip; archives inside archives are not opened.", "data/train.zip"
+    ),
+    "text-alone": Hostile(lambda: zip_of({"README.md": b"no images here"}), f'"{NAME}" holds no images.'),
 }
 
 PICTURES = {

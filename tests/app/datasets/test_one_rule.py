@@ -1,0 +1,126 @@
+"""The same files given to the application's intake and to the library: one rule decides on both sides."""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from app.datasets.intake.folders import read_folders
+from app.datasets.intake.zips import open_archive
+from clarinet import load_folder
+from clarinet.files.refusal import Refused
+from tests.app.datasets.files import picture, zip_of
+from tests.clarinet.factories import in_memory
+
+Found = dict[str, list[tuple[str | None, int]]]  # by split: class and first pixel of each image
+
+
+def by_the_application(files: Mapping[str, bytes], folder: Path) -> Found:
+    """What the import of a zip of these files makes of them."""
+    (folder / "upload.zip").write_bytes(zip_of(files))
+    found: Found = {}
+    with open_archive(folder / "upload.zip", "upload.zip") as archive:
+        reading = read_folders(archive)
+        for incoming in reading.pictures:
+            names = reading.class_names or []
+            class_name = None if incoming.true_class is None else names[incoming.true_class]
+            pixels = np.asarray(Image.open(io.BytesIO(incoming.picture.data)))
+            found.setdefault(incoming.split, []).append((class_name, int(pixels.flat[0])))
+    return found
+
+
+def by_the_library(files: Mapping[str, bytes], folder: Path) -> Found:
+    """What `load_folder` makes of a folder with these files."""
+    for path, data in files.items():
+        (folder / "unpacked" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "unpacked" / path).write_bytes(data)
+    arrays, classes = load_folder(folder / "unpacked", side=None)
+    found: Found = {}
+    for split in ("train", "test"):
+        if f"x_{split}" not in arrays:
+            continue
+        images = in_memory(arrays[f"x_{split}"])
+        labels = arrays[f"y_{split}"].tolist() if f"y_{split}" in arrays else [None] * len(images)
+        names = [None if label is None else classes[label] for label in labels]
+        found[split] = [(name, int(image.flatten()[0])) for name, image in zip(names, images, strict=True)]
+    return found
+
+
+def images(*paths: str) -> dict[str, bytes]:
+    """Grey images of one size under these paths, each with a first pixel of its own, from 10 on."""
+    return {path: picture(mode="L", shade=10 + place) for place, path in enumerate(paths)}
+
+
+CAT, DOG = ("cat", 10), ("dog", 11)
+TAKEN: dict[str, tuple[dict[str, bytes], Found]] = {
+    "notes beside images": (
+        {**images("cat/1.png", "dog/1.png"), "classes.txt": b"cat\ndog\n", "cat/info.json": b"{}"},
+        {"train": [CAT, DOG]},
+    ),
+    "hidden files and folders": (
+        {
+            **images("cat/1.png", "dog/1.png", ".ipynb_checkpoints/1-checkpoint.png", "cat/.1.png.swp"),
+            "cat/@eaDir/1.png/thumb.jpg": picture("JPEG"),
+            "cat/.gitkeep": b"",
+            "dog/Thumbs.db": b"x",
+            "__MACOSX/cat/._1.png": b"x",
+        },
+        {"train": [CAT, DOG]},
+    ),
+    "a target without classes and a test set with them": (
+        images("train/1.png", "train/2.png", "test/cat/3.png", "test/dog/4.png"),
+        {"train": [(None, 10), (None, 11)], "test": [("cat", 12), ("dog", 13)]},
+    ),
+    "wrapped, with capitals, without endings": (
+        images("pets/Train/cat/1", "pets/Train/dog/1.PNG", "pets/TEST/dog/10.png", "pets/TEST/dog/9.png"),
+        {"train": [CAT, DOG], "test": [("dog", 12), ("dog", 13)]},
+    ),
+    "numbers and words": (
+        images("10/1.png", "9/1.png", "dog/1.png", "dog house/1.png", "äpfel/1.png"),
+        {"train": [("10", 10), ("9", 11), ("dog house", 13), ("dog", 12), ("äpfel", 14)]},
+    ),
+}
+REFUSED = {
+    "alike but for case": (
+        images("Cat/1.png", "cat/2.png"),
+        '"cat" is the same class name as "Cat" but for upper and lower case',
+    ),
+    "alike but for a space": (
+        images("cat/1.png", "cat /2.png"),
+        '"cat " is the same class name as "cat" but',
+    ),
+    "alike but for what nobody sees": (
+        images("cat/1.png", "cat\u200b/2.png"),
+        'is the same class name as "cat" but for',
+    ),
+    "one file on other systems": (
+        images("cat/A.png", "cat/a.png"),
+        '"cat/a.png" has the same name as "cat/A.png" but for upper and lower case or accents.',
+    ),
+    "too deep": (images("cat/1.png", "dog/old/2.png"), '"dog/old/2.png" lies too deep in'),
+    "beside the class folders": (
+        images("cat/1.png", "2.png", "dog/1.png"),
+        '"2.png" lies outside the class folders; put every image into one, or none.',
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "expected"), TAKEN.values(), ids=TAKEN.keys())
+def test_both_sides_find_the_same_images_in_a_folder(
+    files: dict[str, bytes], expected: Found, tmp_path: Path
+) -> None:
+    assert by_the_application(files, tmp_path) == expected
+    assert by_the_library(files, tmp_path) == expected
+
+
+@pytest.mark.parametrize(("files", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_both_sides_refuse_the_same_folder_in_the_same_words(
+    files: dict[str, bytes], words: str, tmp_path: Path
+) -> None:
+    for read in (by_the_application, by_the_library):
+        with pytest.raises(Refused) as refusal:
+            read(files, tmp_path)
+        assert words in str(refusal.value)
