@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.app.datasets.files import (
-    animation,
     images,
     lzma_member_with_dictionary,
     npy,
@@ -221,9 +220,6 @@ PICTURES = {
         picture("WEBP", mode="L", size=(5000, 5000), method=0),
         "has 5000 x 5000 pixels; at most 24 million are taken.",
     ),
-    "gif-animated": one(animation("GIF"), "is an animation; a question needs one still picture."),
-    "png-animated": one(animation("PNG"), "is an animation; a question needs one still picture."),
-    "webp-animated": one(animation("WEBP"), "is an animation; a question needs one still picture."),
 }
 
 X = images(3, 4, 5)

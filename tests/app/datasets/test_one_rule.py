@@ -3,16 +3,19 @@
 import io
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from app.datasets.intake.folders import read_folders
+from app.datasets.intake.pictures import picture_of_file
 from app.datasets.intake.zips import open_archive
 from clarinet import load_folder
+from clarinet.files.pictures import decoded
 from clarinet.files.refusal import Refused
-from tests.app.datasets.files import picture, zip_of
+from tests.app.datasets.files import animation, picture, profile, zip_of
 from tests.clarinet.factories import in_memory
 
 Found = dict[str, list[tuple[str | None, int]]]  # by split: class and first pixel of each image
@@ -101,6 +104,7 @@ REFUSED = {
         '"cat/a.png" has the same name as "cat/A.png" but for upper and lower case or accents.',
     ),
     "too deep": (images("cat/1.png", "dog/old/2.png"), '"dog/old/2.png" lies too deep in'),
+    "no image by its name": ({**images("cat/1.png"), "cat/drawing.svg": b"<svg/>"}, 'drawing.svg" is not '),
     "beside the class folders": (
         images("cat/1.png", "2.png", "dog/1.png"),
         '"2.png" lies outside the class folders; put every image into one, or none.',
@@ -124,3 +128,88 @@ def test_both_sides_refuse_the_same_folder_in_the_same_words(
         with pytest.raises(Refused) as refusal:
             read(files, tmp_path)
         assert words in str(refusal.value)
+
+
+def saved(image: Image.Image, format_: str, **options: Any) -> bytes:
+    """An image as a file."""
+    out = io.BytesIO()
+    image.save(out, format_, **options)
+    return out.getvalue()
+
+
+RED, SEEN = (200, 30, 30), (30, 200, 30)  # what a file stores, and what its profile makes people see
+GREY = 118
+UPSIDE = Image.Exif()
+UPSIDE[0x0112] = 3
+
+
+def two_halves() -> Image.Image:
+    """Red above blue, as it is stored."""
+    picture_ = Image.new("RGB", (8, 8), RED)
+    picture_.paste((0, 0, 200), (0, 4, 8, 8))
+    return picture_
+
+
+PICTURES: dict[str, tuple[bytes, tuple[int, ...] | int]] = {  # and the colour at its upper left corner
+    "a profile": (saved(Image.new("RGB", (8, 8), RED), "PNG", icc_profile=profile(swapped=True)), SEEN),
+    "a profile of a JPEG": (
+        saved(Image.new("RGB", (8, 8), RED), "JPEG", quality=100, icc_profile=profile(swapped=True)),
+        SEEN,
+    ),
+    "a profile and a palette": (
+        saved(Image.new("RGB", (8, 8), RED).quantize(2), "PNG", icc_profile=profile(swapped=True)),
+        SEEN,
+    ),
+    "a profile and nothing on it": (
+        saved(Image.new("RGBA", (8, 8), (*RED, 0)), "PNG", icc_profile=profile(swapped=True)),
+        (255, 255, 255),
+    ),
+    "the profile of a screen": (
+        saved(Image.new("RGB", (8, 8), RED), "PNG", icc_profile=profile(swapped=False)),
+        RED,
+    ),
+    "a broken profile": (saved(Image.new("RGB", (8, 8), RED), "PNG", icc_profile=b"no profile" * 20), RED),
+    "a profile of other colours": (
+        saved(Image.new("L", (8, 8), GREY), "PNG", icc_profile=profile(swapped=True)),
+        GREY,
+    ),
+    "an animation": (animation("GIF"), (255, 0, 0)),
+    "turned": (saved(two_halves(), "PNG", exif=UPSIDE), (0, 0, 200)),
+    "turned, with a palette": (saved(two_halves().quantize(4), "PNG", exif=UPSIDE), (0, 0, 200)),
+    "16 bits": (saved(Image.fromarray(np.full((8, 8), 257 * GREY + 128, np.uint16)), "PNG"), GREY),
+    "16 bits above a half": (
+        saved(Image.fromarray(np.full((8, 8), 257 * GREY + 129, np.uint16)), "PNG"),
+        119,
+    ),
+    "grey with transparency": (saved(Image.new("LA", (8, 8), (0, 0)), "PNG"), 255),
+    "inks": (saved(Image.new("CMYK", (8, 8), (0, 255, 255, 0)), "JPEG", quality=100), (255, 0, 0)),
+}
+
+
+@pytest.mark.parametrize(("data", "expected"), PICTURES.values(), ids=PICTURES.keys())
+def test_both_sides_see_the_same_picture(
+    data: bytes, expected: tuple[int, ...] | int, tmp_path: Path
+) -> None:
+    (tmp_path / "picture").write_bytes(data)
+
+    stored = np.asarray(Image.open(io.BytesIO(picture_of_file(data, "picture").data)))
+    read = decoded(tmp_path / "picture", side=None)
+
+    np.testing.assert_array_equal(stored, read)
+    np.testing.assert_allclose(read[0, 0], expected, atol=2)
+
+
+BROKEN = {
+    "no image": (b"hello", "is not "),
+    "cut short": (picture(size=(64, 64))[:200], "is cut short or damaged and cannot be decoded."),
+}
+
+
+@pytest.mark.parametrize(("data", "words"), BROKEN.values(), ids=BROKEN.keys())
+def test_both_sides_refuse_a_picture_in_the_same_words(data: bytes, words: str, tmp_path: Path) -> None:
+    (tmp_path / "picture").write_bytes(data)
+
+    with pytest.raises(Refused, match=f'picture" {words}'):
+        picture_of_file(data, "picture")
+    with pytest.raises(Refused, match=f'picture" {words}'):
+        decoded(tmp_path / "picture", side=None)
