@@ -3,19 +3,19 @@
 import csv
 import json
 import math
-import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from clarinet.data.training_data import UNREADABLE, Labels
+from clarinet.data.training_data import Labels
+from clarinet.files.arrays import read_array, read_header
 from clarinet.files.names import NO_LABEL
+from clarinet.files.zips import Members, open_zip
 from clarinet.recipes.errors import ClassesNotCounted, DataError
 
 KINDS = ("complementary", "true")  # in a snapshot their number says the kind
@@ -64,7 +64,7 @@ def load_labels(path: Path | str, *, images: int, num_classes: int | None = None
         listed = _listed_names(path) if path.suffix == ".npz" else None
     except DataError:
         raise
-    except (*UNREADABLE, KeyError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise DataError(f"{path} cannot be read as labels: {str(error) or type(error).__name__}") from error
     if not rows:
         raise DataError(f"{path} has no labels")
@@ -215,13 +215,11 @@ def _listed_names(path: Path) -> list[str] | None:
 
 
 def _arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Those arrays that an npz has. Not by numpy.load, which advises to unpickle what is no npz."""
-    found = {}
-    with zipfile.ZipFile(path) as archive:
-        for name in {f"{name}.npy" for name in names} & set(archive.namelist()):
-            with archive.open(name) as member:
-                found[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
-    return found
+    """Those arrays that an npz has."""
+    with open_zip(path, path) as archive:
+        file = Members(archive, path)
+        headers = {name: read_header(file, name) for name in names}
+        return {name: read_array(file, header) for name, header in headers.items() if header is not None}
 
 
 def _require(path: Path, found: Iterable[str], wanted: tuple[str, ...]) -> None:

@@ -1,14 +1,10 @@
 """Zip files by strangers: list what is inside without believing it, read members while counting."""
 
-import lzma
 import stat
-import struct
 import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from app.datasets.intake.limits import (
     MAX_MEMBER_BYTES,
@@ -20,47 +16,23 @@ from app.datasets.intake.limits import (
 from app.datasets.intake.names import checked_path
 from clarinet.files.folders import is_litter
 from clarinet.files.refusal import Refused
+from clarinet.files.zips import Members, open_zip
 
 LOCAL_HEADER_BYTES = 30
 ENCRYPTED = 0x1
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-# What truncated or damaged members raise while they are read.
-DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    IndexError,
-    RuntimeError,  # and NotImplementedError
-)
 
 
-class Archive:
+class Archive(Members):
     """A zip whose list of members has been checked; each member by its path."""
 
+    name: str
+
     def __init__(self, file: zipfile.ZipFile, name: str, *, packed_bytes: int) -> None:
-        self.name = name
-        self._file = file
         _check_overlaps(file, name)
-        self.members = _members(file, name)
+        super().__init__(file, name, _members(file, name))
         self.comment = file.comment
         _check_ratio(self.members, name, packed_bytes=packed_bytes)
-
-    def size(self, path: str) -> int:
-        """What the archive says that a member has, unpacked, in bytes."""
-        return self.members[path].file_size
-
-    @contextmanager
-    def open(self, path: str) -> Iterator[IO[bytes]]:
-        """A member as a stream; damage of any kind while it is read becomes a refusal."""
-        try:
-            with self._file.open(self.members[path]) as stream:
-                yield stream
-        except DAMAGE as error:
-            raise Refused(path, f"is cut short or damaged inside {self.name}") from error
 
     def head(self, path: str, length: int) -> bytes:
         """The first bytes of a member."""
@@ -87,11 +59,7 @@ def open_archive(path: Path, name: str) -> Iterator[Archive]:
     Raises:
         Refused: no zip, or one that could hurt.
     """
-    try:
-        file = zipfile.ZipFile(path)
-    except DAMAGE as error:
-        raise Refused(name, "is cut short or no zip file at all") from error
-    with file:
+    with open_zip(path, name) as file:
         yield Archive(file, name, packed_bytes=path.stat().st_size)
 
 
@@ -132,7 +100,7 @@ def _check_overlaps(file: zipfile.ZipFile, name: str) -> None:
         raise Refused(name, "says that it holds more bytes than it has")
 
 
-def _check_ratio(members: dict[str, zipfile.ZipInfo], name: str, *, packed_bytes: int) -> None:
+def _check_ratio(members: Mapping[str, zipfile.ZipInfo], name: str, *, packed_bytes: int) -> None:
     for path, info in members.items():
         if info.file_size > RATIO_MATTERS_FROM and info.file_size > MAX_RATIO * max(1, info.compress_size):
             raise Refused(path, f"would unpack to more than {MAX_RATIO} times its size, as a zip bomb does")

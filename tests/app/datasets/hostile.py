@@ -290,11 +290,11 @@ ARRAYS = {
         x_train=npy_header(_dict("(32768, 1024, 1024)")),
     ),
     "huge-overflow": arrays(
-        '"x_train.npy" claims the shape (4294967296, 4294967296, 1), which is too large.',
+        '"x_train.npy" claims the shape (4294967296, 4294967296, 1) but holds another number of bytes.',
         x_train=npy_header(_dict("(4294967296, 4294967296, 1)")),
     ),
     "negative": arrays(
-        '"x_train.npy" claims the shape (-1, 4, 5), which is too large.',
+        '"x_train.npy" claims the shape (-1, 4, 5), which no array has.',
         x_train=npy_header(_dict("(-1, 4, 5)")),
     ),
     "fewer-bytes": arrays(

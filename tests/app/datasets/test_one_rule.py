@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from app.datasets.intake.arrays import read_arrays
 from app.datasets.intake.folders import read_folders
 from app.datasets.intake.pictures import picture_of_file
 from app.datasets.intake.zips import open_archive
-from clarinet import load_folder
+from clarinet import load_folder, load_npz
 from clarinet.files.pictures import decoded
 from clarinet.files.refusal import Refused
-from tests.app.datasets.files import animation, picture, profile, zip_of
+from tests.app.datasets.files import animation, npy, npz_of, picture, profile, zip_of
+from tests.app.datasets.files import images as pixels
 from tests.clarinet.factories import in_memory
 
 Found = dict[str, list[tuple[str | None, int]]]  # by split: class and first pixel of each image
@@ -213,3 +215,37 @@ def test_both_sides_refuse_a_picture_in_the_same_words(data: bytes, words: str, 
         picture_of_file(data, "picture")
     with pytest.raises(Refused, match=f'picture" {words}'):
         decoded(tmp_path / "picture", side=None)
+
+
+X = pixels(3, 4, 5)
+HUGE = np.array([0, 1, 2**64 - 1], np.uint64)  # which a cast to int64 makes -1, for unknown
+ARRAYS: dict[str, tuple[dict[str, np.ndarray | bytes], str]] = {
+    "labels beyond all integers": ({"x_train": X, "y_train": HUGE}, "has labels outside 0 to "),
+    "labels of other images": (
+        {"x_train": X, "y_train": np.zeros(2, int)},
+        r"has the shape \(2,\), but there are 3 images in x_train",
+    ),
+    "labels of no images": (
+        {"x_train": X, "y_test": np.zeros(2, int)},
+        r"has the shape \(2,\), but there are 0 images in x_test",
+    ),
+    "four colours": ({"x_train": pixels(3, 4, 5, 4)}, r"has the shape \(3, 4, 5, 4\); images must be "),
+    "bytes behind the array": (
+        {"x_train": npy(X) + b"x"},
+        r"claims the shape \(3, 4, 5\) but holds another number of bytes",
+    ),
+    "objects": ({"x_train": np.array([{}, 1])}, "holds Python objects; only numbers are taken"),
+}
+
+
+@pytest.mark.parametrize(("arrays", "words"), ARRAYS.values(), ids=ARRAYS.keys())
+def test_both_sides_refuse_an_npz_in_the_same_words(
+    arrays: dict[str, np.ndarray | bytes], words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.npz"
+    path.write_bytes(npz_of(**arrays))
+
+    with open_archive(path, "a.npz") as archive, pytest.raises(Refused, match=f'npy" {words}'):
+        read_arrays(archive)
+    with pytest.raises(Refused, match=f'npy" {words}'):
+        load_npz(path)
