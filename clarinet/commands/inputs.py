@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from clarinet.files.label_files import load_labels
+from clarinet.files.label_table import Labels
 from clarinet.files.names import numbers_among, require_distinct_classes
 from clarinet.recipes.errors import ClassesNotCounted, ConfigError, DataError
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from clarinet.data.streams import ImageFiles
-    from clarinet.data.training_data import DomainData, Labels
+    from clarinet.data.training_data import DomainData
 
 MOST_CLASSES = 1000  # more are a file of other numbers; the discriminator's memory grows with the classes
 
@@ -31,7 +33,7 @@ class Inputs:
 
     source: "DomainData"
     target: "DomainData"
-    labels: "Labels | None"
+    labels: Labels | None
     num_classes: int
     class_names: list[str] | None
 
@@ -80,9 +82,7 @@ def _read(path: Path, side: int) -> tuple["DomainData", list[str]]:
     return load_folder(path, side=side) if path.is_dir() else (cast("DomainData", load_npz(path)), [])
 
 
-def _labels(arguments: argparse.Namespace, images: "Tensor | ImageFiles") -> "Labels | None":
-    from clarinet.data.label_files import load_labels
-
+def _labels(arguments: argparse.Namespace, images: "Tensor | ImageFiles") -> Labels | None:
     if not arguments.labels:
         return None
     if arguments.classes is not None:

@@ -1,6 +1,6 @@
 """Domains as tensors: what `train` accepts, and how it is checked at the door."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import TypedDict
@@ -20,6 +20,7 @@ from clarinet.files.arrays import (
     read_labels,
 )
 from clarinet.files.folders import SPLITS
+from clarinet.files.label_table import Labels
 from clarinet.files.names import NO_LABEL
 from clarinet.files.refusal import Refused
 from clarinet.files.zips import Members, open_zip
@@ -37,36 +38,6 @@ class DomainData(TypedDict, total=False):
     y_train: Tensor
     x_test: Tensor | ImageFiles
     y_test: Tensor
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Labels:
-    """Labels as `simulate_labels` draws and `load_labels` reads them, one row each.
-
-    Args:
-        complementary, true: (L,) int64 in [0, K) or -1 for none, at least one of them -1.
-        weights: (L,) float32 >= 0.
-        example: (L,) int64, the image each label is about; None where row i is about image i.
-        probabilities: (L,) float32 in (0, 1] with which the question behind each label was drawn; None where
-            the labels come from no questions, or nobody wrote it down.
-        num_classes: K >= 2.
-        named: the names of classes, by number, as far as they are known.
-    """
-
-    complementary: Tensor
-    true: Tensor
-    weights: Tensor
-    example: Tensor | None = None
-    probabilities: Tensor | None = None
-    num_classes: int
-    named: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def class_names(self) -> list[str] | None:
-        """K names, where all classes have one."""
-        if len(self.named) < self.num_classes:
-            return None
-        return [self.named[number] for number in range(self.num_classes)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -129,7 +100,7 @@ class TrainData:
         target_images: Tensor | ImageStream,
         test: tuple[Tensor | ImageStream | None, Tensor | None] = (None, None),
     ) -> "TrainData":
-        """Source images with the labels about them, beside a target.
+        """Source images with the labels about them, beside a target. Here labels become tensors.
 
         Args:
             labels: of the source images.
@@ -141,11 +112,11 @@ class TrainData:
         """
         return cls(
             source_images=source_images,
-            complementary=labels.complementary,
-            true=labels.true,
-            weights=labels.weights,
-            example=labels.example,
-            probabilities=labels.probabilities,
+            complementary=torch.from_numpy(labels.complementary),
+            true=torch.from_numpy(labels.true),
+            weights=torch.from_numpy(labels.weights),
+            example=None if labels.positions is None else torch.from_numpy(labels.positions),
+            probabilities=None if labels.probabilities is None else torch.from_numpy(labels.probabilities),
             target_images=target_images,
             target_test_images=test[0],
             target_test_labels=test[1],

@@ -2,7 +2,7 @@
 
 import io
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -32,7 +32,7 @@ _PROFILES = 4  # of cameras and programs, kept ready; the tables of one take up 
 
 @contextmanager
 def opened(
-    file: Path | IO[bytes], name: str | Path, *, formats: Sequence[str] | None = None
+    file: Path | IO[bytes], name: str | Path, *, formats: tuple[str, ...] | None = None
 ) -> Iterator[Image.Image]:
     """An image file, of which only the head was read; what fails while it is used is the file's fault.
 

@@ -15,7 +15,6 @@ from clarinet.data import training_data
 from clarinet.data.domains import draw_held_out, fingerprint, prepare
 from clarinet.data.feeding import taken
 from clarinet.data.training_data import load_npz
-from clarinet.files import arrays as array_files
 from clarinet.recipes.errors import DataError
 from clarinet.run.relabelling import with_pseudo_labels
 from tests.clarinet.factories import in_memory, make_config, make_data
@@ -355,7 +354,7 @@ class TestLoadNpz:
             raise MemoryError
 
         np.savez(tmp_path / "a.npz", x_train=np.zeros((2, 3, 3), np.uint8))
-        monkeypatch.setattr(array_files.np, "empty", no_memory)
+        monkeypatch.setattr("clarinet.files.arrays.np.empty", no_memory)
 
         with pytest.raises(DataError, match=r'x_train\.npy" needs more memory than there is'):
             load_npz(tmp_path / "a.npz")

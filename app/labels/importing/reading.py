@@ -16,7 +16,7 @@ from app.annotation.consensus import LabelKind
 from app.annotation.models import AnswerValue, Purpose
 from app.labels.errors import BadImport
 from app.labels.exports import label_studio
-from app.labels.exports.formats import FORMULA_STARTS
+from clarinet.files.label_files import unguarded
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_ROWS = 200_000
@@ -113,9 +113,9 @@ def _of_line(row: Mapping[Any, Any], where: str) -> Said:
         where,
         position=_whole(given.get("position", ""), where),
         example_id=_whole(given.get("example_id", ""), where),
-        class_name=_unguarded(given.get("class_name", "")) or given.get("class", ""),
+        class_name=unguarded(given.get("class_name", "")) or given.get("class", ""),
         value=VALUES[answer] if answer else of_kind,
-        annotator=_name(_unguarded(given.get("annotator", ""))),
+        annotator=_name(unguarded(given.get("annotator", ""))),
         answered_at=_time(given.get("answered_at") or given.get("created_at") or "", where),
     )
 
@@ -203,11 +203,6 @@ def _chosen(region: dict[str, Any], data: dict[str, Any], where: str) -> Iterato
             raise _unclear(where, f"chooses {len(choices)} classes at once")
         for choice in choices:
             yield choice, AnswerValue.YES
-
-
-def _unguarded(cell: str) -> str:
-    """A cell without the apostrophe that keeps spreadsheets from taking it for a formula."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
 
 
 def _name(given: str) -> str:

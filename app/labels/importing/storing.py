@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.annotation.consensus import LabelKind, verdict
+from app.annotation.consensus import verdict
 from app.annotation.models import AnswerValue
 from app.campaigns.errors import WrongCampaignState
 from app.campaigns.models import Campaign, CampaignState
@@ -22,6 +22,7 @@ from app.journal.models import Action
 from app.labels.errors import AlreadyImported, BadImport, ImportNotFound
 from app.labels.importing.reading import Said, read
 from app.labels.models import ImportedAnswer, LabelImport
+from clarinet.files.label_table import LabelRow
 from clarinet.files.names import NO_LABEL, numbers_among
 
 ASKED_AT_ONCE = 500  # SQLite takes some thousand parameters in a statement
@@ -40,17 +41,6 @@ class Prepared:
     def count(self, value: AnswerValue) -> int:
         """How often the file says it."""
         return sum(row[2] is value for row in self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedLabel:
-    """What all of a campaign's imports say of one example and one class."""
-
-    example_id: int
-    position: int
-    kind: LabelKind
-    class_: int
-    answers: int
 
 
 def prepare_import(session: Session, campaign: Campaign, data: bytes, *, filename: str, by: User) -> Prepared:
@@ -218,7 +208,7 @@ def delete_import(session: Session, campaign: Campaign, import_id: UUID, *, by: 
     note(session, Action.IMPORT_DELETED, campaign, by=by, details={"import": str(import_id)})
 
 
-def imported_labels(session: Session, campaign_id: UUID) -> Iterator[ImportedLabel]:
+def imported_labels(session: Session, campaign_id: UUID) -> Iterator[LabelRow]:
     """What the majority of a campaign's imports say of each example and class, by position; streamed.
 
     A tie and "can't tell" say nothing.
@@ -243,4 +233,12 @@ def imported_labels(session: Session, campaign_id: UUID) -> Iterator[ImportedLab
     for row in rows:
         found = verdict(int(row.yes), int(row.no), confirm_yes=False)
         if found.kind is not None:
-            yield ImportedLabel(row.example_id, row.position, found.kind, row.candidate_class, found.answers)
+            yield LabelRow(
+                row.position,
+                found.kind,
+                row.candidate_class,
+                1.0,
+                example_id=row.example_id,
+                answers=found.answers,
+                imported=True,
+            )
