@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint format messages schema screenshots clean
+.PHONY: help install demo test check lint format messages migration schema screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ messages: install ## bring frontend/messages up to date with templates and code;
 		-i frontend/messages/messages.pot -o frontend/messages/$$language.po -l $$(echo $$language | tr - _); done
 	@sed -i.old -E '/^"(Report-M|POT-C|PO-R|Last-T|Language-T|MIME-V|Content-Tr|Generated)/d' frontend/messages/*.po
 	@rm frontend/messages/messages.pot frontend/messages/*.old
+
+migration: install ## draft a migration from what the models have more: make migration MESSAGE="add contact to campaign"
+	@$(BIN)/python -m migrations "$(MESSAGE)"
 
 schema: install ## write app/runs/train_config.schema.json from the library's TrainConfig
 	@$(BIN)/clarinet schema

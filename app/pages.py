@@ -121,11 +121,11 @@ def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict
         return schema.model_validate(values), {}
     except ValidationError as error:
         return None, {
-            str(item["loc"][0]) if item["loc"] else "": sentence(item["msg"]) for item in error.errors()
+            str(item["loc"][0]) if item["loc"] else "": as_sentence(item["msg"]) for item in error.errors()
         }
 
 
-def sentence(message: str) -> str:
+def as_sentence(message: str) -> str:
     """A validator's message as a sentence."""
     message = re.sub(r"^(Value error|Assertion failed), ", "", message)
     if message == "Field required":

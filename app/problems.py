@@ -18,7 +18,7 @@ from app.accounts.errors import NotSignedIn
 from app.deps import identify
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
 from app.languages import gettext, later
-from app.pages import render, sentence, wants_fragment, wants_page
+from app.pages import as_sentence, render, wants_fragment, wants_page
 
 log = structlog.get_logger()
 
@@ -121,7 +121,7 @@ def on_app_error(request: Request, error: AppError) -> Response:
 def on_malformed(request: Request, error: RequestValidationError) -> Response:
     """The input is not of the shape that the route takes."""
     errors = [
-        {"pointer": "/".join(map(str, item["loc"])), "detail": sentence(item["msg"])}
+        {"pointer": "/".join(map(str, item["loc"])), "detail": as_sentence(item["msg"])}
         for item in error.errors()
     ]
     named = "; ".join(f"{item['pointer']}: {item['detail']}" for item in errors[:3])

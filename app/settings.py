@@ -12,7 +12,7 @@ MIN_SECRET_LENGTH = 32
 
 
 class Settings(BaseSettings):
-    """Everything the deployment may vary. Each field is documented in README, and a test checks that."""
+    """Everything the deployment may vary. docs/settings.md says the same, and a test checks that."""
 
     model_config = SettingsConfigDict(env_prefix="CLARINET_", env_file=".env", frozen=True, extra="ignore")
 

@@ -39,7 +39,7 @@ TORCH = ("torch", "torchvision")
         "from app.main import create_app; from app.settings import Settings; "
         "create_app(Settings(environment='test', data_dir='{data_dir}', _env_file=None))",
         "import worker.celery_app, worker.supervisor, worker.upkeep, worker.intake, worker.drawing",
-        "import worker.cli, worker.demo, worker.simulate, worker.up",
+        "import worker.cli.main, worker.demo.running, worker.demo.annotators, worker.local.up",
         "import clarinet, pkgutil; from clarinet import files, recipes; "
         "found = [m.name for room in (files, recipes) "
         "for m in pkgutil.walk_packages(room.__path__, room.__name__ + '.')]; "
@@ -54,7 +54,7 @@ def test_the_command_line_starts_without_the_web_packages() -> None:
     """`clarinet train` is for people who installed the library alone."""
     web = ("fastapi", "starlette", "sqlalchemy", "celery", "uvicorn", "httpx2", "pydantic_settings")
 
-    start_without(web, "import worker.cli, clarinet.commands.cli")
+    start_without(web, "import worker.cli.main, clarinet.commands.cli")
 
 
 def test_every_job_has_a_task_and_a_queue(settings: Settings) -> None:

@@ -1,27 +1,41 @@
-"""The README names every setting and every type of problem, and its commands exist."""
+"""Every setting and every type of problem has its page, and the commands that documents name exist."""
 
 import re
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
-from app.problems import problem_types
+from app.problems import STATUS, problem_types
 from app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def page(name: str) -> str:
+    """A page under docs/."""
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", list(Settings.model_fields))
-def test_settings_are_documented(name: str) -> None:
-    assert f"`CLARINET_{name.upper()}`" in README
+def test_settings_are_documented_as_they_are(name: str) -> None:
+    field = Settings.model_fields[name]
+    default = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
+    shown = "none" if default == () else f"`{default}`" if default != "" else ""
+
+    assert f"| `CLARINET_{name.upper()}` | {shown} | {field.description} |" in page("settings.md")
 
 
-def test_problem_types_are_documented() -> None:
+def test_problem_types_are_documented_under_their_status() -> None:
     import app.main  # noqa: F401  (imports every feature, and with it every error)
 
-    documented = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", README))
-    assert set(problem_types()) - documented == set()
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", page("problems.md"), re.MULTILINE)
+    documented = {slug: int(status) for status, types in rows for slug in re.findall(r"`([a-z-]+)`", types)}
+    assert documented == {
+        slug: next(status for family, status in STATUS.items() if issubclass(kind, family))
+        for slug, kind in problem_types().items()
+    }
 
 
 def test_make_targets_in_the_readme_exist() -> None:
@@ -36,8 +50,13 @@ def test_the_readme_begins_with_what_it_is_then_demo_then_test() -> None:
     assert order == sorted(order)
 
 
+def test_pages_that_everybody_reads_stay_short() -> None:
+    assert README.count("\n") <= 150
+    assert page("style.md").count("\n") <= 250
+
+
 def test_links_between_documents_lead_somewhere() -> None:
-    documents = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     links = [
         (document, link)
         for document in documents
@@ -47,3 +66,20 @@ def test_links_between_documents_lead_somewhere() -> None:
 
     assert links
     assert [f"{document}: {link}" for document, link in links if not (document.parent / link).exists()] == []
+
+
+def test_functions_and_files_that_pages_name_exist() -> None:
+    """`path: name` is a function, class or table of that file; other paths are files or folders."""
+    text = page("architecture.md") + page("contributing.md") + page("style.md")
+    passed = re.findall(r"`([\w/.-]+\.(?:py|js)):\s+(\w+)`", text)
+    paths = re.findall(r"`((?:app|worker|clarinet|frontend|tests)/[\w/.-]+)`", text)
+    paths = [path for path in paths if not re.search(r"\b[A-Z]+\b", path)]  # FEATURE, NAME, TAG stand for any
+
+    assert len(passed) > 50
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert [f"{path}: {name}" for path, name in passed if not _defines(ROOT / path, name)] == []
+
+
+def _defines(path: Path, name: str) -> bool:
+    pattern = rf"^ *(export )?(async )?(def|class|function|const) {name}\b|^{name} = "
+    return path.exists() and bool(re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE))

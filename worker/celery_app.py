@@ -22,7 +22,7 @@ TASKS = {
     jobs.IMPORT_DATASET: ("worker.intake", "import_dataset"),
     jobs.OPEN_CAMPAIGN: ("worker.drawing", "open_campaign"),
     jobs.CHECK_DRAWS: ("worker.drawing", "check_draws"),
-    jobs.KEEP_FIGURES: ("worker.figures", "keep_figures"),
+    jobs.KEEP_FIGURES: ("worker.precomputing", "keep_figures"),
     jobs.TRAIN_TRIAL: ("worker.supervisor", "train_trial"),
 }
 QUEUES = tuple(dict.fromkeys(jobs.QUEUE_OF.values()))

@@ -75,7 +75,7 @@ def commitment(
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def words(seed: str, stream: str, counters: Iterable[int], second: int, third: int = 0) -> Words:
+def random_words(seed: str, stream: str, counters: Iterable[int], second: int, third: int = 0) -> Words:
     """Digests of (counter, second, third), four words each: (N, 4).
 
     Raises:
@@ -93,7 +93,7 @@ def words(seed: str, stream: str, counters: Iterable[int], second: int, third: i
     return np.frombuffer(digests, dtype=">u8").reshape(-1, 4).astype(np.uint64)
 
 
-def below(n: int, given: Words) -> tuple[Integers, NDArray[np.bool_]]:
+def numbers_below(n: int, given: Words) -> tuple[Integers, NDArray[np.bool_]]:
     """Numbers in 0 .. n - 1 from the first usable word of each row, and which rows had one.
 
     Args:
@@ -116,7 +116,7 @@ def _uniform(seed: str, positions: Integers, round_: int, n: int) -> Integers:
     open_ = np.arange(len(positions))
     block = 0
     while len(open_):
-        drawn, found = below(n, words(seed, "class", positions[open_].tolist(), round_, block))
+        drawn, found = numbers_below(n, random_words(seed, "class", positions[open_].tolist(), round_, block))
         values[open_] = drawn
         open_ = open_[~found]
         block += 1
@@ -178,12 +178,14 @@ def _asking_order(
     seed: str, positions: Integers, classes: Integers, *, round_: int, num_classes: int, size: int
 ) -> NDArray[np.intp]:
     """(N,) indices of the examples in the order in which they are asked about."""
-    shuffle = words(seed, "order", positions.tolist(), round_)[:, 0]  # (N,)
+    shuffle = random_words(seed, "order", positions.tolist(), round_)[:, 0]  # (N,)
     by_class = np.lexsort((positions, shuffle, classes))  # (N,) class after class, shuffled within
     starts = np.searchsorted(classes[by_class], np.arange(num_classes))  # (K,)
     nth = np.empty(len(classes), dtype=np.int64)  # (N,) place of an example among those of its class
     nth[by_class] = np.arange(len(classes)) - starts[classes[by_class]]
     turn = nth // size
     turns = int(turn.max(initial=-1)) + 1
-    turn_keys = words(seed, "turn", range(turns * num_classes), round_)[:, 0].reshape(turns, num_classes)
+    turn_keys = random_words(seed, "turn", range(turns * num_classes), round_)[:, 0].reshape(
+        turns, num_classes
+    )
     return np.lexsort((nth, classes, turn_keys[turn, classes], turn))

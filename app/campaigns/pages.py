@@ -21,7 +21,7 @@ from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, SessionDep
-from app.pages import read_form, render, see_other, sentence
+from app.pages import as_sentence, read_form, render, see_other
 
 router = APIRouter(include_in_schema=False)
 
@@ -177,7 +177,7 @@ def _pictures(
         "campaigns/pictures.html",
         status=status.HTTP_422_UNPROCESSABLE_CONTENT if error else status.HTTP_200_OK,
         campaign=campaign,
-        offers=pictures.offers(session, campaign, classes, batch=batch, chosen=ticked),
+        offers=pictures.pictures_to_choose(session, campaign, classes, batch=batch, chosen=ticked),
         limit=MAX_CLASS_EXAMPLES,
         first=first,
         batch=batch,
@@ -284,7 +284,7 @@ def _details(
 
 def _first_message(error: ValueError, name: str) -> str:
     message = str(error).splitlines()[2].split(" [", maxsplit=1)[0].strip()
-    return f"{name[:40]!r}: {sentence(message)}"
+    return f"{name[:40]!r}: {as_sentence(message)}"
 
 
 def _form(

@@ -14,7 +14,7 @@ OFFERED = 12  # pictures per class at once
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class PicturesOfClass:
     """Pictures for one class: those chosen so far, then others."""
 
     position: int
@@ -24,14 +24,14 @@ class Offer:
     others: tuple[int, ...]
 
 
-def offers(
+def pictures_to_choose(
     session: Session,
     campaign: Campaign,
     classes: Sequence[CampaignClass],
     *,
     batch: int,
     chosen: Mapping[int, tuple[int, ...]],
-) -> list[Offer]:
+) -> list[PicturesOfClass]:
     """Training images for each of `classes`: of that true class where the dataset knows one of the same name,
     otherwise images spread over the whole dataset.
 
@@ -52,7 +52,7 @@ def offers(
         found = by_label.get(label_of[item.name], []) if item.name in label_of else spread
         mine = chosen.get(item.position, ())
         others = tuple(example_id for example_id in found if example_id not in mine)
-        result.append(Offer(item.position, item.name, item.description, mine, others))
+        result.append(PicturesOfClass(item.position, item.name, item.description, mine, others))
     return result
 
 

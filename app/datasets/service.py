@@ -25,7 +25,7 @@ from app.datasets.errors import (
 from app.datasets.intake.shards import Record, shard_key
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.datasets.pixels import Place, StoredImages
-from app.datasets.uploads import Upload, keep, upload_prefix
+from app.datasets.uploads import Upload, store_upload, upload_prefix
 from app.storage import Storage
 
 WAITING_AT_ONCE = 20
@@ -62,7 +62,7 @@ def create_dataset(
     try:
         # Before the first statement: on SQLite a transaction keeps every other writer waiting, and this may
         # take seconds.
-        dataset.upload = keep(storage, dataset.id, upload)
+        dataset.upload = store_upload(storage, dataset.id, upload)
         dataset.created_at = now
         with session.begin_nested():
             session.add(dataset)

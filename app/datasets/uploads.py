@@ -34,7 +34,7 @@ def upload_prefix(dataset_id: UUID) -> str:
     return f"uploads/{dataset_id}"
 
 
-def keep(storage: Storage, dataset_id: UUID, upload: Upload) -> dict[str, Any]:
+def store_upload(storage: Storage, dataset_id: UUID, upload: Upload) -> dict[str, Any]:
     """Copy the files into storage; gives what the intake needs to know of them.
 
     Raises:

@@ -25,7 +25,7 @@ from clarinet.files.label_files import guarded
 router = APIRouter(tags=["annotation"])
 
 
-class Named(enum.StrEnum):
+class PeopleShown(enum.StrEnum):
     """How a download calls people."""
 
     PSEUDONYMS = "pseudonyms"
@@ -79,7 +79,7 @@ def download_answers(
     work: UnitOfWorkDep,
     *,
     format: ExportFormat = ExportFormat.CSV,
-    people: Named = Named.PSEUDONYMS,
+    people: PeopleShown = PeopleShown.PSEUDONYMS,
 ) -> StreamingResponse:
     """Every answer that stands: to which question, when, in how many milliseconds, under which key.
 
@@ -90,7 +90,7 @@ def download_answers(
         facts = {"format": format, "people": people}
         note(session, Action.ANSWERS_DOWNLOADED, campaign, by=user, details=facts)
     image_url = _image_url(request, settings, campaign.dataset_id)
-    secret = settings.signing_secret() if people is Named.PSEUDONYMS else None
+    secret = settings.signing_secret() if people is PeopleShown.PSEUDONYMS else None
 
     def pieces(session: Session) -> Iterator[bytes]:
         text = guarded if format is ExportFormat.CSV else str

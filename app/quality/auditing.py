@@ -20,8 +20,8 @@ from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Dataset
 from app.quality import chi_square, skips
 from app.quality.draw_checks import check_draws
-from app.quality.figures import is_large
 from app.quality.models import DrawCheck, KeptFigures
+from app.quality.precomputed import is_large
 from app.quality.seeing import SeenClasses, seen_classes
 
 ALARM = 0.001  # a test whose p-value lies below this is worth looking into

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation.models import Participant, Tally
 from app.campaigns.models import Campaign
-from app.quality.figures import is_large
 from app.quality.judging import reliability
 from app.quality.models import KeptFigures
+from app.quality.precomputed import is_large
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from app.campaigns.noting import note
 from app.journal.models import Action
 from app.quality.doubts import OpenQuestion, open_questions
 from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
-from app.quality.figures import is_large
 from app.quality.judging import decides_in
 from app.quality.models import Decision, DoubtfulQuestion, KeptFigures
+from app.quality.precomputed import is_large
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from app.quality.auditing import audit, started_campaign
 from app.quality.doubts import open_questions
 from app.quality.draw_checks import check_draws, keep_check, waiting_checks
-from app.quality.figures import figures_at, is_large, keep_figures, waiting_figures, work_out
 from app.quality.history import history
 from app.quality.judging import AnsweredQuestion, Judge, judge_of, question_answers
 from app.quality.people import people
+from app.quality.precomputed import figures_at, is_large, keep_figures, precompute, waiting_figures
 from app.quality.review import (
     ask_again,
     decide,
@@ -33,11 +33,11 @@ __all__ = [
     "most_doubtful",
     "open_questions",
     "people",
+    "precompute",
     "question_answers",
     "standing_decisions",
     "started_campaign",
     "take_back_decision",
     "waiting_checks",
     "waiting_figures",
-    "work_out",
 ]

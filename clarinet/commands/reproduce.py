@@ -237,9 +237,9 @@ def _bar(trial: "Trial", *, hidden: bool) -> "Iterator[Callable[[EpochReport], N
 
 def _report(folder: Path) -> None:
     """Write the report of all finished trials, also those of other processes, and print its tables."""
-    from clarinet.reproduction.figures import curves, spreadsheet
     from clarinet.reproduction.grouping import grouped
     from clarinet.reproduction.report import HEADINGS, markdown, remarks, table, tables
+    from clarinet.reproduction.report_files import curves
     from clarinet.reproduction.results import in_turn, read_records
     from clarinet.run.tensor_files import replacing
 
@@ -249,7 +249,7 @@ def _report(folder: Path) -> None:
             return
         groups = grouped(records)
         charts = curves(groups)
-        contents = charts | {"trials.csv": spreadsheet(records), "README.md": markdown(records, charts)}
+        contents = charts | {"README.md": markdown(records, charts)}
         for name, text in contents.items():
             with replacing(folder / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")

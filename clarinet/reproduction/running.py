@@ -1,4 +1,4 @@
-"""Train the trials of a plan, each once, and keep a small file of each; processes may share a folder."""
+"""Train the trials of a plan, each once, and keep a record of each; processes may share a folder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -21,9 +21,9 @@ from clarinet.reproduction.results import (
     RUNNING,
     Place,
     alone_with,
-    read_record,
+    finished_record,
+    keep_record,
     summary_of,
-    write_record,
 )
 from clarinet.reproduction.tasks import TaskData, labelled
 from clarinet.reproduction.trials import Trial
@@ -92,10 +92,11 @@ def trial_run(
         Interrupted: should_stop said so; the checkpoint is kept.
         DataError, CheckpointError: see `train`.
     """
-    place = Place.of(folder, trial.stem(data))
+    stem = trial.stem(data)
+    place = Place.of(folder, stem)
     with alone_with(place.lock) as alone:
-        if place.result.exists():
-            return read_record(place.result)
+        if (known := finished_record(folder, stem)) is not None:
+            return known
         if not alone:
             return None
         config, own = trial.config(), drawn(trial, data)
@@ -126,7 +127,7 @@ def trial_run(
         except Diverged as error:
             record["failure"] = str(error)  # a result too, and the next trial may do better
         record["finished_at"] = datetime.now(UTC).isoformat(timespec="seconds")
-        write_record(place.result, record)
+        keep_record(folder, record)
         place.checkpoint.unlink(missing_ok=True)
         return record
 

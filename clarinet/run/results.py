@@ -10,7 +10,7 @@ from clarinet.networks.precision import in_bfloat16
 from clarinet.recipes.choices import Precision
 from clarinet.recipes.config import TrainConfig
 
-# Of an equal share. Of the first 350 trainings kept in docs/results, whose targets have classes of about one
+# Of an equal share. Of the first 350 trainings of docs/results, whose targets have classes of about one
 # size, each of the 47 below it had a class of which three quarters of the images or more were misclassified.
 MERGED_SHARE = 0.25
 

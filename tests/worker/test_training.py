@@ -37,9 +37,9 @@ from tests.clarinet.factories import in_memory
 from tests.factories import make_dataset, make_labels, make_run
 from tests.worker.conftest import trial_of
 from worker.context import Context
-from worker.exits import Exit
-from worker.training import ClaimedTrial, _from_checkpoint_or_anew, _train
-from worker.trial_data import TrialData, load
+from worker.trainer.exits import Exit
+from worker.trainer.training import ClaimedTrial, _from_checkpoint_or_anew, _train
+from worker.trainer.trial_data import TrialData, load
 
 
 class LosesConfirmations:
@@ -320,7 +320,7 @@ class TestLoad:
             )
             run = make_run(session, context.storage, target=target)
             _, resident = trained(session, run)
-            monkeypatch.setattr("worker.trial_data.RESIDENT_BYTES", 100)
+            monkeypatch.setattr("worker.trainer.trial_data.RESIDENT_BYTES", 100)
             loaded, streamed = trained(session, run)
 
         for images in (
@@ -341,7 +341,7 @@ class TestLoad:
             target = make_dataset(session, context.storage, train=5, size=40)
             run = make_run(session, context.storage, train=4, target=target)
             own = load(session, context.storage, run, TrainConfig(image_size=20)).data.target_images
-            monkeypatch.setattr("worker.trial_data.RESIDENT_BYTES", 5 * 30 * 30)
+            monkeypatch.setattr("worker.trainer.trial_data.RESIDENT_BYTES", 5 * 30 * 30)
             less = load(session, context.storage, run, TrainConfig(image_size=20)).data.target_images
 
         assert in_memory(own).shape == (5, 40, 40)

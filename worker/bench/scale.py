@@ -24,7 +24,7 @@ from app.main import create_app
 from worker.bench.rows import add_campaign, add_dataset, add_people, fresh_context
 from worker.context import Context
 from worker.drawing import check_draws, open_campaign
-from worker.figures import keep_figures
+from worker.precomputing import keep_figures
 
 PEOPLE = 20
 PAIRS = 200  # of lease and answer, each measured

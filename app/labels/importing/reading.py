@@ -41,7 +41,7 @@ _IMAGE = re.compile(r"/examples/(\d{1,18})/image$")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerInFile:
     """What a file says about one picture and one class."""
 
     where: str  # "line 7" or "task 7", for a complaint
@@ -53,7 +53,7 @@ class Said:
     answered_at: datetime | None
 
 
-def read(data: bytes) -> list[Said]:
+def read_answers(data: bytes) -> list[AnswerInFile]:
     """What a file says, in its order.
 
     Raises:
@@ -67,7 +67,7 @@ def read(data: bytes) -> list[Said]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadImport("The file is not in UTF-8. Nothing was stored.") from error
-    said: list[Said] = []
+    said: list[AnswerInFile] = []
     for item in _tasks(text) if text.lstrip()[:1] in {"[", "{"} else _lines(text):
         said.append(item)
         if len(said) > MAX_ROWS:
@@ -79,7 +79,7 @@ def read(data: bytes) -> list[Said]:
     return said
 
 
-def _lines(text: str) -> Iterator[Said]:
+def _lines(text: str) -> Iterator[AnswerInFile]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [name.strip().lower() for name in reader.fieldnames or ()]
@@ -96,7 +96,7 @@ def _lines(text: str) -> Iterator[Said]:
         raise BadImport(f"What follows line {reader.line_num} is no CSV. Nothing was stored.") from error
 
 
-def _of_line(row: Mapping[Any, Any], where: str) -> Said:
+def _of_line(row: Mapping[Any, Any], where: str) -> AnswerInFile:
     if None in row or None in row.values():
         raise _unclear(where, "has more or fewer values than the first line names")
     if any(len(cell) > MAX_CELL for cell in row.values()):
@@ -109,7 +109,7 @@ def _of_line(row: Mapping[Any, Any], where: str) -> Said:
     if not answer and kind and kind not in set(KINDS):
         raise _unclear(where, f"is of the kind {kind[:40]!r} instead of true or complementary")
     of_kind = KINDS[LabelKind(kind)] if kind and not answer else AnswerValue.YES  # a class label
-    return Said(
+    return AnswerInFile(
         where,
         position=_whole(given.get("position", ""), where),
         example_id=_whole(given.get("example_id", ""), where),
@@ -120,7 +120,7 @@ def _of_line(row: Mapping[Any, Any], where: str) -> Said:
     )
 
 
-def _tasks(text: str) -> Iterator[Said]:
+def _tasks(text: str) -> Iterator[AnswerInFile]:
     for number, task in enumerate(_items(text), 1):
         where = f"task {number}"
         try:
@@ -157,7 +157,7 @@ def _past_space(text: str, place: int) -> int:
     return found.end()
 
 
-def _of_task(task: dict[str, Any], where: str) -> Iterator[Said]:
+def _of_task(task: dict[str, Any], where: str) -> Iterator[AnswerInFile]:
     data = task["data"]
     if data.get("purpose") in NOT_LABELS:
         return
@@ -175,7 +175,7 @@ def _of_task(task: dict[str, Any], where: str) -> Iterator[Said]:
             by = annotation.get("completed_by", note[0])
             who = by.get("email", by.get("id", "")) if isinstance(by, dict) else by
             for class_name, value in _chosen(region, data, where):
-                yield Said(
+                yield AnswerInFile(
                     where,
                     position=_whole(position, where),
                     example_id=_whole(example_id, where),

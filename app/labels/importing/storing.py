@@ -20,7 +20,7 @@ from app.campaigns.noting import note
 from app.datasets.models import Example, Split
 from app.journal.models import Action
 from app.labels.errors import AlreadyImported, BadImport, ImportNotFound
-from app.labels.importing.reading import Said, read
+from app.labels.importing.reading import AnswerInFile, read_answers
 from app.labels.models import ImportedAnswer, LabelImport
 from clarinet.files.label_table import LabelRow
 from clarinet.files.names import NO_LABEL, numbers_among
@@ -30,7 +30,7 @@ MAX_FILENAME = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedImport:
     """A file that was understood and fits its campaign, ready to be stored."""
 
     campaign_id: UUID
@@ -43,7 +43,9 @@ class Prepared:
         return sum(row[2] is value for row in self.rows)
 
 
-def prepare_import(session: Session, campaign: Campaign, data: bytes, *, filename: str, by: User) -> Prepared:
+def prepare_import(
+    session: Session, campaign: Campaign, data: bytes, *, filename: str, by: User
+) -> PreparedImport:
     """Understand a file. May take a second: give a session that only looks; `campaign` has its classes.
 
     Raises:
@@ -54,7 +56,7 @@ def prepare_import(session: Session, campaign: Campaign, data: bytes, *, filenam
     accounts.require_admin(by)
     if campaign.state is CampaignState.DRAFT:
         raise WrongCampaignState(step="given labels from elsewhere", state="a draft", needs="an opened")
-    said = read(data)
+    said = read_answers(data)
     by_position = _examples(session, campaign, {item.position for item in said if item.position is not None})
     ids = {item.example_id for item in said if item.position is None and item.example_id is not None}
     known_ids = _known(session, campaign, ids)
@@ -76,10 +78,10 @@ def prepare_import(session: Session, campaign: Campaign, data: bytes, *, filenam
         rows.append((example_id, class_, item.value, item.annotator, item.answered_at))
     name = filename.replace("\\", "/").rsplit("/", maxsplit=1)[-1]
     name = "".join(filter(str.isprintable, name))[:MAX_FILENAME] or "labels"
-    return Prepared(campaign.id, name, hashlib.sha256(data).hexdigest(), rows)
+    return PreparedImport(campaign.id, name, hashlib.sha256(data).hexdigest(), rows)
 
 
-def _no_picture(item: Said) -> str:
+def _no_picture(item: AnswerInFile) -> str:
     if item.position is None and item.example_id is None:
         what = "does not say which picture it is about"
     elif item.position is not None:
@@ -127,7 +129,7 @@ def _parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
     return (values[start : start + ASKED_AT_ONCE] for start in range(0, len(values), ASKED_AT_ONCE))
 
 
-def store_import(session: Session, prepared: Prepared, *, by: User, now: datetime) -> LabelImport:
+def store_import(session: Session, prepared: PreparedImport, *, by: User, now: datetime) -> LabelImport:
     """Keep what a file says.
 
     Raises:

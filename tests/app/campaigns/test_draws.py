@@ -83,7 +83,7 @@ class TestClasses:
 
     def test_a_short_seed_is_refused(self) -> None:
         with pytest.raises(ValueError, match="32 bytes"):
-            draws.words("ab", "class", [0], 0)
+            draws.random_words("ab", "class", [0], 0)
 
 
 class TestBelow:
@@ -96,19 +96,19 @@ class TestBelow:
             [[last, 3, 3, 3], [last + 1, 17, 3, 3], [2**64 - 1, last + 1, last + 2, 24]], dtype=np.uint64
         )
 
-        values, found = draws.below(n, words)
+        values, found = draws.numbers_below(n, words)
 
         assert values.tolist() == [9, 7, 4]
         assert found.tolist() == [True, True, True]
 
     def test_a_row_without_a_usable_word_says_so(self) -> None:
-        values, found = draws.below(10, np.full((2, 4), 2**64 - 1, dtype=np.uint64))
+        values, found = draws.numbers_below(10, np.full((2, 4), 2**64 - 1, dtype=np.uint64))
 
         assert found.tolist() == [False, False]
         assert values.tolist() == [0, 0]
 
     def test_a_power_of_two_uses_every_word(self) -> None:
-        values, found = draws.below(8, np.array([[2**64 - 1]], dtype=np.uint64))
+        values, found = draws.numbers_below(8, np.array([[2**64 - 1]], dtype=np.uint64))
 
         assert values.tolist() == [7]
         assert found.tolist() == [True]

@@ -19,7 +19,7 @@ from app.annotation.models import Answer, AnswerValue
 from app.campaigns.models import Campaign
 from app.labels import service as labelling
 from app.labels.errors import BadImport
-from app.labels.importing.reading import MAX_BYTES, MAX_ROWS, read
+from app.labels.importing.reading import MAX_BYTES, MAX_ROWS, read_answers
 from app.labels.models import ImportedAnswer, LabelImport
 from app.quality import service as quality
 from app.runs.labels import collect
@@ -32,7 +32,7 @@ YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
 
 class TestReading:
     def test_class_labels_are_yes_answers(self) -> None:
-        found = read(b"position,class\n3,cat\n4,1\n")
+        found = read_answers(b"position,class\n3,cat\n4,1\n")
 
         assert [(item.position, item.class_name, item.value) for item in found] == [
             (3, "cat", YES),
@@ -40,7 +40,7 @@ class TestReading:
         ]
 
     def test_answers_say_by_whom_and_when(self) -> None:
-        (item,) = read(
+        (item,) = read_answers(
             b"\xef\xbb\xbfPosition,Class_Name,Answer,Annotator,Answered_At,remark\n"
             b"3,cat,NO,ann,2026-11-21T13:00+01:00,x\n"
         )
@@ -53,7 +53,7 @@ class TestReading:
         table = io.StringIO()
         csv.writer(table).writerows([("position", "class_name"), (0, guarded(name))])
 
-        assert read(table.getvalue().encode())[0].class_name == name
+        assert read_answers(table.getvalue().encode())[0].class_name == name
 
     def test_label_studio_choices_are_classes_that_it_is_or_is_not_or_answers(self) -> None:
         def task(control: str, chosen: list[str], **data: object) -> dict[str, object]:
@@ -69,7 +69,7 @@ class TestReading:
             {"data": {"position": 1}},
         ]
 
-        found = read(json.dumps(tasks).encode())
+        found = read_answers(json.dumps(tasks).encode())
 
         assert [(item.position, item.example_id, item.class_name, item.value) for item in found] == [
             (None, 17, "cat", YES),
@@ -111,7 +111,7 @@ class TestReading:
     )
     def test_what_is_not_understood_is_refused_with_its_place(self, data: bytes, words: str) -> None:
         with pytest.raises(BadImport) as refused:
-            read(data)
+            read_answers(data)
 
         assert words in refused.value.detail
         assert len(refused.value.detail) < 300
@@ -121,10 +121,10 @@ class TestReading:
         task = {"data": {"position": 1}, "annotations": [{"result": [region]}]}
 
         with pytest.raises(BadImport, match="chooses 2 classes at once"):
-            read(json.dumps([task]).encode())
+            read_answers(json.dumps([task]).encode())
 
     def test_answers_to_known_pictures_are_left_out(self) -> None:
-        lines = read(
+        lines = read_answers(
             b"position,class,purpose\n1,cat,gold\n2,cat,labelling\n3,cat,\n4,cat,evaluation\n5,cat,train\n"
         )
         region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}}
@@ -135,7 +135,7 @@ class TestReading:
         ]
 
         assert [item.position for item in lines] == [2, 3, 5]
-        assert [item.position for item in read(json.dumps(tasks).encode())] == [0, 2]
+        assert [item.position for item in read_answers(json.dumps(tasks).encode())] == [0, 2]
 
     def test_a_large_file_of_tasks_is_never_held_as_objects(self) -> None:
         region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}, "more": [{}] * 50}
@@ -143,7 +143,7 @@ class TestReading:
         data = json.dumps([task] * 4000, indent=1).encode()
 
         tracemalloc.start()
-        found = read(data)
+        found = read_answers(data)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
 
@@ -151,7 +151,7 @@ class TestReading:
         assert peak < 2 * len(data)
 
     def test_names_have_no_control_characters(self) -> None:
-        (item,) = read(b"position,class,annotator\n1,cat,a\x00\x1bn\xe2\x80\xaen\n")
+        (item,) = read_answers(b"position,class,annotator\n1,cat,a\x00\x1bn\xe2\x80\xaen\n")
 
         assert item.annotator == "ann"
 
