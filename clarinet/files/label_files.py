@@ -17,7 +17,7 @@ from clarinet.files.label_table import KINDS, LabelRow, Labels
 from clarinet.files.zips import Members, open_zip
 from clarinet.recipes.errors import ClassesNotCounted, DataError
 
-NUMBERS = ("position", "weight")  # which each row of a CSV must have
+NEEDED = ("position", "kind", "weight")  # of each row
 # A spreadsheet takes a cell that starts so for a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -39,6 +39,13 @@ def guarded(cell: str) -> str:
 def unguarded(cell: str) -> str:
     """A cell without that apostrophe."""
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+
+
+def csv_rows(file: Iterable[str]) -> "csv.DictReader[str]":
+    """The rows of a CSV by its columns, whose names are taken without case and spaces around them."""
+    reader = csv.DictReader(file, strict=True)
+    reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
+    return reader
 
 
 def load_labels(path: Path | str, *, images: int, num_classes: int | None = None) -> Labels:
@@ -117,14 +124,14 @@ def _names(path: Path, told: set[tuple[int, str]]) -> dict[int, str]:
 
 def _csv_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file, restval="", strict=True)
+        reader = csv_rows(file)
         _require(path, reader.fieldnames or (), ("position", "kind", "class", "weight"))
         for row in reader:
             # What is left empty was not said.
-            given = {name: value for name, value in row.items() if value or name in {"kind", *NUMBERS}}
+            given = {name: value or "" for name, value in row.items() if value or name in NEEDED}
             name = row.get("class_name")
             names = [unguarded(name)] if name else []
-            yield from _rows(given, [row["class"]], names, f"line {reader.line_num} of {path}", told)
+            yield from _rows(given, [row["class"] or ""], names, f"line {reader.line_num} of {path}", told)
 
 
 def _json_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
@@ -156,7 +163,7 @@ def _rows(
             told.names.add((class_, str(class_name)))
         yield LabelRow(
             _whole(entry["position"], f"{where}: position"),
-            str(entry["kind"]),
+            str(entry["kind"]).strip().lower(),
             class_,
             _amount(entry["weight"], f"{where}: weight"),
             None if chance is None else _amount(chance, f"{where}: probability"),

@@ -8,6 +8,7 @@ import pytest
 
 from app.labels.exports.formats import ExportFormat
 from app.labels.exports.labels import pieces
+from app.labels.importing.reading import read_answers
 from app.runs.snapshots import freeze
 from app.storage import Storage
 from clarinet.files.label_files import load_labels
@@ -132,6 +133,22 @@ def test_classes_that_contradict_each_other_are_refused(rows: str, words: str, t
 
     with pytest.raises(DataError, match=words):
         load_labels(tmp_path / "l.csv", images=2)
+
+
+def test_both_sides_read_a_table_that_somebody_wrote_by_hand(tmp_path: Path) -> None:
+    """The library as labels, the application as labels from elsewhere."""
+    text = "Position, Kind ,Class,Weight,Class_Name\n0,True,1,1,dog\n1, complementary,0,1,'=cat\n"
+    (tmp_path / "l.csv").write_text(text)
+
+    labels = load_labels(tmp_path / "l.csv", images=2, num_classes=2)
+    answers = read_answers(text.encode())
+
+    assert labels.named == {0: "=cat", 1: "dog"}
+    assert (labels.true.tolist(), labels.complementary.tolist()) == ([1, -1], [-1, 0])
+    assert [(said.position, said.class_name, said.value) for said in answers] == [
+        (0, "dog", "yes"),
+        (1, "=cat", "no"),
+    ]
 
 
 HEADER = "position,kind,class,weight,probability"

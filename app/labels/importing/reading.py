@@ -16,7 +16,7 @@ from app.annotation.consensus import LabelKind
 from app.annotation.models import AnswerValue, Purpose
 from app.labels.errors import BadImport
 from app.labels.exports import label_studio
-from clarinet.files.label_files import unguarded
+from clarinet.files.label_files import csv_rows, unguarded
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_ROWS = 200_000
@@ -80,11 +80,11 @@ def read_answers(data: bytes) -> list[AnswerInFile]:
 
 
 def _lines(text: str) -> Iterator[AnswerInFile]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    reader = None
     try:
-        header = [name.strip().lower() for name in reader.fieldnames or ()]
-        reader.fieldnames = header
-        if not {"position", "example_id"} & set(header) or not {"class", "class_name"} & set(header):
+        reader = csv_rows(io.StringIO(text, newline=""))
+        header = set(reader.fieldnames or ())
+        if not {"position", "example_id"} & header or not {"class", "class_name"} & header:
             raise BadImport(
                 "The first line must name the columns: position or example_id; class or class_name; and, if "
                 "you have them, answer (yes, no, unsure), annotator, answered_at. Nothing was stored."
@@ -93,7 +93,8 @@ def _lines(text: str) -> Iterator[AnswerInFile]:
             if (row.get("purpose") or "").strip() not in NOT_LABELS:
                 yield _of_line(row, f"line {reader.line_num}")
     except csv.Error as error:
-        raise BadImport(f"What follows line {reader.line_num} is no CSV. Nothing was stored.") from error
+        line = reader.line_num if reader else 0
+        raise BadImport(f"What follows line {line} is no CSV. Nothing was stored.") from error
 
 
 def _of_line(row: Mapping[Any, Any], where: str) -> AnswerInFile:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import case, delete, func, insert, select
@@ -36,11 +37,11 @@ class PreparedImport:
     campaign_id: UUID
     filename: str
     digest: str
-    rows: list[tuple[int, int, AnswerValue, str, datetime | None]]  # example id, class, value, by, at
+    rows: list[dict[str, Any]]  # columns of ImportedAnswer
 
     def count(self, value: AnswerValue) -> int:
         """How often the file says it."""
-        return sum(row[2] is value for row in self.rows)
+        return sum(row["value"] is value for row in self.rows)
 
 
 def prepare_import(
@@ -75,7 +76,15 @@ def prepare_import(
                 f"{item.where.capitalize()} is about the class {item.class_name[:80]!r}, which this campaign "
                 "does not have. Nothing was stored."
             )
-        rows.append((example_id, class_, item.value, item.annotator, item.answered_at))
+        rows.append(
+            {
+                "example_id": example_id,
+                "candidate_class": class_,
+                "value": item.value,
+                "annotator": item.annotator,
+                "answered_at": item.answered_at,
+            }
+        )
     name = filename.replace("\\", "/").rsplit("/", maxsplit=1)[-1]
     name = "".join(filter(str.isprintable, name))[:MAX_FILENAME] or "labels"
     return PreparedImport(campaign.id, name, hashlib.sha256(data).hexdigest(), rows)
@@ -158,20 +167,7 @@ def store_import(session: Session, prepared: PreparedImport, *, by: User, now: d
             )
         )
         raise AlreadyImported(before or prepared.filename) from error
-    session.execute(
-        insert(ImportedAnswer),
-        [
-            {
-                "import_id": made.id,
-                "example_id": example_id,
-                "candidate_class": class_,
-                "value": value,
-                "annotator": annotator,
-                "answered_at": at,
-            }
-            for example_id, class_, value, annotator, at in prepared.rows
-        ],
-    )
+    session.execute(insert(ImportedAnswer), [{"import_id": made.id, **row} for row in prepared.rows])
     facts = {"file": prepared.filename, "yes": made.yes, "no": made.no, "unsure": made.unsure}
     campaign = session.get_one(Campaign, prepared.campaign_id)
     note(session, Action.LABELS_IMPORTED, campaign, by=by, details=facts)
