@@ -25,14 +25,15 @@ from clarinet.run.memory import keep_freed_memory
 if TYPE_CHECKING:
     from clarinet.data.drawn_labels import simulate_labels
     from clarinet.data.folders import load_folder
-    from clarinet.data.label_files import load_labels
     from clarinet.data.streams import ImageFiles, ImageStream, NpyImages
-    from clarinet.data.training_data import Labels, TrainData, load_npz
+    from clarinet.data.training_data import TrainData, load_npz
     from clarinet.data.transitions import estimate_transition
     from clarinet.data.uniformity import check_uniformity
     from clarinet.export.cards import model_card
     from clarinet.export.models import load_card, load_model, save_model
     from clarinet.export.onnx import export_model, export_onnx
+    from clarinet.files.label_files import load_labels
+    from clarinet.files.label_table import Labels
     from clarinet.run.evaluation import (
         accuracy_from_complementary,
         agreement,
@@ -97,7 +98,7 @@ _LAZY = {
     "load_card": "export.models",
     "load_model": "export.models",
     "save_model": "export.models",
-    "Labels": "data.training_data",
+    "Labels": "files.label_table",
     "TrainData": "data.training_data",
     "load_npz": "data.training_data",
     "accuracy_from_complementary": "run.evaluation",
@@ -110,7 +111,7 @@ _LAZY = {
     "export_model": "export.onnx",
     "export_onnx": "export.onnx",
     "load_folder": "data.folders",
-    "load_labels": "data.label_files",
+    "load_labels": "files.label_files",
     "simulate_labels": "data.drawn_labels",
     "EpochReport": "run.training",
     "TrainResult": "run.training",

@@ -28,8 +28,9 @@ from app.quality import service as quality
 from app.runs import configs
 from app.runs.labels import facts_of
 from app.runs.models import Run, Trial, TrialState
-from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels, freeze
+from app.runs.snapshots import freeze
 from app.storage import Storage
+from clarinet.files.label_table import COMPLEMENTARY, TRUE, Labels
 from tests import turns
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -124,6 +125,7 @@ def make_labels(session: Session, storage: Storage, dataset: Dataset) -> Labels:
         kinds=np.where(drawn == images.true_classes, TRUE, COMPLEMENTARY).astype(np.uint8),
         classes=drawn.astype(np.int64),
         weights=np.ones(len(images.ids), np.float32),
+        num_classes=num_classes,
     )
 
 

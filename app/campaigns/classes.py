@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from app.campaigns.errors import InvalidClasses, SourceNotReady
 from app.campaigns.models import CampaignClass
 from app.datasets.models import Dataset, DatasetState, Example
+from clarinet.files.names import sameness
 
 MIN_CLASSES = 2
 MAX_CLASSES = 1000
@@ -42,9 +43,13 @@ def checked_classes(
         raise InvalidClasses(
             f"A campaign needs {MIN_CLASSES} to {MAX_CLASSES} classes; this one has {len(names)}."
         )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InvalidClasses(f"Each class needs its own name; {twice[0]!r} is there twice.")
+    seen: dict[str, str] = {}
+    for name in names:
+        if sameness(name) in seen:
+            other = seen[sameness(name)]
+            told = "is there twice" if name == other else f"is the same as {other!r} to people"
+            raise InvalidClasses(f"Each class needs its own name; {name!r} {told}.")
+        seen[sameness(name)] = name
     if not 1 <= rounds <= len(names):
         raise InvalidClasses(
             f"Each picture can be asked about each class once, so 1 to {len(names)} questions per picture "

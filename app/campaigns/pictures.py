@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign, CampaignClass
 from app.datasets.models import Dataset, Example, Split
+from clarinet.files.names import NO_LABEL, numbers_among
 
 OFFERED = 12  # pictures per class at once
 
@@ -43,13 +44,13 @@ def pictures_to_choose(
         chosen: ids of examples by position of the class; they come first.
     """
     dataset = session.get_one(Dataset, campaign.dataset_id)
-    label_of = {name: label for label, name in enumerate(dataset.class_names or ())}
-    wanted = [label_of[item.name] for item in classes if item.name in label_of]
+    labels = numbers_among(dataset.class_names or (), [item.name for item in classes])
+    wanted = [label for label in labels if label != NO_LABEL]
     by_label = _of_true_classes(session, dataset, wanted, batch=batch) if wanted else {}
     spread = _spread(session, dataset, batch=batch) if len(wanted) < len(classes) else []
     result = []
-    for item in classes:
-        found = by_label.get(label_of[item.name], []) if item.name in label_of else spread
+    for item, label in zip(classes, labels, strict=True):
+        found = spread if label == NO_LABEL else by_label.get(label, [])
         mine = chosen.get(item.position, ())
         others = tuple(example_id for example_id in found if example_id not in mine)
         result.append(PicturesOfClass(item.position, item.name, item.description, mine, others))

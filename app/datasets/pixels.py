@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from app.datasets.intake.shards import UNKNOWN_CLASS, shard_key
+from app.datasets.intake.shards import shard_key
 from app.storage import Storage
+from clarinet.files.names import NO_LABEL
 
 THREADS = 4
 BATCH = 512  # images a thread takes at a time; smaller ones spend their time on handing over
@@ -60,7 +61,7 @@ class StoredImages:
     @property
     def true_classes(self) -> np.ndarray:
         """(N,) int64, -1 where unknown; to score, never to train on the target."""
-        known = [UNKNOWN_CLASS if place.true_class is None else place.true_class for place in self.places]
+        known = [NO_LABEL if place.true_class is None else place.true_class for place in self.places]
         return np.array(known, np.int64)
 
     def load(self) -> np.ndarray:

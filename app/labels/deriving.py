@@ -18,135 +18,100 @@ from app.annotation.models import Tally
 from app.campaigns.models import Campaign
 from app.labels.importing.storing import imported_labels
 from app.quality.service import AnsweredQuestion, Judge, judge_of, question_answers
-
-NONE = -1
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionLabel:
-    """What one question says about its example."""
-
-    example_id: int
-    position: int
-    kind: LabelKind
-    class_: int
-    answers: int  # yes/no answers it rests on
-    weight: float
-    is_imported: bool = False  # nobody was asked here
-
-
-@dataclass(frozen=True, slots=True)
-class ExampleLabel:
-    """An example's label: its true class, or the classes it is not."""
-
-    example_id: int
-    position: int
-    kind: LabelKind
-    classes: tuple[int, ...]  # one if true; one or more, ascending, if complementary
-    answers: int
-    weight: float
-    imported: tuple[int, ...] = ()  # those of its classes about which nobody was asked here
+from clarinet.files.label_table import LabelRow, Labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Labels:
-    """Every label of a campaign, in position order; rows are (example, class) pairs. N rows, K classes.
+class Derived:
+    """Every label of a campaign now, and what it rests on. K classes.
 
-    An example with a true label has exactly one row; else it has one row per complementary label (more than
+    An image with a true label has exactly one row; else it has one row per complementary label (more than
     one only in campaigns of several rounds).
     """
 
-    example_ids: NDArray[np.int64]  # (N,)
-    positions: NDArray[np.int64]  # (N,) of the example in its dataset
-    complementary: NDArray[np.int64]  # (N,) a class it is not, or -1
-    true: NDArray[np.int64]  # (N,) its class, or -1
-    weights: NDArray[
-        np.float32
-    ]  # (N,) of the consensus, times drawn / answered of the class while unfinished
-    answers: NDArray[np.int64]  # (N,) yes/no answers the label rests on
+    labels: Labels  # in position order; weights times drawn / answered of the class while unfinished
     drawn: NDArray[np.int64]  # (K,) questions drawn per class
     answered: NDArray[np.int64]  # (K,) of these, how many have a yes or a no
     answer_count: int  # live answers of the campaign, "can't tell" included
     simulated_count: int  # how many of them simulated annotators gave
     is_unfinished: bool  # some question still waits
-    imported_count: int  # rows that rest on imports alone
+    imported_count: int  # labels that rest on imports alone
 
 
-def labels(session: Session, campaign: Campaign, *, imported: bool = False) -> Iterator[ExampleLabel]:
-    """The label of each labelled example, in position order; rows are streamed.
+def labels(session: Session, campaign: Campaign, *, imported: bool = False) -> Iterator[LabelRow]:
+    """The labels of each labelled example, in position order; rows are streamed.
 
     `imported`: with labels from elsewhere, whose questions were not drawn uniformly.
     """
     judge = judge_of(session, campaign, num_classes=campaign.num_classes)
     rows = session.execute(question_answers(campaign.id).execution_options(yield_per=5_000))
+    return _combined(session, campaign.id, rows, judge, imported=imported)
+
+
+def _combined(
+    session: Session, campaign_id: UUID, rows: Iterable[AnsweredQuestion], judge: Judge, *, imported: bool
+) -> Iterator[LabelRow]:
     found = _labels_of_questions(rows, judge)
-    yield from _combined(_with_imports(session, campaign.id, found) if imported else found)
+    if imported:
+        found = merge(found, imported_labels(session, campaign_id), key=attrgetter("position"))
+    for _, group in groupby(found, key=attrgetter("example_id")):
+        yield from combine(list(group))
 
 
-def _labels_of_questions(rows: Iterable[AnsweredQuestion], judge: Judge) -> Iterator[QuestionLabel]:
+def _labels_of_questions(rows: Iterable[AnsweredQuestion], judge: Judge) -> Iterator[LabelRow]:
     for row in rows:
         given = judge(row)
         if given.kind:
-            yield QuestionLabel(
-                row.example_id, row.position, given.kind, row.candidate_class, given.answers, given.weight
+            yield LabelRow(
+                row.position,
+                given.kind,
+                row.candidate_class,
+                given.weight,
+                example_id=row.example_id,
+                answers=given.answers,
             )
 
 
-def _with_imports(
-    session: Session, campaign_id: UUID, found: Iterable[QuestionLabel]
-) -> Iterator[QuestionLabel]:
-    imported = (
-        QuestionLabel(
-            item.example_id, item.position, item.kind, item.class_, item.answers, 1.0, is_imported=True
-        )
-        for item in imported_labels(session, campaign_id)
-    )
-    return merge(found, imported, key=attrgetter("position"))
-
-
-def _combined(found: Iterable[QuestionLabel]) -> Iterator[ExampleLabel]:
-    for _, group in groupby(found, key=attrgetter("example_id")):
-        label = combine(list(group))
-        if label is not None:
-            yield label
-
-
-def combine(found: list[QuestionLabel]) -> ExampleLabel | None:
-    """One example's label from its questions' labels and imports. Pure.
+def combine(found: list[LabelRow]) -> list[LabelRow]:
+    """One example's labels from those of its questions and imports, ascending by class. Pure.
 
     A true label stands alone. Two different true classes contradict each other: then nothing is known. An
-    import that says of a class what the answers deny leaves nothing known of that class.
+    import that says of a class what the answers deny leaves nothing known of that class. What is kept rests
+    on all the answers, and weighs as the least sure of them.
     """
-    agreed = found if len(found) == 1 else _agreed(found)
+    if len(found) == 1:
+        return found
+    agreed = _agreed(found)
     true = [label for label in agreed if label.kind is LabelKind.TRUE]
-    if len({label.class_ for label in true}) > 1 or not agreed:
-        return None
+    if len({label.class_ for label in true}) > 1:
+        return []
     kept = true[:1] or agreed
-    return ExampleLabel(
-        example_id=kept[0].example_id,
-        position=kept[0].position,
-        kind=kept[0].kind,
-        classes=tuple(sorted(label.class_ for label in kept)),
-        answers=sum(label.answers for label in kept),
-        weight=min(label.weight for label in kept),
-        imported=tuple(sorted(label.class_ for label in kept if label.is_imported)),
-    )
+    answers, weight = sum(label.answers for label in kept), min((label.weight for label in kept), default=0)
+    in_order = sorted(kept, key=attrgetter("class_"))
+    return [label._replace(answers=answers, weight=weight) for label in in_order]
 
 
-def _agreed(found: list[QuestionLabel]) -> list[QuestionLabel]:
+def _agreed(found: list[LabelRow]) -> list[LabelRow]:
     """One label per class: the answers' own where an import says the same, none where it denies them."""
-    by_class: dict[int, list[QuestionLabel]] = {}
+    by_class: dict[int, list[LabelRow]] = {}
     for label in found:
         by_class.setdefault(label.class_, []).append(label)
     return [
-        min(group, key=attrgetter("is_imported"))
+        min(group, key=attrgetter("imported"))
         for group in by_class.values()
         if len({label.kind for label in group}) == 1
     ]
 
 
-def label_arrays(session: Session, campaign_id: UUID, *, imported: bool = False) -> Labels:
-    """Every label of a campaign as arrays, for a run to freeze. 60,000 examples take well below a second.
+def weighted(rows: Iterable[LabelRow], factors: NDArray[np.float64]) -> Iterator[LabelRow]:
+    """Rows whose weight is multiplied by their class's of (K,) factors; imported labels keep theirs."""
+    by_class = factors.tolist()
+    for row in rows:
+        yield row if row.imported else row._replace(weight=row.weight * by_class[row.class_])
+
+
+def derive(session: Session, campaign_id: UUID, *, imported: bool = False) -> Derived:
+    """Every label of a campaign, for a run to freeze. 60,000 examples take well below a second.
 
     `imported`: with labels from elsewhere, which weigh 1.
     """
@@ -158,41 +123,16 @@ def label_arrays(session: Session, campaign_id: UUID, *, imported: bool = False)
     finished, answer_count = _standing(session, campaign_id)
     is_unfinished = finished < campaign.question_count
     factors = _factors(drawn, answered, is_unfinished=is_unfinished)
-
-    found: Iterator[QuestionLabel] = _labels_of_questions(questions, judge)
-    if imported:
-        found = _with_imports(session, campaign_id, found)
-    rows = [
-        (
-            label.example_id,
-            label.position,
-            label.kind is LabelKind.TRUE,
-            class_,
-            label.answers,
-            label.weight * (1 if class_ in label.imported else factors[class_]),
-            class_ in label.imported,
-        )
-        for label in _combined(found)
-        for class_ in label.classes
-    ]
-    ids, positions, is_true, classes, answers, weights, from_imports = (
-        zip(*rows, strict=True) if rows else ((),) * 7
-    )
-    true_mask = np.array(is_true, dtype=bool)  # (N,)
-    class_array = np.array(classes, dtype=np.int64)  # (N,)
-    return Labels(
-        example_ids=np.array(ids, dtype=np.int64),
-        positions=np.array(positions, dtype=np.int64),
-        complementary=np.where(true_mask, NONE, class_array),
-        true=np.where(true_mask, class_array, NONE),
-        weights=np.array(weights, dtype=np.float32),
-        answers=np.array(answers, dtype=np.int64),
+    found = _combined(session, campaign_id, questions, judge, imported=imported)
+    rows = list(weighted(found, factors))
+    return Derived(
+        labels=Labels.of(rows, num_classes=len(drawn), named=dict(enumerate(campaign.class_names))),
         drawn=drawn,
         answered=answered,
         answer_count=answer_count,
         simulated_count=simulated_answers(session, campaign_id),
         is_unfinished=is_unfinished,
-        imported_count=sum(from_imports),
+        imported_count=sum(row.imported for row in rows),
     )
 
 

@@ -18,8 +18,9 @@ from app.journal.models import Action
 from app.labels import service
 from app.labels.exports import answers, labels
 from app.labels.exports.answers import People
-from app.labels.exports.formats import ExportFormat, csv_safe
+from app.labels.exports.formats import ExportFormat
 from app.settings import Settings
+from clarinet.files.label_files import guarded
 
 router = APIRouter(tags=["annotation"])
 
@@ -54,7 +55,7 @@ def download_labels(
     image_url = _image_url(request, settings, campaign.dataset_id)
 
     def pieces(session: Session) -> Iterator[bytes]:
-        rows = labels.label_rows(
+        rows = service.weighted(
             service.labels(session, campaign, imported=imported), service.class_factors(session, campaign.id)
         )
         return labels.pieces(
@@ -92,7 +93,7 @@ def download_answers(
     secret = settings.signing_secret() if people is PeopleShown.PSEUDONYMS else None
 
     def pieces(session: Session) -> Iterator[bytes]:
-        text = csv_safe if format is ExportFormat.CSV else str
+        text = guarded if format is ExportFormat.CSV else str
         rows = answers.answer_rows(session, campaign, People(session, campaign.id, secret), text=text)
         return answers.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
 

@@ -1,12 +1,13 @@
 """What routes, tasks and other features call: derived labels and imports."""
 
 from app.labels.deriving import (
-    ExampleLabel,
+    Derived,
     answered_per_class,
     class_factors,
+    derive,
     drawn_per_class,
-    label_arrays,
     labels,
+    weighted,
 )
 from app.labels.importing.storing import (
     delete_import,
@@ -16,14 +17,15 @@ from app.labels.importing.storing import (
 )
 
 __all__ = [
-    "ExampleLabel",
+    "Derived",
     "answered_per_class",
     "class_factors",
     "delete_import",
+    "derive",
     "drawn_per_class",
     "imports_of",
-    "label_arrays",
     "labels",
     "prepare_import",
     "store_import",
+    "weighted",
 ]

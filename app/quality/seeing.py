@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
 from app.campaigns.models import Campaign
 from app.datasets.models import Dataset, Example
+from clarinet.files.names import NO_LABEL, numbers_among
 
 MAX_MATRIX = 30  # classes; a larger matrix nobody reads
 
@@ -21,7 +22,7 @@ def seen_classes(session: Session, campaign: Campaign, dataset: Dataset) -> Seen
     """
     if not dataset.class_names or campaign.num_classes > MAX_MATRIX:
         return None
-    names = campaign.class_names
+    place = numbers_among(campaign.class_names, dataset.class_names)
     rows = session.execute(
         select(Example.true_class, Question.candidate_class, Answer.value, func.count())
         .join(Question, Question.example_id == Example.id)
@@ -35,14 +36,14 @@ def seen_classes(session: Session, campaign: Campaign, dataset: Dataset) -> Seen
         )
         .group_by(Example.true_class, Question.candidate_class, Answer.value)
     )
-    yes = np.zeros((len(names), len(names)), dtype=np.int64)
+    yes = np.zeros((campaign.num_classes, campaign.num_classes), dtype=np.int64)
     told = np.zeros_like(yes)
     for true_class, asked, value, count in rows:
         assert true_class is not None  # the query left these out
-        name = dataset.class_names[true_class]
-        if name in names:
-            told[names.index(name), asked] += count
-            yes[names.index(name), asked] += count * (value is AnswerValue.YES)
+        row = place[true_class]
+        if row != NO_LABEL:
+            told[row, asked] += count
+            yes[row, asked] += count * (value is AnswerValue.YES)
     return tuple(
         tuple(float(y) / float(n) if n else None for y, n in zip(some, all_, strict=True))
         for some, all_ in zip(yes, told, strict=True)

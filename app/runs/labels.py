@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 from sqlalchemy.orm import Session
 
 from app.annotation import service as annotation
 from app.campaigns.models import Campaign
 from app.labels import service as labelling
 from app.runs.errors import TooFewLabels
-from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels
+from clarinet.files.label_table import COMPLEMENTARY, TRUE, Labels
 
 # On average over the classes: fewer answers teach nothing, and would only keep a GPU busy.
 MIN_LABELS_PER_CLASS = 10
@@ -23,24 +22,16 @@ def collect(session: Session, campaign: Campaign, *, imported: bool = False) -> 
 
     `imported`: with the campaign's labels from elsewhere.
     """
-    found = labelling.label_arrays(session, campaign.id, imported=imported)
-    is_true = found.true >= 0
-    labels = Labels(
-        example_ids=found.example_ids,
-        positions=found.positions,
-        kinds=np.where(is_true, TRUE, COMPLEMENTARY).astype(np.uint8),
-        classes=np.where(is_true, found.true, found.complementary),
-        weights=found.weights,
-    )
+    found = labelling.derive(session, campaign.id, imported=imported)
     facts = facts_of(
-        labels,
+        found.labels,
         classes=[item.name for item in campaign.classes],
         answers=found.answer_count,
         simulated=found.simulated_count,
         unfinished=found.is_unfinished,
         imported=found.imported_count,
     )
-    return labels, facts
+    return found.labels, facts
 
 
 def facts_of(
@@ -64,8 +55,8 @@ def facts_of(
     """
     return {
         "classes": list(classes),
-        "complementary": labels.counts(COMPLEMENTARY, len(classes)),
-        "true": labels.counts(TRUE, len(classes)),
+        "complementary": labels.counts(COMPLEMENTARY),
+        "true": labels.counts(TRUE),
         "answers": answers,
         "simulated_share": simulated / answers if answers else 0.0,
         "is_unfinished": unfinished,

@@ -2,40 +2,12 @@
 
 import hashlib
 import io
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.storage import Storage
-
-COMPLEMENTARY, TRUE = 0, 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Labels:
-    """Labels of a campaign in order of position. An example has one true label or complementary ones.
-
-    Args:
-        example_ids: (N,) int64.
-        positions: (N,) int64, of the example in its dataset.
-        kinds: (N,) uint8, COMPLEMENTARY or TRUE.
-        classes: (N,) int64, the class it is not (complementary) or is (true); position in the campaign.
-        weights: (N,) float32, trust in the label.
-    """
-
-    example_ids: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    kinds: NDArray[np.uint8]
-    classes: NDArray[np.int64]
-    weights: NDArray[np.float32]
-
-    def counts(self, kind: int, num_classes: int) -> list[int]:
-        """How many labels of a kind there are by class."""
-        counts: list[int] = np.bincount(self.classes[self.kinds == kind], minlength=num_classes).tolist()
-        return counts
-
+from clarinet.files.label_table import Labels
 
 _ARRAYS = ("example_ids", "positions", "kinds", "classes", "weights")
 
@@ -57,7 +29,7 @@ def freeze(storage: Storage, labels: Labels) -> str:
     return digest
 
 
-def thaw(storage: Storage, digest: str) -> Labels:
+def thaw(storage: Storage, digest: str, *, num_classes: int) -> Labels:
     """Read a snapshot back.
 
     Raises:
@@ -67,4 +39,4 @@ def thaw(storage: Storage, digest: str) -> Labels:
     if hashlib.sha256(data).hexdigest() != digest:
         raise ValueError(f"snapshot {digest} does not match its own digest")
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        return Labels(**{name: arrays[name] for name in _ARRAYS})
+        return Labels(**{name: arrays[name] for name in _ARRAYS}, num_classes=num_classes)

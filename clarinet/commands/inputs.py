@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from clarinet.files.label_files import load_labels
+from clarinet.files.label_table import Labels
+from clarinet.files.names import numbers_among, require_distinct_classes
 from clarinet.recipes.errors import ClassesNotCounted, ConfigError, DataError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from clarinet.data.streams import ImageFiles
-    from clarinet.data.training_data import DomainData, Labels
+    from clarinet.data.training_data import DomainData
 
 MOST_CLASSES = 1000  # more are a file of other numbers; the discriminator's memory grows with the classes
 
@@ -30,7 +33,7 @@ class Inputs:
 
     source: "DomainData"
     target: "DomainData"
-    labels: "Labels | None"
+    labels: Labels | None
     num_classes: int
     class_names: list[str] | None
 
@@ -79,9 +82,7 @@ def _read(path: Path, side: int) -> tuple["DomainData", list[str]]:
     return load_folder(path, side=side) if path.is_dir() else (cast("DomainData", load_npz(path)), [])
 
 
-def _labels(arguments: argparse.Namespace, images: "Tensor | ImageFiles") -> "Labels | None":
-    from clarinet.data.label_files import load_labels
-
+def _labels(arguments: argparse.Namespace, images: "Tensor | ImageFiles") -> Labels | None:
     if not arguments.labels:
         return None
     if arguments.classes is not None:
@@ -159,7 +160,7 @@ def _scored(
 
     Others are a mistake, unless `is_part`: people may have been asked about a part of the classes.
     """
-    from clarinet.data.folders import numbers_among, scored
+    from clarinet.data.folders import scored
 
     given = target.get("y_test")
     if given is None or "x_test" not in target:
@@ -177,7 +178,9 @@ def _scored(
     listed = names or [str(number) for number in range(num_classes)]
     if bool(tested) != bool(names):
         own, listed = _numbered(arguments, own, listed, by_name=bool(tested))
-    numbers = numbers_among(listed, own, of=(arguments.labels or arguments.source, arguments.target))
+    require_distinct_classes(arguments.labels or arguments.source, listed)
+    require_distinct_classes(arguments.target, own)
+    numbers = numbers_among(listed, own)
     others = [own[number] for number in sorted(set(given.tolist())) if number >= 0 and numbers[number] < 0]
     if others and not is_part:
         raise DataError(

@@ -11,8 +11,10 @@ from clarinet.data.feeding import Pixels, pixels_of
 from clarinet.data.images import background, resized
 from clarinet.data.seeding import generator
 from clarinet.data.streams import ImageStream
-from clarinet.data.training_data import COLOUR_DIMENSIONS, NO_LABEL, TrainData
+from clarinet.data.training_data import TrainData
 from clarinet.data.uniformity import Uniformity, check_uniformity
+from clarinet.files.arrays import COLOUR_DIMENSIONS
+from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import ModelSpec, spec_for
 from clarinet.recipes.choices import BACKBONES
 from clarinet.recipes.config import TrainConfig

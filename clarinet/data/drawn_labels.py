@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from clarinet.data.seeding import generator
-from clarinet.data.training_data import NO_LABEL, Labels, check_tensor
+from clarinet.data.training_data import check_tensor
+from clarinet.files.label_table import Labels
 from clarinet.recipes.choices import Setting
 from clarinet.recipes.errors import DataError
 
@@ -78,14 +80,13 @@ def simulate_labels(
                 f"{true_count} true labels are asked for, but {count} images must have labels of both kinds"
             )
         known[torch.randperm(count, generator=draws)[:true_count]] = True
+    classes = torch.where(known, true_labels, complementary)
     return Labels(
-        complementary=complementary.masked_fill(known, NO_LABEL),
-        true=true_labels.masked_fill(~known, NO_LABEL),
-        weights=torch.ones(count),
+        kinds=known.to(torch.uint8).numpy(),  # TRUE is 1
+        classes=classes.numpy(),
+        weights=np.ones(count, np.float32),
         num_classes=num_classes,
-        probabilities=None
-        if shares is None
-        else shares.float()[torch.where(known, true_labels, complementary)],
+        probabilities=None if shares is None else shares.float()[classes].numpy(),
     )
 
 

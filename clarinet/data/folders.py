@@ -1,28 +1,22 @@
 """Images from image files: folders of classes, and folders with a list of labels."""
 
 import os
-import re
-import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import NamedTuple, cast, overload
+from typing import cast, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from clarinet.data.streams import RESIDENT_BYTES, ImageFiles
-from clarinet.data.training_data import NO_LABEL, DomainData
+from clarinet.data.training_data import DomainData
+from clarinet.files.folders import HEAD_BYTES, SPLITS, begins_as_image, is_litter, is_named_as_image, place
+from clarinet.files.names import NO_LABEL, classes_in_order, numbers_among, require_distinct_classes
 from clarinet.files.pictures import decoded, is_grey
 from clarinet.recipes.errors import DataError, OtherClasses
-
-SPLITS = ("train", "test")
-# With those that Pillow may not read here: they are refused by name, not left out.
-IMAGE_FILES = {".png", ".jpg", ".jpeg", ".jfif", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".tga", ".ico"}
-IMAGE_FILES |= {".pbm", ".pgm", ".ppm", ".pnm", ".jp2", ".j2k", ".avif", ".heic", ".heif", ".jxl", ".dng"}
-IMAGE_HEADS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 
 
 @overload
@@ -64,14 +58,14 @@ def load_folder(
             folder that cannot be read, or whose name is no Unicode; classes of which two have one name.
     """
     folder = Path(folder)
-    placed = _placed(folder)
+    if class_names is not None:
+        require_distinct_classes("class_names", class_names)
+    files = {path.relative_to(folder).as_posix(): path for path in files_below(folder) if _is_image(path)}
+    placed = place(files, str(folder))
     if not placed:
         raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
-    classes = sorted({one.class_name for one in placed if one.class_name is not None}, key=_natural)
-    for name in classes:
-        if any("\ud800" <= letter <= "\udfff" for letter in name):  # what Python makes of other bytes
-            raise DataError(f"{folder} has the class folder {name!r}, whose name is not in UTF-8; rename it")
-    images = _images([one.path for one in placed], side)
+    classes = classes_in_order({one.class_name for one in placed if one.class_name is not None})
+    images = _images([files[one.path] for one in placed], side)
     found: dict[str, Tensor | ImageFiles] = {}
     for split in SPLITS:
         rows = [row for row, one in enumerate(placed) if one.split == split]
@@ -84,7 +78,7 @@ def load_folder(
     arrays = cast("DomainData", found)
     if class_names is None:
         return arrays, classes
-    numbers = numbers_among(class_names, classes, of=("class_names", folder))
+    numbers = numbers_among(class_names, classes)
     if "y_train" in arrays:
         arrays["y_train"] = torch.tensor(numbers)[arrays["y_train"]]
     if "y_test" in arrays:
@@ -98,25 +92,6 @@ def load_folder(
     return arrays, list(class_names)
 
 
-def numbers_among(class_names: Sequence[str], own: Sequence[str], *, of: tuple[object, object]) -> list[int]:
-    """The number that each of one's own classes has among those named, or -1.
-
-    Args:
-        class_names: in the order that counts them.
-        own: any of them, and others.
-        of: what has the former and the latter, for the message.
-
-    Raises:
-        DataError: two of either have one name.
-    """
-    # One name can be written in several ways: composed accents on one system, accents apart on another.
-    listed, found = ([unicodedata.normalize("NFC", name) for name in names] for names in (class_names, own))
-    for owner, names in zip(of, (listed, found), strict=True):
-        if len(set(names)) < len(names):
-            raise DataError(f"{owner} has the classes {', '.join(names)}, of which two are the same")
-    return [listed.index(name) if name in listed else NO_LABEL for name in found]
-
-
 def scored(arrays: DomainData, numbers: Sequence[int]) -> DomainData:
     """Arrays with other numbers for their test labels; what has none, or -1, is left out with its image."""
     # What is unknown, -1, finds the last entry.
@@ -128,54 +103,8 @@ def scored(arrays: DomainData, numbers: Sequence[int]) -> DomainData:
     return cast("DomainData", trained)
 
 
-class _Placed(NamedTuple):
-    """An image file and what its place says of it."""
-
-    path: Path
-    split: str
-    class_name: str | None
-
-
-def _placed(folder: Path) -> list[_Placed]:
-    """All image files, in the order of splits and paths."""
-    parts = {path: path.relative_to(folder).parts for path in files_below(folder) if _is_image(path)}
-    while parts and all(len(one) > 1 for one in parts.values()):
-        # A folder that holds all the others, as unpacking an archive makes it, is no class.
-        first = {one[0] for one in parts.values()}
-        if len(first) > 1 or first.pop().lower() in SPLITS:
-            break
-        parts = {path: one[1:] for path, one in parts.items()}
-    placed = [_place(folder, path, one) for path, one in parts.items()]
-    for split in SPLITS:
-        inside = [one for one in placed if one.split == split]
-        stray = [one for one in inside if one.class_name is None]
-        if 0 < len(stray) < len(inside):
-            raise DataError(
-                f"{stray[0].path} lies outside the class folders; put every image into one, or none"
-            )
-    # As text: paths themselves sort by their parts, "dog/" before "dog house/".
-    return sorted(placed, key=lambda one: (SPLITS.index(one.split), one.path.relative_to(folder).as_posix()))
-
-
-def _place(folder: Path, path: Path, parts: tuple[str, ...]) -> _Placed:
-    split = "train"
-    if len(parts) > 1 and parts[0].lower() in SPLITS:
-        split, parts = parts[0].lower(), parts[1:]
-    if len(parts) > 2:  # noqa: PLR2004 - class and name
-        raise DataError(
-            f"{path} lies too deep in {folder}; expected CLASS/image, train/CLASS/image or test/CLASS/image"
-        )
-    return _Placed(path, split, parts[0] if len(parts) > 1 else None)
-
-
-def _natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
-    """Sort key in which 2 comes before 10."""
-    pieces = re.split(r"(\d+)", name)
-    return [(0, int(piece), "") if piece.isdecimal() else (1, 0, piece) for piece in pieces], name
-
-
 def files_below(folder: Path) -> Iterator[Path]:
-    """All files below a folder, also below links to folders, but never below a link to where it lies itself.
+    """All files below a folder but litter, also below links, but never below a link to where it lies itself.
 
     Raises:
         DataError: a folder that cannot be read, or a link to nothing.
@@ -191,6 +120,8 @@ def _below(folder: Path, around: tuple[str, ...]) -> Iterator[Path]:
         raise DataError(f"{folder} cannot be read: {error.strerror}") from error
     for entry in entries:
         path = folder / entry.name
+        if is_litter(entry.name):
+            continue
         if entry.is_file():
             yield path
         elif entry.is_dir():
@@ -202,18 +133,13 @@ def _below(folder: Path, around: tuple[str, ...]) -> Iterator[Path]:
 
 def _is_image(path: Path) -> bool:
     """By its ending, or by its first bytes where the ending says nothing."""
-    if path.name.startswith("._"):  # what a Mac writes beside an image
-        return False
-    if path.suffix.lower() in IMAGE_FILES:
+    if is_named_as_image(path.name):
         return True
     try:
         with path.open("rb") as file:
-            head = file.read(12)
+            return begins_as_image(file.read(HEAD_BYTES))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
-    is_webp = head[:4] == b"RIFF" and head[8:] == b"WEBP"
-    is_bmp = head[:2] == b"BM" and head[6:10] == bytes(4)
-    return head.startswith(IMAGE_HEADS) or is_webp or is_bmp
 
 
 def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:

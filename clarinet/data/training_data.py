@@ -1,11 +1,7 @@
 """Domains as tensors: what `train` accepts, and how it is checked at the door."""
 
-import lzma
-import math
-import tokenize
-import zipfile
-import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TypedDict
 
@@ -14,12 +10,22 @@ import torch
 from torch import Tensor
 
 from clarinet.data.streams import ImageFiles, ImageStream
+from clarinet.files.arrays import (
+    COLOUR_DIMENSIONS,
+    GREY_DIMENSIONS,
+    RGB,
+    Header,
+    read_array,
+    read_image_header,
+    read_labels,
+)
+from clarinet.files.folders import SPLITS
+from clarinet.files.label_table import Labels
+from clarinet.files.names import NO_LABEL
+from clarinet.files.refusal import Refused
+from clarinet.files.zips import Members, open_zip
 from clarinet.recipes.errors import DataError
 
-NO_LABEL = -1
-GREY_DIMENSIONS = 3
-COLOUR_DIMENSIONS = 4
-RGB = 3
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 LARGEST_ARRAY_BYTES = 4 * 2**30
 SUM_TOLERANCE = 1e-4  # of probabilities that should sum to 1; people write a few digits
@@ -32,36 +38,6 @@ class DomainData(TypedDict, total=False):
     y_train: Tensor
     x_test: Tensor | ImageFiles
     y_test: Tensor
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Labels:
-    """Labels as `simulate_labels` draws and `load_labels` reads them, one row each.
-
-    Args:
-        complementary, true: (L,) int64 in [0, K) or -1 for none, at least one of them -1.
-        weights: (L,) float32 >= 0.
-        example: (L,) int64, the image each label is about; None where row i is about image i.
-        probabilities: (L,) float32 in (0, 1] with which the question behind each label was drawn; None where
-            the labels come from no questions, or nobody wrote it down.
-        num_classes: K >= 2.
-        named: the names of classes, by number, as far as they are known.
-    """
-
-    complementary: Tensor
-    true: Tensor
-    weights: Tensor
-    example: Tensor | None = None
-    probabilities: Tensor | None = None
-    num_classes: int
-    named: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def class_names(self) -> list[str] | None:
-        """K names, where all classes have one."""
-        if len(self.named) < self.num_classes:
-            return None
-        return [self.named[number] for number in range(self.num_classes)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,7 +100,7 @@ class TrainData:
         target_images: Tensor | ImageStream,
         test: tuple[Tensor | ImageStream | None, Tensor | None] = (None, None),
     ) -> "TrainData":
-        """Source images with the labels about them, beside a target.
+        """Source images with the labels about them, beside a target. Here labels become tensors.
 
         Args:
             labels: of the source images.
@@ -136,11 +112,11 @@ class TrainData:
         """
         return cls(
             source_images=source_images,
-            complementary=labels.complementary,
-            true=labels.true,
-            weights=labels.weights,
-            example=labels.example,
-            probabilities=labels.probabilities,
+            complementary=torch.from_numpy(labels.complementary),
+            true=torch.from_numpy(labels.true),
+            weights=torch.from_numpy(labels.weights),
+            example=None if labels.positions is None else torch.from_numpy(labels.positions),
+            probabilities=None if labels.probabilities is None else torch.from_numpy(labels.probabilities),
             target_images=target_images,
             target_test_images=test[0],
             target_test_labels=test[1],
@@ -292,66 +268,33 @@ def load_npz(path: Path | str) -> dict[str, Tensor]:
         path: the npz file.
 
     Returns:
-        Images (N, H, W) or (N, H, W, 3) and labels (N,), by the four names.
+        Images (N, H, W) or (N, H, W, 3) and labels (N,), -1 for unknown, by the four names.
 
     Raises:
-        DataError: not an npz, truncated, pickled or oversized members, or none of the four arrays.
+        DataError: not an npz, truncated, pickled or oversized members, labels that do not fit the images, or
+            none of the four arrays.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = set(archive.namelist())
-            found = {name: _read_member(archive, name) for name in ARRAYS if f"{name}.npy" in names}
-    except UNREADABLE as error:
-        raise DataError(f"{path} cannot be read as npz: {str(error) or type(error).__name__}") from error
+    found: dict[str, Tensor] = {}
+    with open_zip(Path(path), Path(path)) as archive:
+        file = Members(archive, Path(path))
+        for split in SPLITS:
+            header = read_image_header(file, split)
+            if header is not None:
+                _check_fits(header)
+                found[f"x_{split}"] = torch.from_numpy(read_array(file, header))
+            labels = read_labels(file, split, 0 if header is None else header.shape[0])
+            if labels is not None:
+                found[f"y_{split}"] = torch.from_numpy(labels)
     if not found:
         raise DataError(f"{path} has none of {', '.join(ARRAYS)}")
     return found
 
 
-# What the readers of zip, compression and npy headers raise on hostile bytes.
-UNREADABLE = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    RuntimeError,
-    MemoryError,
-    SyntaxError,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-)
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-
-
-def _read_member(archive: zipfile.ZipFile, name: str) -> Tensor:
-    """One array; every inconsistency is a ValueError, which `load_npz` words with the path."""
-    info = archive.getinfo(f"{name}.npy")
-    with archive.open(info) as member:
-        version = np.lib.format.read_magic(member)
-        if version not in _HEADERS:
-            raise ValueError(f"{name} has the unknown npy version {version}")
-        shape, fortran_order, dtype = _HEADERS[version](member)
-        if not all(type(length) is int and length >= 0 for length in shape):
-            # Two negative ones would pass for a size, and one would read the member without a bound.
-            raise ValueError(f"{name} has the impossible shape {shape}")
-        size = math.prod(shape) * dtype.itemsize
-        if dtype.kind not in "ui" or fortran_order:
-            raise ValueError(f"{name} has type {dtype}; images are uint8 and labels integers, in C order")
-        if size > info.file_size:
-            raise ValueError(
-                f"the header of {name} promises {size} bytes (shape {shape}), but there is not that much"
-            )
-        if size > LARGEST_ARRAY_BYTES:
-            raise ValueError(
-                f"{name} has {size} bytes, but at most {LARGEST_ARRAY_BYTES} are read into memory; save it "
-                "as one npy file for NpyImages, which reads images while they train"
-            )
-        content = member.read(size)
-    if len(content) != size:
-        raise ValueError(f"{name} is cut short: {len(content)} of {size} bytes")
-    array = np.frombuffer(bytearray(content), dtype=dtype).reshape(shape)
-    if name.startswith("x_") and array.dtype != np.uint8:
-        raise ValueError(f"{name} has type {dtype}; images must be uint8 in 0..255")
-    return torch.from_numpy(array if name.startswith("x_") else array.astype(np.int64))
+def _check_fits(header: Header) -> None:
+    size = prod(header.shape)
+    if size > LARGEST_ARRAY_BYTES:
+        raise Refused(
+            header.called,
+            f"has {size} bytes, but at most {LARGEST_ARRAY_BYTES} are read into memory; save it as one npy "
+            "file for NpyImages, which reads images while they train",
+        )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from clarinet.data.training_data import NO_LABEL, check_labels
+from clarinet.data.training_data import check_labels
+from clarinet.files.names import NO_LABEL
 from clarinet.recipes.errors import DataError
 
 FALSE_ALARMS = 1e-3  # share of uniform label sets that are called non-uniform, at most

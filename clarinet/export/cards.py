@@ -14,7 +14,8 @@ from torch import Tensor
 
 from clarinet.data.domains import digest_of, fingerprint
 from clarinet.data.streams import ImageStream
-from clarinet.data.training_data import NO_LABEL, TrainData
+from clarinet.data.training_data import TrainData
+from clarinet.files.names import NO_LABEL
 from clarinet.recipes.config import DEFAULTS, GROUPS, TrainConfig
 from clarinet.recipes.errors import DataError
 from clarinet.run.results import TrainResult

@@ -14,10 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from clarinet.data.images import greyed, normalised, whole_levels
-from clarinet.data.training_data import RGB, TrainData
+from clarinet.data.training_data import TrainData
 from clarinet.export.card_text import card_markdown
 from clarinet.export.cards import card_digest, model_card
 from clarinet.export.models import save_model
+from clarinet.files.arrays import RGB
 from clarinet.networks.classifier import TARGET, Classifier
 from clarinet.recipes.errors import CheckpointNotWritten, DataError, ExportError
 from clarinet.run.results import TrainResult

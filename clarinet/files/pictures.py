@@ -1,16 +1,20 @@
-"""Image files as people see them: upright, transparent parts on white, in eight bits."""
+"""Image files as people see them: upright, transparent parts on white, in eight bits, in sRGB."""
 
+import io
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageCms, UnidentifiedImageError
 
-from clarinet.recipes.errors import DataError
+from clarinet.files.refusal import Refused
 
 GREY_MODES = frozenset({"1", "L", "LA", "La"})
-STEPS_OF_16_BITS = 257  # in one step of 8 bits
 ORIENTATION = 0x0112  # EXIF's tag
 TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -21,25 +25,73 @@ TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+# What Pillow raises, of broken metadata and profiles. ImportError: a Pillow without colour management.
+_BROKEN = (OSError, SyntaxError, ValueError, LookupError, TypeError, struct.error, ImportError)
+_PROFILES = 4  # of cameras and programs, kept ready; the tables of one take up to some megabytes
 
-# What Pillow raises on other bytes, on broken ones and on ones that would fill the memory.
-_UNDECODABLE = (
-    OSError,
-    EOFError,
-    ValueError,
-    SyntaxError,
-    LookupError,
-    TypeError,
-    struct.error,
-    Image.DecompressionBombError,
-)
+
+@contextmanager
+def opened(
+    file: Path | IO[bytes], name: str | Path, *, formats: tuple[str, ...] | None = None
+) -> Iterator[Image.Image]:
+    """An image file, of which only the head was read; what fails while it is used is the file's fault.
+
+    Args:
+        file: where it lies, or its bytes.
+        name: what a refusal calls it.
+        formats: that are taken, as Pillow calls them; None takes all that it reads.
+
+    Raises:
+        Refused: no such image, a broken one, or one of floating-point numbers, which have no known range.
+    """
+    try:
+        with Image.open(file, formats=formats) as image:
+            _require_range(image, name)
+            yield image
+    except (Refused, MemoryError):
+        raise
+    except UnidentifiedImageError as error:
+        known = (
+            f"a {', '.join(formats[:-1])} or {formats[-1]} image" if formats else "an image of a known kind"
+        )
+        raise Refused(name, f"is not {known}") from error
+    except Image.DecompressionBombError as error:
+        raise Refused(name, "has more pixels than any picture; Pillow refuses to decode it") from error
+    except Exception as error:
+        if isinstance(error, OSError) and error.strerror:
+            raise Refused(name, f"cannot be read: {error.strerror}") from error
+        # Pillow lets through whatever its parsers trip over: OSError, SyntaxError, struct.error, IndexError.
+        raise Refused(name, "is cut short or damaged and cannot be decoded") from error
+
+
+def as_seen(image: Image.Image, *, longest: int | None = None) -> Image.Image:
+    """The first picture of a file as people see it: mode L or RGB, nothing but pixels.
+
+    It is turned as its camera said, if that can be read; transparent parts become white, palettes and CMYK
+    RGB, 16-bit grey 8-bit; a colour profile that can be read is applied. It is made smaller before it is
+    copied.
+
+    Args:
+        image: as `opened` gives it.
+        longest: pixels of its longest side; None keeps its size.
+    """
+    picture = _plain_mode(image)
+    if longest is not None:
+        picture.thumbnail((longest, longest))  # a JPEG decodes fewer pixels
+    image.load()  # an error here is the picture's, not its metadata's
+    picture = _upright(picture, image)
+    is_grey = picture.mode in GREY_MODES
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+        picture = picture.convert("L" if is_grey else "RGB")
+    picture = _in_srgb(picture, image.info.get("icc_profile")).convert("L" if is_grey else "RGB")
+    picture.info.clear()  # a writer would keep a colour profile found there
+    return picture
 
 
 def decoded(path: Path, *, side: int | None, colour: bool | None = None) -> NDArray[np.uint8]:
-    """The pixels of an image file, as the application shows it to people.
-
-    It is turned as its camera said, if that can be read; transparent parts become white, 16-bit grey becomes
-    8-bit; of several pictures in a file the first counts.
+    """The pixels of an image file, as `as_seen` shows it.
 
     Args:
         path: of any format that Pillow reads.
@@ -50,15 +102,12 @@ def decoded(path: Path, *, side: int | None, colour: bool | None = None) -> NDAr
         (H, W) or (H, W, 3).
 
     Raises:
-        DataError: no image, a broken one, or one of floating-point numbers, which have no known range.
+        Refused: as `opened` does.
     """
-    try:
-        with Image.open(path) as opened:
-            if side is not None:
-                opened.draft(None, (2 * side, 2 * side))  # JPEG: decode fewer pixels
-            picture = _plain(_upright(opened))
-    except _UNDECODABLE as error:
-        raise DataError(f"{path} cannot be read as an image: {error}") from error
+    with opened(path, path) as image:
+        if side is not None:
+            image.draft(None, (2 * side, 2 * side))  # JPEG: decode fewer pixels
+        picture = as_seen(image)
     if colour is not None:
         picture = picture.convert("RGB" if colour else "L")
     if side is not None and picture.size != (side, side):
@@ -70,42 +119,62 @@ def is_grey(path: Path) -> bool:
     """Whether `decoded` would make (H, W) of an image file; only its head is read.
 
     Raises:
-        DataError: no image, or one of floating-point numbers.
+        Refused: as `opened` does.
     """
-    try:
-        with Image.open(path) as opened:
-            _require_range(opened)
-            return opened.mode in GREY_MODES or opened.mode.startswith("I")
-    except _UNDECODABLE as error:
-        raise DataError(f"{path} cannot be read as an image: {error}") from error
+    with opened(path, path) as image:
+        return image.mode in GREY_MODES or image.mode.startswith("I")
 
 
-def _upright(picture: Image.Image) -> Image.Image:
-    """Turned as its camera said; as it is stored where that cannot be read.
+def _require_range(image: Image.Image, name: str | Path) -> None:
+    if image.mode == "F":
+        raise Refused(name, "has floating-point pixels, of no known range; save it with 8 or 16 bits")
+
+
+def _plain_mode(image: Image.Image) -> Image.Image:
+    """Itself, or in 8 bits without a palette."""
+    if image.mode.startswith("I"):
+        return Image.fromarray(_eight_bits(np.asarray(image)))
+    if image.mode in {"P", "PA"}:
+        return image.convert("RGBA" if image.has_transparency_data else "RGB")
+    return image.convert("L") if image.mode == "1" else image
+
+
+def _eight_bits(deep: NDArray[np.generic]) -> NDArray[np.uint8]:
+    """(H, W) of 16-bit grey: v / 257 to the nearest, in steps that need no wider, larger numbers."""
+    values = deep.astype(np.uint16) if deep.dtype == np.uint16 else deep.clip(0, 65535).astype(np.uint16)
+    values -= values >> 8
+    values += 127
+    values >>= 8
+    return values.astype(np.uint8)
+
+
+def _upright(picture: Image.Image, image: Image.Image) -> Image.Image:
+    """Turned as its file's camera said; as it is stored where that cannot be read.
 
     Pillow's own `exif_transpose` also writes all that cameras say anew, and fails where it cannot.
     """
-    picture.load()  # an error here is the picture's, not its metadata's
     try:
-        turn = TURNS.get(picture.getexif().get(ORIENTATION, 1))
-    except _UNDECODABLE:
+        turn = TURNS.get(image.getexif().get(ORIENTATION, 1))
+    except _BROKEN:
         return picture
     return picture if turn is None else picture.transpose(turn)
 
 
-def _require_range(picture: Image.Image) -> None:
-    if picture.mode == "F":
-        raise ValueError("its pixels are floating-point numbers; save it with 8 or 16 bits")
+def _in_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
+    """In the colours that a screen shows; as it is stored without a profile that can be read."""
+    if not profile:
+        return picture
+    try:
+        transform = _transform(profile, picture.mode)
+        return picture if transform is None else transform.apply(picture)
+    except (ImageCms.PyCMSError, *_BROKEN):
+        return picture
 
 
-def _plain(picture: Image.Image) -> Image.Image:
-    """Mode L or RGB, without transparency."""
-    _require_range(picture)
-    if picture.mode.startswith("I"):
-        levels = np.asarray(picture).clip(0, 2**16 - 1) / STEPS_OF_16_BITS
-        return Image.fromarray(levels.round().astype(np.uint8))
-    is_grey = picture.mode in GREY_MODES
-    if picture.has_transparency_data:
-        picture = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
-    return picture.convert("L" if is_grey else "RGB")
+@lru_cache(_PROFILES)
+def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
+    """From a profile's colours to those of sRGB, in mode RGB; None where they are those."""
+    own = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+    if ImageCms.getProfileDescription(own).startswith("sRGB"):
+        return None  # rounding would change pixels that need no change
+    return ImageCms.buildTransform(own, ImageCms.createProfile("sRGB"), mode, "RGB")

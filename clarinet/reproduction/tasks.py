@@ -7,12 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.data.drawn_labels import simulate_labels
-from clarinet.data.training_data import NO_LABEL, TrainData
+from clarinet.data.training_data import TrainData
+from clarinet.files.names import NO_LABEL
 from clarinet.recipes.choices import Setting
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.reproduction.readers import Domain, read_domain, require_data
@@ -200,13 +202,11 @@ def labelled(
         label_noise=label_noise,
     )
     silent = (0, len(truth) - len(asked))
-    return TrainData(
-        source_images=data.source.x_train,
-        complementary=F.pad(labels.complementary, silent, value=NO_LABEL),
-        true=F.pad(labels.true, silent, value=NO_LABEL),
-        weights=torch.ones(len(truth)),
-        target_images=data.target.x_train,
-        target_test_images=data.target.x_test,
-        target_test_labels=data.target.y_test,
-        num_classes=len(data.task.classes),
+    padded = replace(
+        labels,
+        kinds=np.pad(labels.kinds, silent),
+        classes=np.pad(labels.classes, silent, constant_values=NO_LABEL),
+        weights=np.ones(len(truth), np.float32),
     )
+    test = data.target.x_test, data.target.y_test
+    return TrainData.of(padded, data.source.x_train, target_images=data.target.x_train, test=test)

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from clarinet.data.batches import SourceBatch
 from clarinet.data.domains import Domains
-from clarinet.data.training_data import NO_LABEL
 from clarinet.data.transitions import transition_of_questions, uniform_transition
+from clarinet.files.names import NO_LABEL
 from clarinet.losses.complementary import class_proportions, corrected_objective, true_label_loss
 from clarinet.losses.nonuniform import (
     corrected_scarce_objective,

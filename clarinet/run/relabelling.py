@@ -14,8 +14,9 @@ from torch import Tensor
 
 from clarinet.data.domains import in_unit
 from clarinet.data.streams import ImageStream
-from clarinet.data.training_data import NO_LABEL, TrainData
+from clarinet.data.training_data import TrainData
 from clarinet.data.uniformity import check_uniformity
+from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import SOURCE, Classifier
 from clarinet.recipes.choices import Setting
 from clarinet.recipes.errors import DataError

@@ -152,7 +152,7 @@ def test_a_mistake_is_a_sentence_and_a_failure(
         (np.zeros((64, 1), np.int64), "shape (64, 1)"),
         (np.full(64, 2**40), "at most 1000"),
         (np.full(64, -1), "the label -1"),
-        (np.zeros(63, np.int64) + np.arange(63) % 3, "63 entries for 64 images"),
+        (np.zeros(63, np.int64) + np.arange(63) % 3, "but there are 64 images in x_train"),
     ],
 )
 def test_labels_that_are_none_are_a_sentence(

@@ -280,6 +280,9 @@ def header(shape: str, descr: str = "'|u1'") -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + b"abcd"
 
 
+OTHER_BYTES, NO_HEADER = "holds another number of bytes", "has no header of a numpy array"
+
+
 def write_zip(path: Path, **members: bytes) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         for name, content in members.items():
@@ -301,21 +304,21 @@ class TestLoadNpz:
     @pytest.mark.parametrize(
         ("member", "match"),
         [
-            (header("(99999999999, 28, 28)"), "promises"),
-            (header("(-1, 28, 28)"), "impossible shape"),
-            (header("(-2, -2)"), "impossible shape"),
-            (header("(True, 4)"), "impossible shape"),
-            (header("(4, "), "cannot be read"),
-            (header("(4,)", descr="[1, 2]"), "cannot be read"),
-            (header("((4,),)"), "cannot be read"),
-            (header("(4,)", descr="'|u1', 3: 4"), "cannot be read"),
-            (header("(100000,)"), "promises"),
-            (header("(1,)", descr="'|O'"), "type object"),
-            (header("(1,)", descr="'<f8'"), "type float64"),
+            (header("(99999999999, 28, 28)"), OTHER_BYTES),
+            (header("(-1, 28, 28)"), "which no array has"),
+            (header("(-2, -2)"), "which no array has"),
+            (header("(True, 4)"), "which no array has"),
+            (header("(4, "), NO_HEADER),
+            (header("(4,)", descr="[1, 2]"), NO_HEADER),
+            (header("((4,),)"), NO_HEADER),
+            (header("(4,)", descr="'|u1', 3: 4"), NO_HEADER),
+            (header("(100000,)"), OTHER_BYTES),
+            (header("(1,)", descr="'|O'"), "holds Python objects"),
+            (npy(np.zeros(1)), "holds float64 values"),
             (header("(2,)", descr="'<u2'"), "must be uint8"),
-            (b"\x93NUMPY\x09\x00", "version"),
-            (b"not an array", "cannot be read"),
-            (npy(np.zeros((2, 2), dtype=np.uint8))[:-1], "promises|cut short"),
+            (b"\x93NUMPY\x09\x00", NO_HEADER),
+            (b"not an array", NO_HEADER),
+            (npy(np.zeros((2, 2), dtype=np.uint8))[:-1], OTHER_BYTES),
         ],
     )
     def test_a_hostile_member_is_refused(self, tmp_path: Path, member: bytes, match: str) -> None:
@@ -347,17 +350,17 @@ class TestLoadNpz:
             load_npz(tmp_path / "a.npz")
 
     def test_too_little_memory_is_a_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def no_memory(*_: object) -> bytearray:
+        def no_memory(*_: object) -> None:
             raise MemoryError
 
         np.savez(tmp_path / "a.npz", x_train=np.zeros((2, 3, 3), np.uint8))
-        monkeypatch.setattr(training_data, "bytearray", no_memory, raising=False)
+        monkeypatch.setattr("clarinet.files.arrays.np.empty", no_memory)
 
-        with pytest.raises(DataError, match="MemoryError"):
+        with pytest.raises(DataError, match=r'x_train\.npy" needs more memory than there is'):
             load_npz(tmp_path / "a.npz")
 
     def test_nothing_is_unpickled(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "p.npz", x_train=np.array([{"a": 1}], dtype=object))
 
-        with pytest.raises(DataError, match="type object"):
+        with pytest.raises(DataError, match="holds Python objects"):
             load_npz(tmp_path / "p.npz")

@@ -94,7 +94,7 @@ class TestAccuracyFromComplementaryLabels:
         labels = simulate_labels(true, num_classes, seed=0, setting="cc")
 
         found = accuracy_from_complementary(
-            torch.where(right, true, wrong), labels.complementary, num_classes
+            torch.where(right, true, wrong), torch.from_numpy(labels.complementary), num_classes
         )
 
         assert found is not None
@@ -226,7 +226,9 @@ class TestLabelNoise:
 
     def test_it_finds_the_rate_of_simulated_labels_within_its_error(self) -> None:
         true = torch.arange(20_000) % 10
-        labels = simulate_labels(true, 10, seed=0, setting="cc", label_noise=0.02).complementary
+        labels = torch.from_numpy(
+            simulate_labels(true, 10, seed=0, setting="cc", label_noise=0.02).complementary
+        )
 
         found = label_noise_from_predictions(true, labels, 10)
 

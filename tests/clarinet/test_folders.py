@@ -96,12 +96,10 @@ class TestFolders:
         Image.new("F", (16, 16)).save(tmp_path / "c.tif")
         monkeypatch.setattr("clarinet.data.folders.RESIDENT_BYTES", 0)
 
-        with pytest.raises(DataError, match=r"b\.png cannot be read as an image"):
+        with pytest.raises(DataError, match=r'b\.png" is not an image'):
             load_folder(tmp_path, side=16)
         (tmp_path / "b.png").unlink()
-        with pytest.raises(
-            DataError, match=r"c\.tif cannot be read as an image: its pixels are floating-point"
-        ):
+        with pytest.raises(DataError, match=r'c\.tif" has floating-point pixels'):
             load_folder(tmp_path, side=16)
 
     def test_a_name_given_twice_is_refused(self, tmp_path: Path) -> None:
@@ -128,9 +126,9 @@ class TestFolders:
     @pytest.mark.parametrize(
         ("stray", "words"),
         [
-            ("contact_sheet.jpg", r"contact_sheet\.jpg lies outside the class folders"),
-            ("train/b.png", r"b\.png lies outside the class folders"),
-            ("train/cat/old/b.png", r"b\.png lies too deep"),
+            ("contact_sheet.jpg", r'contact_sheet\.jpg" lies outside the class folders'),
+            ("train/b.png", r'b\.png" lies outside the class folders'),
+            ("train/cat/old/b.png", r'b\.png" lies too deep'),
         ],
     )
     def test_an_image_in_the_wrong_place_is_named(self, stray: str, words: str, tmp_path: Path) -> None:
@@ -154,7 +152,7 @@ class TestFolders:
         with pytest.raises(DataError, match="holds no images"):
             load_folder(tmp_path, side=28)
         (tmp_path / "a.png").write_bytes(b"no image")
-        with pytest.raises(DataError, match=r"a\.png cannot be read as an image"):
+        with pytest.raises(DataError, match=r'a\.png" is not an image'):
             load_folder(tmp_path, side=28)
 
     @pytest.mark.parametrize("name", ["a.HEIC", "a.pgm", "a.avif", "a.jp2"])
@@ -164,7 +162,7 @@ class TestFolders:
             Image.new("L", (16, 16)).save(tmp_path / place)
         (tmp_path / "cat" / name).write_bytes(b"no image")
 
-        with pytest.raises(DataError, match=f"{name} cannot be read as an image"):
+        with pytest.raises(DataError, match=f'{name}" is not an image'):
             load_folder(tmp_path, side=16)
 
     def test_links_around_in_a_circle_are_gone_once(self, tmp_path: Path) -> None:

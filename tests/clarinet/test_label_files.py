@@ -5,21 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from app.annotation.consensus import LabelKind
-from app.labels.deriving import ExampleLabel
 from app.labels.exports.formats import ExportFormat
-from app.labels.exports.labels import label_rows, pieces
-from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels, freeze
+from app.labels.exports.labels import pieces
+from app.labels.importing.reading import read_answers
+from app.runs.snapshots import freeze
 from app.storage import Storage
-from clarinet.data.label_files import load_labels
+from clarinet.files.label_files import load_labels
+from clarinet.files.label_table import COMPLEMENTARY, TRUE, LabelRow, Labels
 from clarinet.recipes.errors import ClassesNotCounted, DataError
 
 # Image 4 is not class 2 and not class 0; image 1 is class 2.
 GIVEN = [
-    ExampleLabel(91, 1, LabelKind.TRUE, (2,), 2, 1.0),
-    ExampleLabel(94, 4, LabelKind.COMPLEMENTARY, (0, 2), 2, 0.5),
+    LabelRow(1, "true", 2, 1.0, example_id=91, answers=2),
+    LabelRow(4, "complementary", 0, 0.5, example_id=94, answers=2),
+    LabelRow(4, "complementary", 2, 0.5, example_id=94, answers=2),
 ]
 NAMES = ("cat", "=dog", "owl, grey")
 
@@ -34,12 +34,12 @@ def write(kind: str, folder: Path, names: tuple[str, ...] = NAMES) -> Path:
             kinds=np.array([TRUE, COMPLEMENTARY, COMPLEMENTARY], np.uint8),
             classes=np.array([2, 0, 2]),
             weights=np.array([1, 0.5, 0.5], np.float32),
+            num_classes=3,
         )
         return storage.path(f"snapshots/{freeze(storage, labels)}.npz")
     path = folder / f"labels.{kind}"
-    rows = label_rows(GIVEN, np.ones(len(names)))
     path.write_bytes(
-        b"".join(pieces(rows, ExportFormat(kind), class_names=names, num_images=5, image_url=""))
+        b"".join(pieces(GIVEN, ExportFormat(kind), class_names=names, num_images=5, image_url=""))
     )
     return path
 
@@ -49,14 +49,14 @@ class TestFiles:
     def test_what_the_application_writes_is_read_back(self, kind: str, tmp_path: Path) -> None:
         labels = load_labels(str(write(kind, tmp_path)), images=5, num_classes=3)
 
-        assert labels.example is not None
-        assert labels.example.tolist() == [1, 4, 4]
+        assert labels.positions is not None
+        assert labels.positions.tolist() == [1, 4, 4]
         assert labels.true.tolist() == [2, -1, -1]
         assert labels.complementary.tolist() == [-1, 0, 2]
         assert labels.weights.tolist() == [1, 0.5, 0.5]
         assert labels.probabilities is None
-        assert labels.weights.dtype == torch.float32
-        assert labels.example.dtype == labels.true.dtype == torch.int64
+        assert labels.weights.dtype == np.float32
+        assert labels.positions.dtype == labels.true.dtype == np.int64
 
     def test_labels_of_other_images_or_classes_are_refused(self, kind: str, tmp_path: Path) -> None:
         path = write(kind, tmp_path)
@@ -72,11 +72,10 @@ class TestFiles:
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
 def test_the_classes_have_the_campaigns_names_and_order(kind: str, tmp_path: Path) -> None:
     """Also those that a spreadsheet would take for a formula."""
-    given = [ExampleLabel(91 + k, k, LabelKind.TRUE, (k,), 1, 1.0) for k in (2, 0, 1)]
+    given = [LabelRow(k, "true", k, 1.0, example_id=91 + k, answers=1) for k in (2, 0, 1)]
     path = tmp_path / f"labels.{kind}"
-    rows = label_rows(given, np.ones(len(NAMES)))
     path.write_bytes(
-        b"".join(pieces(rows, ExportFormat(kind), class_names=NAMES, num_images=5, image_url=""))
+        b"".join(pieces(given, ExportFormat(kind), class_names=NAMES, num_images=5, image_url=""))
     )
 
     labels = load_labels(path, images=5)
@@ -136,6 +135,22 @@ def test_classes_that_contradict_each_other_are_refused(rows: str, words: str, t
         load_labels(tmp_path / "l.csv", images=2)
 
 
+def test_both_sides_read_a_table_that_somebody_wrote_by_hand(tmp_path: Path) -> None:
+    """The library as labels, the application as labels from elsewhere."""
+    text = "Position, Kind ,Class,Weight,Class_Name\n0,True,1,1,dog\n1, complementary,0,1,'=cat\n"
+    (tmp_path / "l.csv").write_text(text)
+
+    labels = load_labels(tmp_path / "l.csv", images=2, num_classes=2)
+    answers = read_answers(text.encode())
+
+    assert labels.named == {0: "=cat", 1: "dog"}
+    assert (labels.true.tolist(), labels.complementary.tolist()) == ([1, -1], [-1, 0])
+    assert [(said.position, said.class_name, said.value) for said in answers] == [
+        (0, "dog", "yes"),
+        (1, "=cat", "no"),
+    ]
+
+
 HEADER = "position,kind,class,weight,probability"
 
 
@@ -182,9 +197,9 @@ class TestProbabilities:
         ),
         ("l.jsonl", json.dumps({"position": 0, "kind": "true", "classes": 1, "weight": 1}), "no list"),
         ("l.jsonl", json.dumps({"position": 0, "kind": "true", "classes": "1", "weight": 1}), "no list"),
-        ("l.npz", "not a zip", r"l\.npz cannot be read as labels: File is not a zip file"),
-        ("l.npz", "", "not a zip file"),
-        ("l.npz", "PK\x03\x04 and no more", "not a zip file"),
+        ("l.npz", "not a zip", r'l\.npz" is cut short or no zip file at all'),
+        ("l.npz", "", "no zip file at all"),
+        ("l.npz", "PK\x03\x04 and no more", "no zip file at all"),
     ],
 )
 def test_what_is_no_label_file_is_a_sentence(name: str, content: str, words: str, tmp_path: Path) -> None:

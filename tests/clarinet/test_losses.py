@@ -293,7 +293,7 @@ class TestClassFloor:
 
     def test_complementary_labels_bound_each_share_from_above(self) -> None:
         true = torch.tensor([0] * 9_000 + [1] * 990 + [2] * 10)
-        labels = simulate_labels(true, 3, seed=0, setting="cc").complementary
+        labels = torch.from_numpy(simulate_labels(true, 3, seed=0, setting="cc").complementary)
 
         ceiling = estimated_class_ceiling(labels, torch.ones(len(labels)), 3)
 

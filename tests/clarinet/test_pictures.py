@@ -92,14 +92,14 @@ def test_a_picture_cut_short_is_refused_whatever_its_camera_said(tmp_path: Path)
     content = (tmp_path / "x.png").read_bytes()
     (tmp_path / "x.png").write_bytes(content[: len(content) // 2])
 
-    with pytest.raises(DataError, match="cannot be read as an image"):
+    with pytest.raises(DataError, match="cut short or damaged"):
         decoded(tmp_path / "x.png", side=None)
 
 
 def test_floating_point_pixels_have_no_range_and_are_refused(tmp_path: Path) -> None:
     Image.fromarray(np.linspace(0, 1, 64, dtype=np.float32).reshape(8, 8)).save(tmp_path / "x.tif")
 
-    with pytest.raises(DataError, match=r"x\.tif .* floating-point .* 8 or 16 bits"):
+    with pytest.raises(DataError, match=r'x\.tif" has floating-point .* 8 or 16 bits'):
         decoded(tmp_path / "x.tif", side=8)
 
 
@@ -116,5 +116,4 @@ def test_they_are_the_pixels_that_people_are_asked_about(kind: str, tmp_path: Pa
 
     shown = Image.open(io.BytesIO(picture_of_file(path.read_bytes(), path.name).data))
 
-    difference = decoded(path, side=None).astype(int) - np.asarray(shown)
-    assert np.abs(difference).max() <= (1 if kind == "16" else 0)  # of 16 bits they round otherwise
+    np.testing.assert_array_equal(decoded(path, side=None), np.asarray(shown))

@@ -260,7 +260,7 @@ class TestTasks:
         [
             ([*range(9), -1], (32, 32, 3), "labels outside 0..9"),
             ([*range(9), 10], (32, 32, 3), "labels outside 0..9"),
-            (range(9), (32, 32, 3), "expected colour images"),
+            (range(9), (32, 32, 3), "but there are 10 images in x_train"),
             (range(10), (32, 32), "expected colour images"),
         ],
     )

@@ -102,7 +102,7 @@ class TestImageFiles:
     def test_a_file_that_is_no_image_is_named(self, content: bytes, tmp_path: Path) -> None:
         (tmp_path / "bad.png").write_bytes(content)
 
-        with pytest.raises(DataError, match=r"bad\.png cannot be read as an image"):
+        with pytest.raises(DataError, match=r'bad\.png" is not an image'):
             ImageFiles([tmp_path / "bad.png"], image_size=32).read(torch.tensor([0]))
 
     def test_a_run_ends_with_the_name_of_the_bad_file(self, tmp_path: Path) -> None:

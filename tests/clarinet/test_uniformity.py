@@ -40,7 +40,7 @@ class TestQuiet:
         for seed in range(200):
             true = classes(shares, 600, seed)
             labels = simulate_labels(true, 5, seed=seed, setting="pc", true_count=150, questions=questions)
-            found = check_uniformity(labels.complementary, labels.true, 5)
+            found = check_uniformity(torch.from_numpy(labels.complementary), torch.from_numpy(labels.true), 5)
             assert found is not None
             p_values.append(found.p_value)
 
@@ -50,9 +50,9 @@ class TestQuiet:
 
     def test_a_histogram_that_classes_can_explain_is_not_held_against_the_labels(self) -> None:
         labels = simulate_labels(classes(UNEVEN, 5_000, 0), 5, seed=0, setting="cc")
-        counts = torch.bincount(labels.complementary, minlength=5)
+        counts = torch.bincount(torch.from_numpy(labels.complementary), minlength=5)
 
-        found = check_uniformity(labels.complementary, labels.true, 5)
+        found = check_uniformity(torch.from_numpy(labels.complementary), torch.from_numpy(labels.true), 5)
 
         assert float(counts.max() / counts.min()) > 2  # far from flat
         assert found is not None

@@ -23,10 +23,11 @@ from app.registry import service as registry
 from app.registry.models import Model
 from app.runs import trials
 from app.runs.models import Metric, Run, Trial, TrialState
-from app.runs.snapshots import COMPLEMENTARY, Labels, freeze
+from app.runs.snapshots import freeze
 from clarinet.data.training_data import TrainData
 from clarinet.export.cards import card_digest
 from clarinet.export.models import load_card, load_model
+from clarinet.files.label_table import COMPLEMENTARY, Labels
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import CheckpointError, CheckpointNotWritten, DataError
 from clarinet.recipes.methods import config_for
@@ -245,12 +246,15 @@ class TestLoad:
             run = make_run(session, context.storage, train=4)
             source = session.get_one(Campaign, run.campaign_id).dataset_id
             labels = make_labels(session, context.storage, session.get_one(Dataset, source))
+            assert labels.example_ids is not None
+            assert labels.positions is not None
             double = Labels(
                 example_ids=labels.example_ids[[2, 2]],
                 positions=labels.positions[[2, 2]],
                 kinds=labels.kinds[[2, 2]] * 0 + COMPLEMENTARY,
                 classes=np.array([0, 1]),
                 weights=labels.weights[[2, 2]],
+                num_classes=2,
             )
             run.snapshot_digest = freeze(context.storage, double)
             data = load(session, context.storage, run, config_for("clarinet")).data
@@ -274,6 +278,17 @@ class TestLoad:
         # Positions 3 to 8 take turns: dog, owl, cat; the campaign knows cat (0) and dog (1), and no owl.
         assert labels.tolist() == [1, 0, 1, 0]
         assert trial_data.scored_on == 4
+
+    def test_a_class_is_the_same_however_its_name_is_written(self, context: Context) -> None:
+        """In the library as well: see tests/clarinet/test_names.py."""
+        with context.unit_of_work() as session:
+            spelt = make_dataset(session, context.storage, class_names=("DOG ", "Cat\u200b"), train=2, test=4)
+            run = make_run(session, context.storage, train=4, target=spelt)
+            trial_data = load(session, context.storage, run, config_for("clarinet"))
+
+        labels = trial_data.data.target_test_labels
+        assert labels is not None
+        assert labels.tolist() == [1, 0, 1, 0]
 
     def test_a_target_without_known_classes_is_not_scored(self, context: Context) -> None:
         with context.unit_of_work() as session:

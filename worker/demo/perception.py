@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import AppError
+from clarinet.files.names import NO_LABEL, numbers_among
 from worker.client import Client
 
 
@@ -83,7 +84,8 @@ def read_truth(client: Client, campaign: Mapping[str, Any]) -> dict[int, int | N
     if dataset["class_names"] is None:
         raise Unanswerable("The images came without true classes, so a simulation cannot answer about them.")
     names = [one["name"] for one in campaign["classes"]]
-    position = [names.index(name) if name in names else None for name in dataset["class_names"]]
+    numbers = numbers_among(names, dataset["class_names"])
+    position = [None if number == NO_LABEL else number for number in numbers]
     examples = client.items(f"/datasets/{campaign['dataset_id']}/examples", split="train", limit=1000)
     return {
         example["id"]: None if example["true_class"] is None else position[example["true_class"]]

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 from torch import Tensor
 
@@ -16,10 +17,12 @@ from app.datasets.errors import SizesDiffer
 from app.datasets.models import Dataset, Split
 from app.datasets.pixels import StoredImages
 from app.runs.models import Run
-from app.runs.snapshots import TRUE, Labels, thaw
+from app.runs.snapshots import thaw
 from app.storage import Storage
 from clarinet.data.streams import RESIDENT_BYTES, ImageStream
-from clarinet.data.training_data import NO_LABEL, TrainData
+from clarinet.data.training_data import TrainData
+from clarinet.files.label_table import Labels
+from clarinet.files.names import NO_LABEL, numbers_among
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import DataError
 
@@ -46,27 +49,17 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     """
     campaign = campaigns.any_campaign(session, run.campaign_id)
     names = [item.name for item in campaign.classes]
-    labels = thaw(storage, run.snapshot_digest)
+    labels = thaw(storage, run.snapshot_digest, num_classes=len(names))
     source = _images(session, storage, campaign.dataset_id, Split.TRAIN, config.network.image_size)
     target = _images(session, storage, run.target_dataset_id, Split.TRAIN, config.network.image_size)
-    example, complementary, true = _labelled(source, labels)
+    # Drawn uniformly, but for labels from elsewhere: nobody knows how those were.
+    is_drawn = not run.snapshot_facts.get("imported")
+    chances = np.full(len(labels), probabilities(len(names))[0], np.float32) if is_drawn else None
+    labels = replace(labels, positions=_rows(source, labels), probabilities=chances)
     test_images, test_classes = _test_set(session, storage, run, names, config.network.image_size)
     return TrialData(
-        data=TrainData(
-            source_images=_given(source),
-            complementary=complementary,
-            true=true,
-            weights=torch.from_numpy(labels.weights),
-            example=example,
-            probabilities=(  # drawn uniformly, but for labels from elsewhere: nobody knows how those were
-                None
-                if run.snapshot_facts.get("imported")
-                else torch.full((len(example),), probabilities(len(names))[0])
-            ),
-            target_images=_given(target),
-            target_test_images=test_images,
-            target_test_labels=test_classes,
-            num_classes=len(names),
+        data=TrainData.of(
+            labels, _given(source), target_images=_given(target), test=(test_images, test_classes)
         ),
         class_names=names,
         made=_made(session, source=campaign.dataset_id, target=run.target_dataset_id),
@@ -110,20 +103,16 @@ def _images(
     return replace(found, size=size) if is_larger and found.nbytes > RESIDENT_BYTES else found
 
 
-def _labelled(source: StoredImages, labels: Labels) -> tuple[Tensor, Tensor, Tensor]:
-    """The image of each label, its complementary and its true class: (L,) int64, with -1 for no class."""
+def _rows(source: StoredImages, labels: Labels) -> NDArray[np.int64]:
+    """(L,) the row of the image of each label."""
     ids = np.asarray(source.ids, np.int64)
+    wanted = np.asarray(labels.example_ids, np.int64)
     order = np.argsort(ids)
-    places = np.searchsorted(ids, labels.example_ids, sorter=order)
-    images = order[np.minimum(places, len(order) - 1)]  # (L,)
-    if not np.array_equal(ids[images], labels.example_ids):
+    places = np.searchsorted(ids, wanted, sorter=order)
+    images: NDArray[np.int64] = order[np.minimum(places, len(order) - 1)]  # (L,)
+    if not np.array_equal(ids[images], wanted):
         raise DataError("the label snapshot names images that the campaign's dataset does not have")
-    is_true = labels.kinds == TRUE
-    return (
-        torch.from_numpy(images),
-        torch.from_numpy(np.where(is_true, NO_LABEL, labels.classes)),
-        torch.from_numpy(np.where(is_true, labels.classes, NO_LABEL)),
-    )
+    return images
 
 
 def _test_set(
@@ -133,9 +122,8 @@ def _test_set(
     target = session.get_one(Dataset, run.target_dataset_id)
     if not target.class_names or not target.test_count:
         return None, None
-    positions = {name: position for position, name in enumerate(names)}
     # One entry more, so that an unknown class (-1) finds NO_LABEL at the end.
-    mapped = np.array([positions.get(name, NO_LABEL) for name in target.class_names] + [NO_LABEL], np.int64)
+    mapped = np.array([*numbers_among(names, target.class_names), NO_LABEL], np.int64)
     test = _images(session, storage, target.id, Split.TEST, image_size)
     classes = mapped[test.true_classes]
     known = classes != NO_LABEL

@@ -19,15 +19,16 @@ from typing import Any
 
 from PIL import Image
 
-from app.datasets.intake.arrays import SUFFIX, read_arrays
+from app.datasets.intake.arrays import read_arrays
 from app.datasets.intake.folders import read_folders, read_table
 from app.datasets.intake.limits import BASE_CPU_S, CPU_S_PER_MIB, MAX_ADDRESS_SPACE, MAX_TABLE_BYTES, MIB
 from app.datasets.intake.reading import Reading
-from app.datasets.intake.refusal import Refused
 from app.datasets.intake.shards import ShardWriter
 from app.datasets.intake.tables import read_rows
 from app.datasets.intake.zips import Archive, open_archive
 from app.storage import Storage
+from clarinet.files.arrays import SUFFIX
+from clarinet.files.refusal import Refused
 
 REPORT_EVERY_S = 0.5
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.datasets.intake.limits import MAX_EXAMPLES
-from app.datasets.intake.refusal import Refused
 from app.datasets.intake.shards import Incoming
+from clarinet.files.refusal import Refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from typing import BinaryIO, NamedTuple, Self
 from app.datasets.intake.limits import SHARD_BYTES
 from app.datasets.intake.pictures import Picture
 from app.storage import Storage
+from clarinet.files.folders import SPLITS
+from clarinet.files.names import NO_LABEL
 
 MEDIA_TYPES = ("image/png", "image/jpeg")
-SPLITS = ("train", "test")
-UNKNOWN_CLASS = -1
 # split, media type, true class, shard, offset, length, width, height, SHA-256
 LAYOUT = struct.Struct("<BBiIQIII32s")
 
@@ -50,7 +50,7 @@ class Record(NamedTuple):
         return LAYOUT.pack(
             SPLITS.index(self.split),
             MEDIA_TYPES.index(self.media_type),
-            UNKNOWN_CLASS if self.true_class is None else self.true_class,
+            NO_LABEL if self.true_class is None else self.true_class,
             self.shard,
             self.byte_offset,
             self.byte_length,
@@ -79,7 +79,7 @@ def read_records(storage: Storage, prefix: str, *, chunk: int) -> Iterator[list[
                 Record(
                     SPLITS[split],
                     MEDIA_TYPES[media],
-                    None if true_class == UNKNOWN_CLASS else true_class,
+                    None if true_class == NO_LABEL else true_class,
                     shard,
                     offset,
                     length,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from app.datasets.intake.limits import MAX_CLASS_NAME_LENGTH, MAX_EXAMPLES
 from app.datasets.intake.names import checked_path
-from app.datasets.intake.refusal import Refused
-from app.datasets.intake.shards import SPLITS
+from clarinet.files.folders import SPLITS
+from clarinet.files.refusal import Refused
 
 COLUMNS = ("filename", "class", "split")
 

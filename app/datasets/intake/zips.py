@@ -1,14 +1,10 @@
 """Zip files by strangers: list what is inside without believing it, read members while counting."""
 
-import lzma
 import stat
-import struct
 import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from app.datasets.intake.limits import (
     MAX_MEMBER_BYTES,
@@ -17,51 +13,31 @@ from app.datasets.intake.limits import (
     MIB,
     RATIO_MATTERS_FROM,
 )
-from app.datasets.intake.names import checked_path, sameness
-from app.datasets.intake.refusal import Refused
+from app.datasets.intake.names import checked_path
+from clarinet.files.folders import is_litter
+from clarinet.files.refusal import Refused
+from clarinet.files.zips import Members, open_zip
 
 LOCAL_HEADER_BYTES = 30
 ENCRYPTED = 0x1
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-# What operating systems leave in archives; nobody means them.
-LITTER = ("__macosx", ".ds_store", "thumbs.db", "desktop.ini")
-# What truncated or damaged members raise while they are read.
-DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    IndexError,
-    RuntimeError,  # and NotImplementedError
-)
 
 
-class Archive:
+class Archive(Members):
     """A zip whose list of members has been checked; each member by its path."""
 
+    name: str
+
     def __init__(self, file: zipfile.ZipFile, name: str, *, packed_bytes: int) -> None:
-        self.name = name
-        self._file = file
         _check_overlaps(file, name)
-        self.members = _members(file, name)
+        super().__init__(file, name, _members(file, name))
         self.comment = file.comment
         _check_ratio(self.members, name, packed_bytes=packed_bytes)
 
-    def size(self, path: str) -> int:
-        """What the archive says that a member has, unpacked, in bytes."""
-        return self.members[path].file_size
-
-    @contextmanager
-    def open(self, path: str) -> Iterator[IO[bytes]]:
-        """A member as a stream; damage of any kind while it is read becomes a refusal."""
-        try:
-            with self._file.open(self.members[path]) as stream:
-                yield stream
-        except DAMAGE as error:
-            raise Refused(path, f"is cut short or damaged inside {self.name}") from error
+    def head(self, path: str, length: int) -> bytes:
+        """The first bytes of a member."""
+        with self.open(path) as stream:
+            return stream.read(length)
 
     def read(self, path: str, *, limit: int = MAX_MEMBER_BYTES) -> bytes:
         """A whole member.
@@ -83,11 +59,7 @@ def open_archive(path: Path, name: str) -> Iterator[Archive]:
     Raises:
         Refused: no zip, or one that could hurt.
     """
-    try:
-        file = zipfile.ZipFile(path)
-    except DAMAGE as error:
-        raise Refused(name, "is cut short or no zip file at all") from error
-    with file:
+    with open_zip(path, name) as file:
         yield Archive(file, name, packed_bytes=path.stat().st_size)
 
 
@@ -96,7 +68,6 @@ def _members(file: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
     if len(file.infolist()) > MAX_MEMBERS:
         raise Refused(name, f"holds more than {MAX_MEMBERS} files")
     members: dict[str, zipfile.ZipInfo] = {}
-    seen: dict[str, str] = {}
     for info in file.infolist():
         # orig_filename, because zipfile cuts names at a NUL: "a.png\0.exe" would pass as "a.png".
         path = checked_path(info.orig_filename)
@@ -104,19 +75,14 @@ def _members(file: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
             what = "a link" if kind == stat.S_IFLNK else "no plain file"
             raise Refused(path, f"is {what}; only plain files are taken")
-        if info.is_dir() or kind == stat.S_IFDIR:
-            continue
-        if any(part.lower() in LITTER or part.startswith("._") for part in path.split("/")):
+        if info.is_dir() or kind == stat.S_IFDIR or is_litter(path):
             continue
         if info.flag_bits & ENCRYPTED:
             raise Refused(path, "is encrypted")
         if info.compress_type not in METHODS:
             raise Refused(path, "is packed in a way that is not supported")
-        other = seen.setdefault(sameness(path), path)
         if path in members:
             raise Refused(path, f"is in {name} twice")
-        if other != path:
-            raise Refused(path, f'has the same name as "{other}" but for upper and lower case or accents')
         members[path] = info
     if not members:
         raise Refused(name, "holds no files")
@@ -134,7 +100,7 @@ def _check_overlaps(file: zipfile.ZipFile, name: str) -> None:
         raise Refused(name, "says that it holds more bytes than it has")
 
 
-def _check_ratio(members: dict[str, zipfile.ZipInfo], name: str, *, packed_bytes: int) -> None:
+def _check_ratio(members: Mapping[str, zipfile.ZipInfo], name: str, *, packed_bytes: int) -> None:
     for path, info in members.items():
         if info.file_size > RATIO_MATTERS_FROM and info.file_size > MAX_RATIO * max(1, info.compress_size):
             raise Refused(path, f"would unpack to more than {MAX_RATIO} times its size, as a zip bomb does")

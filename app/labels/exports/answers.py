@@ -104,7 +104,7 @@ def answer_rows(
         session: open until the last row was taken.
         campaign: with its classes.
         people: how annotators are called.
-        text: what is done to text that users wrote, `csv_safe` for one.
+        text: what is done to text that users wrote, `guarded` for one.
     """
     names = [text(name) for name in campaign.class_names]
     # Taken as the driver gives them: objects made of ids, keys and times would cost more than the query.

@@ -20,8 +20,6 @@ Item = TypeVar("Item")
 CHUNK = 2_000  # rows per piece that is sent
 ROW_GROUP = 10_000  # rows that Parquet compresses together
 COPIED_BYTES = 1 << 18
-# A spreadsheet takes a cell that starts so for a formula.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class ExportFormat(enum.StrEnum):
@@ -50,13 +48,8 @@ class ExportFormat(enum.StrEnum):
         return "json" if self is ExportFormat.LABEL_STUDIO else str(self)
 
 
-def csv_safe(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula: what could start one gets an apostrophe in front."""
-    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
-
-
 def csv_pieces(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
-    """A header and a line per row. Text that a user wrote must be `csv_safe` already; None is empty."""
+    """A header and a line per row. Text that a user wrote must be `guarded` already; None is empty."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(columns)

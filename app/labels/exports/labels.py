@@ -2,28 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.annotation.consensus import LabelKind
-from app.labels.deriving import ExampleLabel
 from app.labels.exports import formats, label_studio
 from app.labels.exports.formats import ExportFormat
-
-
-class LabelRow(NamedTuple):
-    """What is known of one example about one class."""
-
-    example_id: int
-    position: int
-    kind: LabelKind
-    class_: int
-    answers: int
-    weight: float
-    imported: bool  # nobody was asked about it here
-
+from clarinet.files.label_files import guarded
+from clarinet.files.label_table import KINDS, TRUE, LabelRow
 
 ARROW = {
     "example_id": "int64",
@@ -37,7 +23,7 @@ ARROW = {
     "num_classes": "int64",
     "num_images": "int64",
 }
-# As a run freezes them: see app.runs.snapshots and clarinet.label_files.
+# As a run freezes them: see app.runs.snapshots and clarinet.files.label_files.
 NUMPY = {
     "example_ids": "<i8",
     "positions": "<i8",
@@ -47,21 +33,6 @@ NUMPY = {
     "weights": "<f4",
     "imported": "|b1",
 }
-
-
-def label_rows(labels: Iterable[ExampleLabel], factors: NDArray[np.float64]) -> Iterator[LabelRow]:
-    """One row per (example, class): an example known not to be two classes has two rows.
-
-    `factors` are (K,) by which the weights of each class are multiplied; imported labels keep theirs.
-    """
-    by_class = factors.tolist()
-    for label in labels:
-        for class_ in label.classes:
-            imported = class_ in label.imported
-            weight = label.weight if imported else label.weight * by_class[class_]
-            yield LabelRow(
-                label.example_id, label.position, label.kind, class_, label.answers, weight, imported
-            )
 
 
 def pieces(
@@ -78,7 +49,7 @@ def pieces(
     """
     match kind:
         case ExportFormat.CSV:
-            safe = [formats.csv_safe(name) for name in class_names]
+            safe = [guarded(name) for name in class_names]
             return formats.csv_pieces(list(ARROW), _named(rows, safe, num_images))
         case ExportFormat.JSONL:
             return formats.json_pieces(_objects(rows, class_names, num_images))
@@ -92,8 +63,8 @@ def pieces(
 
 
 def _numbers(row: LabelRow) -> formats.Row:
-    is_true = row.kind is LabelKind.TRUE
-    return (row.example_id, row.position, is_true, row.class_, row.answers, row.weight, row.imported)
+    kind = KINDS.index(row.kind)
+    return (row.example_id, row.position, kind, row.class_, row.answers, row.weight, row.imported)
 
 
 def _named(rows: Iterable[LabelRow], names: Sequence[str], num_images: int) -> Iterator[formats.Row]:
@@ -136,7 +107,7 @@ def _tasks(rows: Iterable[LabelRow], names: Sequence[str], image_url: str) -> It
     """A task per example with one annotation: its class, or the classes it is not."""
     for example_id, group in groupby(rows, key=lambda row: row.example_id):
         found = list(group)
-        control = label_studio.IS if found[0].kind is LabelKind.TRUE else label_studio.IS_NOT
+        control = label_studio.IS if found[0].kind == KINDS[TRUE] else label_studio.IS_NOT
         yield {
             "data": label_studio.data_of(example_id, found[0].position, image_url),
             "annotations": [{"result": [label_studio.choice(control, [names[row.class_] for row in found])]}],

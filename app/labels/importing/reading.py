@@ -16,7 +16,7 @@ from app.annotation.consensus import LabelKind
 from app.annotation.models import AnswerValue, Purpose
 from app.labels.errors import BadImport
 from app.labels.exports import label_studio
-from app.labels.exports.formats import FORMULA_STARTS
+from clarinet.files.label_files import csv_rows, unguarded
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_ROWS = 200_000
@@ -80,11 +80,11 @@ def read_answers(data: bytes) -> list[AnswerInFile]:
 
 
 def _lines(text: str) -> Iterator[AnswerInFile]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    reader = None
     try:
-        header = [name.strip().lower() for name in reader.fieldnames or ()]
-        reader.fieldnames = header
-        if not {"position", "example_id"} & set(header) or not {"class", "class_name"} & set(header):
+        reader = csv_rows(io.StringIO(text, newline=""))
+        header = set(reader.fieldnames or ())
+        if not {"position", "example_id"} & header or not {"class", "class_name"} & header:
             raise BadImport(
                 "The first line must name the columns: position or example_id; class or class_name; and, if "
                 "you have them, answer (yes, no, unsure), annotator, answered_at. Nothing was stored."
@@ -93,7 +93,8 @@ def _lines(text: str) -> Iterator[AnswerInFile]:
             if (row.get("purpose") or "").strip() not in NOT_LABELS:
                 yield _of_line(row, f"line {reader.line_num}")
     except csv.Error as error:
-        raise BadImport(f"What follows line {reader.line_num} is no CSV. Nothing was stored.") from error
+        line = reader.line_num if reader else 0
+        raise BadImport(f"What follows line {line} is no CSV. Nothing was stored.") from error
 
 
 def _of_line(row: Mapping[Any, Any], where: str) -> AnswerInFile:
@@ -113,9 +114,9 @@ def _of_line(row: Mapping[Any, Any], where: str) -> AnswerInFile:
         where,
         position=_whole(given.get("position", ""), where),
         example_id=_whole(given.get("example_id", ""), where),
-        class_name=_unguarded(given.get("class_name", "")) or given.get("class", ""),
+        class_name=unguarded(given.get("class_name", "")) or given.get("class", ""),
         value=VALUES[answer] if answer else of_kind,
-        annotator=_name(_unguarded(given.get("annotator", ""))),
+        annotator=_name(unguarded(given.get("annotator", ""))),
         answered_at=_time(given.get("answered_at") or given.get("created_at") or "", where),
     )
 
@@ -203,11 +204,6 @@ def _chosen(region: dict[str, Any], data: dict[str, Any], where: str) -> Iterato
             raise _unclear(where, f"chooses {len(choices)} classes at once")
         for choice in choices:
             yield choice, AnswerValue.YES
-
-
-def _unguarded(cell: str) -> str:
-    """A cell without the apostrophe that keeps spreadsheets from taking it for a formula."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
 
 
 def _name(given: str) -> str:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import case, delete, func, insert, select
@@ -12,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.annotation.consensus import LabelKind, verdict
+from app.annotation.consensus import verdict
 from app.annotation.models import AnswerValue
 from app.campaigns.errors import WrongCampaignState
 from app.campaigns.models import Campaign, CampaignState
@@ -22,6 +23,8 @@ from app.journal.models import Action
 from app.labels.errors import AlreadyImported, BadImport, ImportNotFound
 from app.labels.importing.reading import AnswerInFile, read_answers
 from app.labels.models import ImportedAnswer, LabelImport
+from clarinet.files.label_table import LabelRow
+from clarinet.files.names import NO_LABEL, numbers_among
 
 ASKED_AT_ONCE = 500  # SQLite takes some thousand parameters in a statement
 MAX_FILENAME = 200
@@ -34,22 +37,11 @@ class PreparedImport:
     campaign_id: UUID
     filename: str
     digest: str
-    rows: list[tuple[int, int, AnswerValue, str, datetime | None]]  # example id, class, value, by, at
+    rows: list[dict[str, Any]]  # columns of ImportedAnswer
 
     def count(self, value: AnswerValue) -> int:
         """How often the file says it."""
-        return sum(row[2] is value for row in self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedLabel:
-    """What all of a campaign's imports say of one example and one class."""
-
-    example_id: int
-    position: int
-    kind: LabelKind
-    class_: int
-    answers: int
+        return sum(row["value"] is value for row in self.rows)
 
 
 def prepare_import(
@@ -69,19 +61,30 @@ def prepare_import(
     by_position = _examples(session, campaign, {item.position for item in said if item.position is not None})
     ids = {item.example_id for item in said if item.position is None and item.example_id is not None}
     known_ids = _known(session, campaign, ids)
-    classes = {name: number for number, name in enumerate(campaign.class_names)}
+    given = list(dict.fromkeys(item.class_name for item in said))
+    classes = dict(zip(given, numbers_among(campaign.class_names, given), strict=True))
     rows = []
     for item in said:
         example_id = by_position.get(item.position) if item.position is not None else item.example_id
         if example_id is None or (item.position is None and example_id not in known_ids):
             raise BadImport(_no_picture(item))
-        class_ = classes.get(item.class_name, _class_number(item.class_name, len(classes)))
-        if class_ is None:
+        class_ = classes[item.class_name]
+        if class_ == NO_LABEL:
+            class_ = _class_number(item.class_name, campaign.num_classes)
+        if class_ == NO_LABEL:
             raise BadImport(
                 f"{item.where.capitalize()} is about the class {item.class_name[:80]!r}, which this campaign "
                 "does not have. Nothing was stored."
             )
-        rows.append((example_id, class_, item.value, item.annotator, item.answered_at))
+        rows.append(
+            {
+                "example_id": example_id,
+                "candidate_class": class_,
+                "value": item.value,
+                "annotator": item.annotator,
+                "answered_at": item.answered_at,
+            }
+        )
     name = filename.replace("\\", "/").rsplit("/", maxsplit=1)[-1]
     name = "".join(filter(str.isprintable, name))[:MAX_FILENAME] or "labels"
     return PreparedImport(campaign.id, name, hashlib.sha256(data).hexdigest(), rows)
@@ -97,9 +100,9 @@ def _no_picture(item: AnswerInFile) -> str:
     return f"{item.where.capitalize()} {what}. Nothing was stored."
 
 
-def _class_number(name: str, num_classes: int) -> int | None:
+def _class_number(name: str, num_classes: int) -> int:
     is_number = name.isascii() and name.isdigit() and len(name) <= len(str(num_classes))
-    return int(name) if is_number and int(name) < num_classes else None
+    return int(name) if is_number and int(name) < num_classes else NO_LABEL
 
 
 def _examples(session: Session, campaign: Campaign, positions: set[int]) -> dict[int, int]:
@@ -164,20 +167,7 @@ def store_import(session: Session, prepared: PreparedImport, *, by: User, now: d
             )
         )
         raise AlreadyImported(before or prepared.filename) from error
-    session.execute(
-        insert(ImportedAnswer),
-        [
-            {
-                "import_id": made.id,
-                "example_id": example_id,
-                "candidate_class": class_,
-                "value": value,
-                "annotator": annotator,
-                "answered_at": at,
-            }
-            for example_id, class_, value, annotator, at in prepared.rows
-        ],
-    )
+    session.execute(insert(ImportedAnswer), [{"import_id": made.id, **row} for row in prepared.rows])
     facts = {"file": prepared.filename, "yes": made.yes, "no": made.no, "unsure": made.unsure}
     campaign = session.get_one(Campaign, prepared.campaign_id)
     note(session, Action.LABELS_IMPORTED, campaign, by=by, details=facts)
@@ -216,7 +206,7 @@ def delete_import(session: Session, campaign: Campaign, import_id: UUID, *, by: 
     note(session, Action.IMPORT_DELETED, campaign, by=by, details={"import": str(import_id)})
 
 
-def imported_labels(session: Session, campaign_id: UUID) -> Iterator[ImportedLabel]:
+def imported_labels(session: Session, campaign_id: UUID) -> Iterator[LabelRow]:
     """What the majority of a campaign's imports say of each example and class, by position; streamed.
 
     A tie and "can't tell" say nothing.
@@ -241,4 +231,12 @@ def imported_labels(session: Session, campaign_id: UUID) -> Iterator[ImportedLab
     for row in rows:
         found = verdict(int(row.yes), int(row.no), confirm_yes=False)
         if found.kind is not None:
-            yield ImportedLabel(row.example_id, row.position, found.kind, row.candidate_class, found.answers)
+            yield LabelRow(
+                row.position,
+                found.kind,
+                row.candidate_class,
+                1.0,
+                example_id=row.example_id,
+                answers=found.answers,
+                imported=True,
+            )

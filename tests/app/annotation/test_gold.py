@@ -139,8 +139,8 @@ class TestAnswers:
         progress = service.progress(session, campaign, now=NOW)
         assert progress.counts.total == len(outcomes) - len(given)
         assert sum(progress_class.drawn for progress_class in progress.classes) == 300
-        labelled = labelling.label_arrays(session, campaign.id)
-        assert len(labelled.example_ids) == len(outcomes) - len(given)
+        labelled = labelling.derive(session, campaign.id)
+        assert len(labelled.labels) == len(outcomes) - len(given)
         assert labelled.answer_count == progress.counts.total
         assert quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True).draws_match
         drawn = select(func.count()).where(
@@ -259,7 +259,7 @@ class TestLeavingOut:
         service.leave_out(session, campaign, annotator.id, by=admin, left_out=True)
 
         assert len(list(labelling.labels(session, campaign))) == 2
-        assert len(labelling.label_arrays(session, campaign.id).example_ids) == 2
+        assert len(labelling.derive(session, campaign.id).labels) == 2
         assert len(quality.open_questions(session, campaign)) == 4
         assert asked_again(session, campaign, count=9, by=admin) == 4
         assert_sums(session, campaign)

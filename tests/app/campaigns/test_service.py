@@ -75,7 +75,7 @@ class TestCreate:
             (1, "ant", "", []),
         ]
 
-    @pytest.mark.parametrize("names", [("cat",), ("cat", "dog", "cat")])
+    @pytest.mark.parametrize("names", [("cat",), ("cat", "dog", "cat"), ("cat", "Cat"), ("cat", "cat\u200b")])
     def test_needs_two_classes_with_names_of_their_own(
         self, session: Session, dataset: Dataset, admin: User, names: tuple[str, ...]
     ) -> None:

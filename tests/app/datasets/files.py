@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageCms
 
 CENTRAL = b"PK\x01\x02"
 
@@ -33,6 +33,16 @@ def animation(format_: str) -> bytes:
     out = io.BytesIO()
     first.save(out, format_, save_all=True, append_images=[second])
     return out.getvalue()
+
+
+def profile(*, swapped: bool) -> bytes:
+    """The colour profile of a screen, sRGB; or of one on which red looks green, and green red."""
+    srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    if not swapped:
+        return srgb
+    for before, after in ((b"rXYZ", b"?XYZ"), (b"gXYZ", b"rXYZ"), (b"?XYZ", b"gXYZ")):
+        srgb = srgb.replace(before, after)
+    return srgb.replace("sRGB".encode("utf-16-be"), "swap".encode("utf-16-be"))
 
 
 def zip_of(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:

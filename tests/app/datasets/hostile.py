@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.app.datasets.files import (
-    animation,
     images,
     lzma_member_with_dictionary,
     npy,
@@ -112,7 +111,10 @@ NAMES = {
         '"cafe\u0301.png" has the same name as "caf\u00e9.png" but for upper and lower case or accents.',
     ),
     "class-case": named(
-        "Cat/1.png", 'is a class name that differs from "Cat" only in upper and lower case.', "cat"
+        "Cat/1.png",
+        'is the same class name as "Cat" but for upper and lower case, accents, spaces or invisible '
+        "characters.",
+        "cat",
     ),
     "class-long": named("k" * 81 + "/1.png", "is a class name of more than 80 characters.", "k" * 81),
     "classes-many": Hostile(
@@ -178,6 +180,10 @@ ARCHIVES = {
     "nested-zip": one(zip_of({"a.png": PNG}), "is a zip; archives inside archives are not opened."),
     "nested-gzip": one(gzip.compress(PNG), "is a gzip file; archives inside archives are not opened."),
     "nested-tar": one(_tar(), "is a tar archive; archives inside archives are not opened."),
+    "nested-by-its-name": one(
+        zip_of({"a.png": PNG}), "is a zip; archives inside archives are not opened.", "data/train.zip"
+    ),
+    "text-alone": Hostile(lambda: zip_of({"README.md": b"no images here"}), f'"{NAME}" holds no images.'),
 }
 
 PICTURES = {
@@ -214,9 +220,6 @@ PICTURES = {
         picture("WEBP", mode="L", size=(5000, 5000), method=0),
         "has 5000 x 5000 pixels; at most 24 million are taken.",
     ),
-    "gif-animated": one(animation("GIF"), "is an animation; a question needs one still picture."),
-    "png-animated": one(animation("PNG"), "is an animation; a question needs one still picture."),
-    "webp-animated": one(animation("WEBP"), "is an animation; a question needs one still picture."),
 }
 
 X = images(3, 4, 5)
@@ -287,11 +290,11 @@ ARRAYS = {
         x_train=npy_header(_dict("(32768, 1024, 1024)")),
     ),
     "huge-overflow": arrays(
-        '"x_train.npy" claims the shape (4294967296, 4294967296, 1), which is too large.',
+        '"x_train.npy" claims the shape (4294967296, 4294967296, 1) but holds another number of bytes.',
         x_train=npy_header(_dict("(4294967296, 4294967296, 1)")),
     ),
     "negative": arrays(
-        '"x_train.npy" claims the shape (-1, 4, 5), which is too large.',
+        '"x_train.npy" claims the shape (-1, 4, 5), which no array has.',
         x_train=npy_header(_dict("(-1, 4, 5)")),
     ),
     "fewer-bytes": arrays(

@@ -9,7 +9,7 @@ from PIL import Image
 
 from app.datasets.intake.limits import LOSSLESS_PIXELS, MAX_STORED_SIDE
 from app.datasets.intake.pictures import Picture, picture_of_file, picture_of_pixels
-from tests.app.datasets.files import images, picture
+from tests.app.datasets.files import animation, images, picture
 
 ORIENTATION = 0x0112
 
@@ -144,6 +144,14 @@ def test_of_a_phone_s_many_pictures_the_first_counts() -> None:
     data = saved(first, "MPO", save_all=True, append_images=[second])
 
     red, _, blue = np.asarray(opened(picture_of_file(data, "a")))[4, 4].astype(int)
+
+    assert red > 220
+    assert blue < 30
+
+
+@pytest.mark.parametrize("format_", ["GIF", "PNG", "WEBP"])
+def test_of_an_animation_the_first_picture_counts(format_: str) -> None:
+    red, _, blue = np.asarray(opened(picture_of_file(animation(format_), "a")))[2, 2].astype(int)
 
     assert red > 220
     assert blue < 30

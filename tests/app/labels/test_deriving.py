@@ -13,7 +13,8 @@ from app.annotation.models import Question
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.labels import service as labelling
-from app.labels.deriving import QuestionLabel, combine
+from app.labels.deriving import combine
+from clarinet.files.label_table import LabelRow
 from tests import turns
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
@@ -42,9 +43,9 @@ class TestLabels:
 
         found = list(labelling.labels(session, campaign))
 
-        assert [(x.position, x.kind, x.classes, x.answers) for x in found] == [
-            (1, TRUE, (asked[1].candidate_class,), 4),
-            (3, COMPLEMENTARY, (asked[3].candidate_class,), 1),
+        assert [(x.position, x.kind, x.class_, x.answers) for x in found] == [
+            (1, TRUE, asked[1].candidate_class, 4),
+            (3, COMPLEMENTARY, asked[3].candidate_class, 1),
         ]
         assert [x.example_id for x in found] == [asked[1].example_id, asked[3].example_id]
 
@@ -64,22 +65,25 @@ class TestLabels:
         (label,) = labelling.labels(session, campaign)
 
         asked = {question.round: question.candidate_class for question in questions_of(session, campaign)}
-        assert (label.kind, label.classes, label.answers) == (TRUE, (asked[1],), 1)
+        assert (label.kind, label.class_, label.answers) == (TRUE, asked[1], 1)
 
     def test_several_rounds_give_several_complementary_classes(self, session: Session) -> None:
         campaign = make_campaign(session, examples=1, rounds=2)
         for question in questions_of(session, campaign):
             answer(session, campaign, question.id, "no")
 
-        (label,) = labelling.labels(session, campaign)
+        found = list(labelling.labels(session, campaign))
 
-        assert label.kind is COMPLEMENTARY
-        assert label.classes == tuple(sorted(q.candidate_class for q in questions_of(session, campaign)))
+        assert {label.kind for label in found} == {COMPLEMENTARY}
+        assert [label.class_ for label in found] == sorted(
+            q.candidate_class for q in questions_of(session, campaign)
+        )
+        assert [label.answers for label in found] == [2, 2]
 
     def test_two_true_classes_contradict_each_other(self) -> None:
-        found = [QuestionLabel(1, 0, TRUE, class_, 1, 1.0) for class_ in (0, 2)]
+        found = [LabelRow(0, TRUE, class_, 1.0, example_id=1, answers=1) for class_ in (0, 2)]
 
-        assert combine(found) is None
+        assert combine(found) == []
 
 
 class TestArrays:
@@ -93,19 +97,22 @@ class TestArrays:
         answer(session, campaign, second[0].id, "no")
         answer(session, campaign, second[1].id, "yes")
 
-        found = labelling.label_arrays(session, campaign.id)
+        found = labelling.derive(session, campaign.id)
 
+        given = found.labels
+        assert given.example_ids is not None
+        assert given.positions is not None
         labels = set(
-            zip(found.example_ids.tolist(), found.complementary.tolist(), found.true.tolist(), strict=True)
+            zip(given.example_ids.tolist(), given.complementary.tolist(), given.true.tolist(), strict=True)
         )
         assert labels == {
             *((q.example_id, q.candidate_class, -1) for q in first),
             (second[1].example_id, -1, second[1].candidate_class),
         }
         assert not found.is_unfinished
-        assert found.weights.tolist() == [1, 1, 1]
-        assert found.weights.dtype == np.float32
-        assert (np.diff(found.positions) >= 0).all()
+        assert given.weights.tolist() == [1, 1, 1]
+        assert given.weights.dtype == np.float32
+        assert (np.diff(given.positions) >= 0).all()
 
     def test_an_unfinished_campaign_weights_classes_by_drawn_over_answered(self, session: Session) -> None:
         campaign = make_campaign(session, examples=60)
@@ -117,7 +124,7 @@ class TestArrays:
         answer(session, campaign, zeros[4].id, "yes")
         answer(session, campaign, zeros[5].id, "unsure")
 
-        found = labelling.label_arrays(session, campaign.id)
+        found = labelling.derive(session, campaign.id)
 
         assert found.is_unfinished
         assert found.drawn.tolist() == [c.question_count for c in campaign.classes]
@@ -128,8 +135,8 @@ class TestArrays:
         )
         assert labelling.drawn_per_class(session, campaign.id).sum() == 60
         expected = {0: len(zeros) / 5, 1: float(len(ones))}
-        classes = np.maximum(found.complementary, found.true)
-        assert found.weights.tolist() == pytest.approx([expected[c] for c in classes.tolist()])
+        classes = found.labels.classes
+        assert found.labels.weights.tolist() == pytest.approx([expected[c] for c in classes.tolist()])
 
     def test_say_how_many_answers_are_simulated(self, session: Session) -> None:
         campaign = make_campaign(session)
@@ -140,20 +147,20 @@ class TestArrays:
         answer(session, campaign, rows[1].id, "unsure", by=robot)
         answer(session, campaign, rows[2].id, "no")
 
-        found = labelling.label_arrays(session, campaign.id)
+        found = labelling.derive(session, campaign.id)
 
         assert (found.answer_count, found.simulated_count) == (3, 2)
 
     def test_without_answers_are_empty(self, session: Session) -> None:
         campaign = make_campaign(session)
 
-        found = labelling.label_arrays(session, campaign.id)
+        found = labelling.derive(session, campaign.id)
 
-        assert len(found.example_ids) == len(found.weights) == 0
+        assert len(found.labels) == 0
         assert found.answered.tolist() == [0, 0, 0]
         assert found.is_unfinished
 
 
 def test_an_unknown_campaign_has_no_labels(session: Session) -> None:
     with pytest.raises(Exception, match="No row"):
-        labelling.label_arrays(session, UUID(int=0))
+        labelling.derive(session, UUID(int=0))

@@ -16,29 +16,30 @@ from pyarrow import parquet
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.consensus import LabelKind
 from app.annotation.models import Question
 from app.campaigns.models import Campaign
 from app.journal import service as journal
 from app.journal.models import Action
-from app.labels.deriving import ExampleLabel
+from app.labels.deriving import weighted
 from app.labels.exports import answers, formats, labels
 from app.labels.exports.formats import ExportFormat
-from clarinet.data.label_files import load_labels
+from clarinet.files.label_files import FORMULA_STARTS, guarded, load_labels
+from clarinet.files.label_table import LabelRow
 from clarinet.recipes.errors import DataError
 from tests import turns
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 HOSTILE = ["=1+1", 'cat, "wild"', "+cmd|'/c calc'!A0"]
 GIVEN = [
-    ExampleLabel(7, 0, LabelKind.TRUE, (1,), 2, 1.0),
-    ExampleLabel(9, 4, LabelKind.COMPLEMENTARY, (0, 1), 2, 1.0),
+    LabelRow(0, "true", 1, 1.0, example_id=7, answers=2),
+    LabelRow(4, "complementary", 0, 1.0, example_id=9, answers=2),
+    LabelRow(4, "complementary", 1, 1.0, example_id=9, answers=2),
 ]
 
 
 def label_file(kind: str, names: list[str], *, factors: tuple[float, ...] = (1, 1, 1)) -> bytes:
     """GIVEN in a format."""
-    rows = labels.label_rows(GIVEN, np.array(factors))
+    rows = weighted(GIVEN, np.array(factors))
     url = "https://x/{example_id}/image"
     return b"".join(labels.pieces(rows, ExportFormat(kind), class_names=names, num_images=6, image_url=url))
 
@@ -55,8 +56,8 @@ class TestLabels:
 
     @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
     def test_cells_that_could_start_a_formula_are_quoted(self, start: str) -> None:
-        assert formats.csv_safe(f"{start}cmd") == f"'{start}cmd"
-        assert formats.csv_safe(f"x{start}") == f"x{start}"
+        assert guarded(f"{start}cmd") == f"'{start}cmd"
+        assert guarded(f"x{start}") == f"x{start}"
 
     def test_json_lines_have_an_object_per_example(self) -> None:
         lines = label_file("jsonl", ["=a", "ö", "b"]).decode().splitlines()
@@ -138,12 +139,11 @@ class TestLabels:
 
     @pytest.mark.parametrize("kind", list(ExportFormat))
     def test_long_files_come_in_pieces(self, kind: ExportFormat) -> None:
-        def many() -> Iterator[ExampleLabel]:
+        def many() -> Iterator[LabelRow]:
             for i in range(2 * formats.ROW_GROUP + 1):
-                yield ExampleLabel(i, i, LabelKind.TRUE, (0,), 1, 1.0)
+                yield LabelRow(i, "true", 0, 1.0, example_id=i, answers=1)
 
-        rows = labels.label_rows(many(), np.ones(1))
-        pieces = list(labels.pieces(rows, kind, class_names=["a"], num_images=1, image_url=""))
+        pieces = list(labels.pieces(many(), kind, class_names=["a"], num_images=1, image_url=""))
 
         assert len(list(filter(None, pieces))) >= 3
         assert max(map(len, pieces)) < 1_500_000
@@ -194,12 +194,12 @@ class TestAnswers:
         assert [row["response_ms"] for row in rows] == ["900", "", "1200"]
         assert [int(row["question_id"]) for row in rows] == [answered[0].id, answered[0].id, answered[1].id]
         assert [row["position"] for row in rows] == ["0", "0", "1"]
-        assert rows[0]["class_name"] == formats.csv_safe(HOSTILE[answered[0].candidate_class])
+        assert rows[0]["class_name"] == guarded(HOSTILE[answered[0].candidate_class])
         assert rows[0]["created_at"] == "2026-11-21T12:00:00.000000Z"
         assert (rows[0]["simulated"], rows[0]["purpose"]) == ("False", "labelling")
         assert float(rows[0]["probability"]) == pytest.approx(1 / 3)
         assert len({UUID(row["key"]) for row in rows}) == 3
-        assert not [cell for row in rows for cell in row.values() if cell.startswith(formats.FORMULA_STARTS)]
+        assert not [cell for row in rows for cell in row.values() if cell.startswith(FORMULA_STARTS)]
 
     @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "npz", "label-studio"])
     def test_nobody_is_named_unless_asked_for(

@@ -19,12 +19,12 @@ from app.annotation.models import Answer, AnswerValue
 from app.campaigns.models import Campaign
 from app.labels import service as labelling
 from app.labels.errors import BadImport
-from app.labels.exports import formats, labels
 from app.labels.importing.reading import MAX_BYTES, MAX_ROWS, read_answers
 from app.labels.models import ImportedAnswer, LabelImport
 from app.quality import service as quality
 from app.runs.labels import collect
-from app.runs.snapshots import TRUE
+from clarinet.files.label_files import guarded
+from clarinet.files.label_table import TRUE, LabelRow
 from tests.factories import NOW, answer, make_campaign, questions_of
 
 YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
@@ -51,7 +51,7 @@ class TestReading:
     @pytest.mark.parametrize("name", ["=1+1", "+a", "plain", "'quoted"])
     def test_a_cell_that_was_made_safe_is_read_back(self, name: str) -> None:
         table = io.StringIO()
-        csv.writer(table).writerows([("position", "class_name"), (0, formats.csv_safe(name))])
+        csv.writer(table).writerows([("position", "class_name"), (0, guarded(name))])
 
         assert read_answers(table.getvalue().encode())[0].class_name == name
 
@@ -172,8 +172,17 @@ def bring(session: Session, campaign: Campaign, table: str, by: User) -> LabelIm
 
 def known(session: Session, campaign: Campaign, *, imported: bool) -> dict[int, tuple[object, ...]]:
     """Kind, classes and imported classes by position."""
-    found = labelling.labels(session, campaign, imported=imported)
-    return {label.position: (label.kind, label.classes, label.imported) for label in found}
+    found: dict[int, list[LabelRow]] = {}
+    for label in labelling.labels(session, campaign, imported=imported):
+        found.setdefault(label.position, []).append(label)
+    return {
+        position: (
+            rows[0].kind,
+            tuple(row.class_ for row in rows),
+            tuple(row.class_ for row in rows if row.imported),
+        )
+        for position, rows in found.items()
+    }
 
 
 class TestImports:
@@ -189,6 +198,16 @@ class TestImports:
         assert known(session, campaign, imported=True) == {
             0: (LabelKind.TRUE, (1,), (1,)),
             1: (LabelKind.COMPLEMENTARY, (0, 2), (0, 2)),
+        }
+
+    def test_find_a_class_however_its_name_is_written(
+        self, session: Session, campaign: Campaign, admin: User
+    ) -> None:
+        bring(session, campaign, "position,class\n0, DOG\n1,o\u200bwl\n", admin)
+
+        assert known(session, campaign, imported=True) == {
+            0: (LabelKind.TRUE, (1,), (1,)),
+            1: (LabelKind.TRUE, (2,), (2,)),
         }
 
     def test_leave_draws_answers_progress_and_audit_alone(
@@ -240,13 +259,13 @@ class TestImports:
         other = (question.candidate_class + 1) % 3
         bring(session, campaign, f"example_id,class,answer\n{question.example_id},{other},no\n", admin)
 
-        found = labelling.label_arrays(session, campaign.id, imported=True)
-        rows = labels.label_rows(
+        found = labelling.derive(session, campaign.id, imported=True)
+        rows = labelling.weighted(
             labelling.labels(session, campaign, imported=True), labelling.class_factors(session, campaign.id)
         )
 
         drawn = labelling.drawn_per_class(session, campaign.id)[question.candidate_class]
-        weights = dict(zip(found.complementary.tolist(), found.weights.tolist(), strict=True))
+        weights = dict(zip(found.labels.classes.tolist(), found.labels.weights.tolist(), strict=True))
         assert weights[other] == 1
         assert weights[question.candidate_class] == pytest.approx(drawn, rel=0.2)  # times the consensus' own
         assert found.imported_count == 1
@@ -258,7 +277,8 @@ class TestImports:
         without, _ = collect(session, campaign)
         with_them, facts = collect(session, campaign, imported=True)
 
-        assert len(without.positions) == 0
+        assert len(without) == 0
+        assert with_them.positions is not None
         assert (with_them.positions.tolist(), with_them.kinds.tolist()) == ([0], [TRUE])
         assert facts["imported"] == 1
 

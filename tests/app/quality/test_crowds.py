@@ -22,6 +22,7 @@ from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.labels import service as labelling
 from app.quality.judging import question_answers
+from clarinet.files.label_table import LabelRow
 from tests import turns
 from tests.app.quality.crowds import (
     ALWAYS_NO,
@@ -180,8 +181,8 @@ class TestThroughTheService:
         labels = list(labelling.labels(session, campaign))
         yes = [label for label in labels if label.kind is LabelKind.TRUE]
         no = [label for label in labels if label.kind is LabelKind.COMPLEMENTARY]
-        wrong_yes = sum(people.truth[label.example_id] != label.classes[0] for label in yes)
-        wrong_no = sum(people.truth[label.example_id] == label.classes[0] for label in no)
+        wrong_yes = sum(people.truth[label.example_id] != label.class_ for label in yes)
+        wrong_no = sum(people.truth[label.example_id] == label.class_ for label in no)
         answers = service.progress(session, campaign, now=NOW).counts.total
         # The promised shares, and three standard deviations of so small a campaign above them.
         assert wrong_yes <= 0.015 * len(yes) + 3 * (0.015 * len(yes)) ** 0.5
@@ -191,9 +192,7 @@ class TestThroughTheService:
         assert service.progress(session, campaign, now=NOW).waiting == 0
         self.assert_as_computed(session, campaign, labels)
 
-    def assert_as_computed(
-        self, session: Session, campaign: Campaign, labels: list[labelling.ExampleLabel]
-    ) -> None:
+    def assert_as_computed(self, session: Session, campaign: Campaign, labels: list[LabelRow]) -> None:
         """The labels are what the pure functions make of the very same answers."""
         probability = self.probabilities(session, campaign)
         expected: dict[int, tuple[LabelKind, float]] = {}
@@ -234,7 +233,7 @@ class TestThroughTheService:
         people.work()
         labels = list(labelling.labels(session, campaign))
         wrong = [
-            (people.truth[label.example_id] == label.classes[0]) != (label.kind is LabelKind.TRUE)
+            (people.truth[label.example_id] == label.class_) != (label.kind is LabelKind.TRUE)
             for label in labels
         ]
         assert len(labels) > 0.95 * 1_000

@@ -32,7 +32,7 @@ def answered(session: Session, campaign: Campaign, *values: str) -> list[Questio
     return questions
 
 
-def labels(session: Session, campaign: Campaign) -> dict[int, tuple[LabelKind, float]]:
+def labels(session: Session, campaign: Campaign) -> dict[int, tuple[str, float]]:
     """Kind and weight by example."""
     return {found.example_id: (found.kind, found.weight) for found in labelling.labels(session, campaign)}
 
@@ -145,7 +145,7 @@ class TestDecide:
         decision = quality.decide(session, campaign, question.id, value, by=admin, now=NOW)
 
         assert labels(session, campaign) == ({question.example_id: (kind, 1.0)} if kind else {})
-        assert labelling.label_arrays(session, campaign.id).weights.shape == ((1,) if kind else (0,))
+        assert labelling.derive(session, campaign.id).labels.weights.shape == ((1,) if kind else (0,))
         assert quality.open_questions(session, campaign) == []
         count, (shown,) = quality.standing_decisions(session, campaign.id, limit=5)
         assert (count, shown.id, shown.value, shown.by_name) == (1, decision.id, value, admin.name)

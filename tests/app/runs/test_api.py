@@ -19,9 +19,10 @@ from app.main import create_app
 from app.runs import service, trials
 from app.runs.events import Streams
 from app.runs.models import Run, TrialState
-from app.runs.snapshots import Labels, freeze
+from app.runs.snapshots import freeze
 from app.settings import Settings
 from app.storage import Storage
+from clarinet.files.label_table import Labels
 from tests.app.runs.conftest import answered
 from tests.factories import NOW, make_dataset, make_run, make_token, make_user
 

@@ -28,8 +28,9 @@ from app.runs.errors import (
     TooFewLabels,
 )
 from app.runs.models import Run, TrialState
-from app.runs.snapshots import TRUE, thaw
+from app.runs.snapshots import thaw
 from app.storage import Storage
+from clarinet.files.label_table import TRUE
 from tests.app.runs.conftest import answered
 from tests.factories import NOW, make_campaign, make_dataset, make_run, make_user
 
@@ -73,11 +74,12 @@ class TestStartRun:
     ) -> None:
         run = start(session, campaign, target, storage)
 
-        labels = thaw(storage, run.snapshot_digest)
+        labels = thaw(storage, run.snapshot_digest, num_classes=2)
         facts = run.snapshot_facts
-        assert len(labels.example_ids) == 60
+        assert labels.example_ids is not None
+        assert len(labels) == 60
         assert len(np.unique(labels.example_ids)) == 60
-        assert labels.counts(TRUE, 2) == facts["true"]
+        assert labels.counts(TRUE) == facts["true"]
         assert sum(facts["true"]) + sum(facts["complementary"]) == 60 == facts["answers"]
         assert facts["classes"] == ["cat", "dog"]
         assert not facts["is_unfinished"]
@@ -118,7 +120,7 @@ class TestStartRun:
         run = start(session, campaign, target, storage)
 
         assert run.snapshot_facts["is_unfinished"]
-        labels = thaw(storage, run.snapshot_digest)
+        labels = thaw(storage, run.snapshot_digest, num_classes=2)
         assert labels.weights.sum() == pytest.approx(120)
 
     def test_equal_labels_are_one_file(

@@ -1,0 +1,154 @@
+"""The arrays of an npz: headers are read and judged by us, before memory is asked for.
+
+numpy.load would believe the header: one of 128 bytes makes it ask for 32 GB.
+"""
+
+import io
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from clarinet.files.names import NO_LABEL
+from clarinet.files.refusal import Refused
+from clarinet.files.zips import Members
+
+SUFFIX = ".npy"
+MAX_HEADER_BYTES = 4096
+CHUNK_BYTES = 4 * 2**20
+GREY_DIMENSIONS, COLOUR_DIMENSIONS, RGB = 3, 4, 3
+_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_NO_HEADER = (ValueError, LookupError, TypeError, SyntaxError, RecursionError, EOFError, tokenize.TokenError)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What an array says of itself, checked: it holds numbers or text, and as many as it says."""
+
+    member: str
+    called: str | Path  # in a refusal
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    data_offset: int  # bytes before the first value
+
+
+def read_header(file: Members, name: str) -> Header | None:
+    """The header of the array `name`, or None if the npz has none.
+
+    Raises:
+        Refused: no array, one of Python objects or in Fortran order, or not as long as it says.
+    """
+    member = f"{name}{SUFFIX}"
+    if member not in file.members:
+        return None
+    called = file.called(member)
+    with file.open(member) as stream:
+        start = io.BytesIO(stream.read(MAX_HEADER_BYTES))
+    try:
+        shape, is_fortran, dtype = _READERS[npy.read_magic(start)](start, max_header_size=MAX_HEADER_BYTES)
+    except _NO_HEADER as error:
+        raise Refused(called, "has no header of a numpy array") from error
+    if dtype.hasobject:
+        raise Refused(called, "holds Python objects; only numbers are taken")
+    if is_fortran and len(shape) > 1:
+        raise Refused(called, "is stored in Fortran order; save numpy.ascontiguousarray of it")
+    if any(type(side) is not int or side < 0 for side in shape):
+        raise Refused(called, f"claims the shape {words(shape)}, which no array has")
+    if start.tell() + dtype.itemsize * prod(shape) != file.size(member):  # Python's numbers do not overflow
+        raise Refused(called, f"claims the shape {words(shape)} but holds another number of bytes")
+    return Header(member, called, shape, dtype, start.tell())
+
+
+def read_image_header(file: Members, split: str) -> Header | None:
+    """The header of a split's images, uint8 (N, H, W) or (N, H, W, 3).
+
+    Raises:
+        Refused: as `read_header` does, or an array of another type or shape.
+    """
+    header = read_header(file, f"x_{split}")
+    if header is None:
+        return None
+    shape = header.shape
+    if header.dtype != np.uint8:
+        raise Refused(header.called, f"holds {header.dtype} values; images must be uint8, 0 to 255")
+    is_colour = len(shape) == COLOUR_DIMENSIONS and shape[3] == RGB
+    if len(shape) != GREY_DIMENSIONS and not is_colour:
+        raise Refused(
+            header.called, f"has the shape {words(shape)}; images must be (N, H, W) or (N, H, W, 3)"
+        )
+    return header
+
+
+def read_labels(file: Members, split: str, count: int, *, most: int = 2**63) -> NDArray[np.int64] | None:
+    """(N,) classes of a split's images, NO_LABEL where one is unknown; None if the npz has none.
+
+    Args:
+        count: N.
+        most: how many classes there can be.
+
+    Raises:
+        Refused: as `read_header` does, or what is no label for each image.
+    """
+    header = read_header(file, f"y_{split}")
+    if header is None:
+        return None
+    if header.dtype.kind not in "iu":
+        raise Refused(header.called, f"holds {header.dtype} values; labels must be whole numbers")
+    if header.shape != (count,):
+        told = f"has the shape {words(header.shape)}, but there are {count} images in x_{split}"
+        raise Refused(header.called, told)
+    values = read_array(file, header)
+    if count and not (values.min() >= NO_LABEL and values.max() < most):
+        raise Refused(header.called, f"has labels outside 0 to {most - 1} (-1 for unknown)")
+    return values.astype(np.int64)
+
+
+def read_array(file: Members, header: Header) -> NDArray[Any]:
+    """All of an array, writable.
+
+    Raises:
+        Refused: damaged, or too large for the memory.
+    """
+    try:
+        array = np.empty(header.shape, header.dtype)
+    except MemoryError as error:
+        raise Refused(header.called, "needs more memory than there is") from error
+    content = array.reshape(-1).view(np.uint8)
+    done = 0
+    for piece in read_pieces(file, header, CHUNK_BYTES):
+        content[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
+        done += len(piece)
+    return array
+
+
+def read_pieces(file: Members, header: Header, size: int) -> Iterator[bytes]:
+    """The bytes of an array's values, so many at a time.
+
+    Raises:
+        Refused: damaged, or more than the list of members said.
+    """
+    total = header.dtype.itemsize * prod(header.shape)
+    with file.open(header.member) as stream:
+        stream.read(header.data_offset)
+        for start in range(0, total, size):
+            yield _exactly(stream, min(size, total - start))
+        if stream.read(1):
+            raise EOFError  # file.open makes it a refusal
+
+
+def _exactly(stream: IO[bytes], length: int) -> bytes:
+    data = stream.read(length)
+    if len(data) != length:
+        raise EOFError
+    return data
+
+
+def words(shape: tuple[int, ...]) -> str:
+    """As numpy writes a shape, however long its numbers are."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

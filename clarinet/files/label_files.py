@@ -1,0 +1,227 @@
+"""Labels from files: what the application hands out, or freezes for a run, beside the images it is about."""
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from clarinet.files.arrays import read_array, read_header
+from clarinet.files.label_table import KINDS, LabelRow, Labels
+from clarinet.files.zips import Members, open_zip
+from clarinet.recipes.errors import ClassesNotCounted, DataError
+
+NEEDED = ("position", "kind", "weight")  # of each row
+# A spreadsheet takes a cell that starts so for a formula.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+@dataclass(slots=True)
+class _Told:
+    """What the rows of a file say of the file as a whole."""
+
+    names: set[tuple[int, str]] = field(default_factory=set)  # class and its name
+    num_classes: set[int] = field(default_factory=set)
+    num_images: set[int] = field(default_factory=set)
+
+
+def guarded(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula: what could start one gets an apostrophe in front."""
+    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
+
+
+def unguarded(cell: str) -> str:
+    """A cell without that apostrophe."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+
+
+def csv_rows(file: Iterable[str]) -> "csv.DictReader[str]":
+    """The rows of a CSV by its columns, whose names are taken without case and spaces around them."""
+    reader = csv.DictReader(file, strict=True)
+    reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
+    return reader
+
+
+def load_labels(path: Path | str, *, images: int, num_classes: int | None = None) -> Labels:
+    """Read a label file of the application: CSV (.csv), JSON lines (.jsonl), or a frozen snapshot (.npz).
+
+    A label's `position` is its image's place in the data set, which is its row in the npz of the images. Its
+    `kind` is "true" or "complementary", its `class` counts the campaign's classes from 0, which need not be
+    those of a folder, nor in their order. The columns `class_name`, `num_classes`, `num_images` and
+    `probability` are optional.
+
+    Args:
+        path: the file; its ending says its format.
+        images: how many source images there are.
+        num_classes: K; None takes it from the file.
+
+    Raises:
+        DataError: another ending, a file that cannot be read or lacks something, no labels at all, a
+            number that is none, an image or class that is not there, another number of images than the file
+            tells, classes that are not always named alike.
+        ClassesNotCounted: no `num_classes`, and none in the file.
+    """
+    path = Path(path)
+    readers = {".csv": _csv_rows, ".jsonl": _json_rows, ".npz": _snapshot_rows}
+    if path.suffix not in readers:
+        raise DataError(f"{path} is no label file: its name must end in {', '.join(readers)}")
+    told = _Told()
+    try:
+        rows = list(readers[path.suffix](path, told))
+    except DataError:
+        raise
+    except (OSError, ValueError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read as labels: {str(error) or type(error).__name__}") from error
+    if not rows:
+        raise DataError(f"{path} has no labels")
+    _check_images(path, told.num_images, images)
+    count = _count(path, told.num_classes, num_classes)
+    for number, row in enumerate(rows, 1):
+        if row.kind not in KINDS:
+            raise DataError(
+                f"label {number} of {path} is of the kind {row.kind!r}; expected {' or '.join(KINDS)}"
+            )
+        if not 0 <= row.position < images:
+            raise DataError(f"label {number} of {path} is about image {row.position}, but there are {images}")
+        if not 0 <= row.class_ < count:
+            raise DataError(f"label {number} of {path} names class {row.class_}; there are {count} classes")
+    return Labels.of(rows, num_classes=count, named=_names(path, told.names))
+
+
+def _check_images(path: Path, told: set[int], images: int) -> None:
+    if others := told - {images}:
+        raise DataError(
+            f"{path} belongs to {others.pop()} images, but here are {images}, and a label finds its image by "
+            "the place; give the images as they were when they were imported, none added and none removed"
+        )
+
+
+def _count(path: Path, told: set[int], wanted: int | None) -> int:
+    """K by the file, which must be the one wanted, or else the latter."""
+    if wanted is not None and told <= {wanted}:
+        return wanted
+    if not told:
+        raise ClassesNotCounted(f"{path} does not say how many classes there are; give num_classes")
+    if wanted is None and len(told) == 1:
+        return next(iter(told))
+    found = ", ".join(map(str, sorted(told)))
+    raise DataError(f"{path} is about {found} classes, but there should be {wanted or 'one number of them'}")
+
+
+def _names(path: Path, told: set[tuple[int, str]]) -> dict[int, str]:
+    """The names that the file gives to classes, each to one."""
+    names = dict(sorted(told))
+    if not len(told) == len(names) == len(set(names.values())):
+        raise DataError(f"{path} has two names for one class, or one name for two")
+    return names
+
+
+def _csv_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv_rows(file)
+        _require(path, reader.fieldnames or (), ("position", "kind", "class", "weight"))
+        for row in reader:
+            # What is left empty was not said.
+            given = {name: value or "" for name, value in row.items() if value or name in NEEDED}
+            name = row.get("class_name")
+            names = [unguarded(name)] if name else []
+            yield from _rows(given, [row["class"] or ""], names, f"line {reader.line_num} of {path}", told)
+
+
+def _json_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            entry = json.loads(line)
+            if not isinstance(entry, dict):
+                raise DataError(f"{path} has a line that is no JSON object: {line.strip()[:80]}")
+            _require(path, entry, ("position", "kind", "classes", "weight"))
+            classes = entry["classes"]
+            if not isinstance(classes, list):
+                raise DataError(f"{path} has a line whose classes are no list: {line.strip()[:80]}")
+            yield from _rows(entry, classes, entry.get("class_names") or (), f"line {number} of {path}", told)
+
+
+def _rows(
+    entry: Mapping[str, Any], classes: Sequence[Any], names: Sequence[Any], where: str, told: _Told
+) -> Iterator[LabelRow]:
+    """The labels of an entry, one for each of its classes."""
+    for name, found in (("num_classes", told.num_classes), ("num_images", told.num_images)):
+        if entry.get(name) is not None:
+            found.add(_whole(entry[name], f"{where}: {name}"))
+    chance = entry.get("probability")
+    for given, class_name in zip_longest(classes, names):
+        class_ = _whole(given, f"{where}: class")
+        if class_name is not None:
+            told.names.add((class_, str(class_name)))
+        yield LabelRow(
+            _whole(entry["position"], f"{where}: position"),
+            str(entry["kind"]).strip().lower(),
+            class_,
+            _amount(entry["weight"], f"{where}: weight"),
+            None if chance is None else _amount(chance, f"{where}: probability"),
+        )
+
+
+def _snapshot_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
+    """Of a frozen snapshot, or of an npz as it is handed out, which also names the classes."""
+    wanted = ("positions", "kinds", "classes", "weights")
+    arrays = _arrays(path, (*wanted, "probabilities", "num_images", "class_names"))
+    _require(path, arrays, wanted)
+    columns = [arrays[name] for name in wanted]
+    lengths = {column.shape for column in columns}
+    if len(lengths) > 1 or len(next(iter(lengths))) != 1:
+        raise DataError(f"{path} has arrays of the shapes {sorted(lengths)}; expected one length for all")
+    if "num_images" in arrays:
+        told.num_images.add(_whole(arrays["num_images"].tolist(), f"num_images of {path}"))
+    if "class_names" in arrays:
+        listed = arrays["class_names"].tolist()
+        told.num_classes.add(len(listed))
+        told.names.update((number, str(name)) for number, name in enumerate(listed))
+    chances = arrays["probabilities"].tolist() if "probabilities" in arrays else [None] * len(columns[0])
+    rows = zip(*[column.tolist() for column in columns], chances, strict=True)
+    for number, (position, kind, class_, weight, chance) in enumerate(rows, 1):
+        known = KINDS[kind] if kind in range(len(KINDS)) else kind
+        entry = {"position": position, "kind": known, "weight": weight, "probability": chance}
+        yield from _rows(entry, [class_], (), f"label {number} of {path}", told)
+
+
+def _arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Those arrays that an npz has."""
+    with open_zip(path, path) as archive:
+        file = Members(archive, path)
+        headers = {name: read_header(file, name) for name in names}
+        return {name: read_array(file, header) for name, header in headers.items() if header is not None}
+
+
+def _require(path: Path, found: Iterable[str], wanted: tuple[str, ...]) -> None:
+    missing = [name for name in wanted if name not in set(found)]
+    if missing:
+        raise DataError(f"{path} lacks {missing[0]}; a label file has {', '.join(wanted)}")
+
+
+def _whole(value: Any, what: str) -> int:
+    """An integer from text or a number; 1.5 is none, and neither is true. `what` says whose it is."""
+    number = value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            number = int(value)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise DataError(f"{what} is {value!r:.80}; expected a whole number")
+    return number
+
+
+def _amount(value: Any, what: str) -> float:
+    """A weight or probability from text or a number; `what` says which."""
+    with suppress(TypeError, ValueError, OverflowError):
+        number = float(value)
+        if 0 <= number < math.inf:
+            return number
+    raise DataError(f"{what} is {value!r:.80}; expected a number of at least 0")

@@ -1,0 +1,49 @@
+"""Names of classes: which spellings are one, and which class of one list is which of another."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from clarinet import load_folder
+from clarinet.files.names import NO_LABEL, numbers_among, require_distinct_classes, sameness
+from clarinet.recipes.errors import DataError
+
+SAME = [
+    ("cat", "Cat"),
+    ("caf\u00e9", "cafe\u0301"),
+    ("stra\u00dfe", "STRASSE"),
+    ("polar bear", " polar  bear\u00a0"),
+    ("cat", "c\u200bat\ufeff"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_people_take_these_for_one(one: str, other: str) -> None:
+    assert sameness(one) == sameness(other)
+    assert numbers_among(["owl", one], [other, "dog"]) == [1, NO_LABEL]
+    with pytest.raises(DataError, match=r"labels has the classes .*, of which two are the same"):
+        require_distinct_classes("labels", [one, other])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("cat", "cats"), ("1", "01"), ("o", "\u00f6"), ("polar bear", "polarbear")]
+)
+def test_these_are_two(one: str, other: str) -> None:
+    assert numbers_among([one], [other]) == [NO_LABEL]
+    require_distinct_classes("labels", [one, other])
+
+
+def test_the_very_name_goes_first_and_what_could_mean_two_means_none() -> None:
+    """Older data sets hold two spellings as two classes."""
+    assert numbers_among(["Cat", "cat", "dog"], ["cat", "Cat", "CAT", "Dog"]) == [1, 0, NO_LABEL, 2]
+
+
+def test_folders_are_counted_by_names_that_are_written_otherwise(tmp_path: Path) -> None:
+    for name in ("DOG", "Cat"):
+        (tmp_path / name).mkdir()
+        Image.new("L", (8, 8)).save(tmp_path / name / "a.png")
+
+    arrays, _ = load_folder(tmp_path, side=8, class_names=["cat", "owl", "dog"])
+
+    assert arrays["y_train"].tolist() == [0, 2]  # in the order of the paths: Cat, DOG
