@@ -79,7 +79,7 @@ IDENTITIES: Mapping[Method, Identity] = MappingProxyType(
         "gac+mcc": Identity(
             "GAC + MCC",
             "Two steps: GAC labels the whole source, then new networks learn those labels and minimise the "
-            "confusion between classes in the target's predictions (Jin et al. 2020, not in the paper).",
+            "confusion between classes in the target's predictions (Jin and others, 2020; not in the paper).",
             adapts_by="confusion",
             two_steps=True,
         ),
@@ -109,7 +109,7 @@ IDENTITIES: Mapping[Method, Identity] = MappingProxyType(
         "mcc": Identity(
             "MCC on true labels",
             "Ordinary adaptation: true labels alone (PC), and the least confusion between classes in the "
-            "target's predictions (Jin et al. 2020); complementary labels are not used.",
+            "target's predictions (Jin and others, 2020); complementary labels are not used.",
             adapts_by="confusion",
             learns="truth",
         ),
