@@ -121,11 +121,8 @@ def identify(request: Request) -> None:
         identify_in(looking, request)
 
 
-def identify_in(session: Session, request: Request, *, presumes: bool = False) -> None:
-    """The same in a transaction that has begun, or may begin now.
-
-    `presumes` as in `callers.user_of_token`.
-    """
+def identify_in(session: Session, request: Request) -> None:
+    """The same in a transaction that has begun, or may begin now."""
     settings: Settings = request.app.state.settings
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     cookie = request.cookies.get(session_cookie(settings))
@@ -133,10 +130,10 @@ def identify_in(session: Session, request: Request, *, presumes: bool = False) -
     request.state.csrf_token = ""
     request.state.by_cookie = request.state.by_token = False
     if scheme.lower() == "bearer" and bearer:
-        user = callers.user_of_token(session, bearer.strip(), presumes=presumes)
+        user = callers.user_of_token(session, bearer.strip())
         request.state.by_token = user is not None
     elif cookie:
-        user = callers.user_of_session(session, cookie, now=utc_now(), presumes=presumes)
+        user = callers.user_of_session(session, cookie, now=utc_now())
         request.state.by_cookie = user is not None
         request.state.csrf_token = callers.csrf_token(settings.signing_secret(), cookie) if user else ""
     request.state.user = user

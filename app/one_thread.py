@@ -22,7 +22,6 @@ from app.accounts.errors import BadCsrfToken
 from app.deps import identify_in, is_csrf_token, needs_csrf_token, require_access
 from app.errors import AppError
 from app.hardening import MAX_BODY_BYTES, Busy
-from app.prepared import Mistaken, is_presuming, together
 from app.problems import on_app_error, on_http_error
 from app.writing import Writer
 
@@ -82,10 +81,7 @@ class OneThread:
     async def _respond(self, scope: Scope, route: _Route, campaign_id: UUID, body: BaseModel) -> Response:
         work = partial(_serve, scope, route, campaign_id, body)
         try:
-            try:
-                return await self.writer.run(partial(work, presumes=True))
-            except Mistaken:
-                return await self.writer.run(partial(work, presumes=False))
+            return await self.writer.run(work)
         except AppError as error:
             return on_app_error(Request(scope), error)
         except Busy as error:
@@ -120,22 +116,14 @@ def _again(messages: list[Message], receive: Receive) -> Receive:
     return receive_again
 
 
-def _serve(
-    scope: Scope, route: _Route, campaign_id: UUID, body: BaseModel, session: Session, *, presumes: bool
-) -> Response:
+def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: BaseModel, session: Session) -> Response:
     request = Request(scope)
-    identify_in(session, request, presumes=presumes)
-    try:
-        require_access(request, route.endpoint)
-        if needs_csrf_token(request) and not is_csrf_token(request, request.headers.get("x-csrf-token")):
-            raise BadCsrfToken
-        answer = route.endpoint(
-            request=request, campaign_id=campaign_id, body=body, user=request.state.user, session=session
-        )
-    except AppError:
-        if is_presuming(session):  # nobody is told what is wrong before it is known who they are
-            raise Mistaken from None
-        raise
-    together(session)  # asks who they are, if nothing did
+    identify_in(session, request)
+    require_access(request, route.endpoint)
+    if needs_csrf_token(request) and not is_csrf_token(request, request.headers.get("x-csrf-token")):
+        raise BadCsrfToken
+    answer = route.endpoint(
+        request=request, campaign_id=campaign_id, body=body, user=request.state.user, session=session
+    )
     content = None if answer is None else answer.model_dump_json()
     return Response(content, route.status, media_type=JSON if content else None)

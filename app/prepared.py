@@ -30,7 +30,6 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
-from app.errors import AppError
 from app.pipelines import Failed, Pipeline, Sent, as_text
 
 Values = Mapping[str, object]
@@ -174,16 +173,7 @@ def together(session: Session, *given: Given) -> list[Rows]:
     """Run several statements in the session's transaction, one after the other; gives the rows of each.
 
     On PostgreSQL in one round trip; each still sees what was committed while those before it waited.
-
-    Raises:
-        Mistaken: what was presumed is not so.
     """
-    presumed: _Presumed | None = session.info.pop(_PRESUMED, None)
-    if presumed is not None:
-        rows, *others = together(session, presumed.given, *given)
-        if rows != presumed.rows:
-            raise Mistaken
-        return others
     if not given:
         return []
     session.flush()  # as Session.execute does
@@ -191,37 +181,6 @@ def together(session: Session, *given: Given) -> list[Rows]:
     if connection.dialect.name == "postgresql":
         return _in_one_round_trip(connection, given)
     return [item.statement.run_on(connection, item.values) for item in given]
-
-
-class Mistaken(AppError):
-    """What a transaction presumed is not so: undo it, and begin again without presuming.
-
-    An AppError, so that it undoes nothing of others' works in the same transaction.
-    """
-
-    def __init__(self) -> None:
-        super().__init__("What was presumed is not so.")  # told to nobody
-
-
-class _Presumed(NamedTuple):
-    given: Given
-    rows: Rows
-
-
-_PRESUMED = "presumed"
-
-
-def presume(session: Session, given: Given, rows: Rows) -> None:
-    """Take it that a statement gives these rows, as it did before; it runs with the next ones of the session.
-
-    It saves a round trip. Until then nothing may leave the transaction, neither results nor refusals.
-    """
-    session.info[_PRESUMED] = _Presumed(given, rows)
-
-
-def is_presuming(session: Session) -> bool:
-    """Whether something presumed has yet to be asked; `together` of nothing asks it."""
-    return _PRESUMED in session.info
 
 
 def _in_one_round_trip(connection: Connection, given: Sequence[Given]) -> list[Rows]:

@@ -3,14 +3,13 @@
 import hashlib
 import hmac
 from datetime import datetime
-from typing import NamedTuple
 
 from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session, make_transient_to_detached
 
 from app.accounts.models import ApiToken, LoginSession, User
 from app.accounts.passwords import digest
-from app.prepared import Given, Prepared, Rows, presume, together
+from app.prepared import Prepared
 
 # Not joins, for which PostgreSQL would read a short table whole.
 _columns = User.__table__.c
@@ -26,52 +25,21 @@ _OF_COOKIE, _OF_TOKEN = (
 )
 
 
-class _Known(NamedTuple):
-    rows: Rows
-    user: User
+def user_of_session(session: Session, secret: str, *, now: datetime) -> User | None:
+    """Who is signed in with this cookie; detached, for the session may end before the answer is made."""
+    return _user(_OF_COOKIE.row(session, hash=digest(secret), now=now))
 
 
-_known: dict[str, _Known] = {}  # by the digest of their cookie or token
-MOST_KNOWN = 10_000
+def user_of_token(session: Session, secret: str) -> User | None:
+    """Whose bearer token this is; detached as well."""
+    return _user(_OF_TOKEN.row(session, hash=digest(secret)))
 
 
-def user_of_session(session: Session, secret: str, *, now: datetime, presumes: bool = False) -> User | None:
-    """Who is signed in with this cookie; detached, for the session may end before the answer is made.
-
-    `presumes` as in `user_of_token`.
-    """
-    return _holder(session, _OF_COOKIE.given(hash=digest(secret), now=now), presumes=presumes)
-
-
-def user_of_token(session: Session, secret: str, *, presumes: bool = False) -> User | None:
-    """Whose bearer token this is; detached as well.
-
-    Args:
-        session: any.
-        secret: the token.
-        presumes: take it to be as last time, and ask with the session's next statements (`prepared.presume`).
-            What is given is shared with other requests and is only to be read.
-    """
-    return _holder(session, _OF_TOKEN.given(hash=digest(secret)), presumes=presumes)
-
-
-def _holder(session: Session, given: Given, *, presumes: bool) -> User | None:
-    key = str(given.values["hash"])
-    known = _known.get(key)
-    if presumes and known:
-        presume(session, given, known.rows)
-        return known.user
-    [rows] = together(session, given)
-    if known and known.rows != rows:
-        _known.pop(key, None)
-    if not rows:
+def _user(row: tuple[object, ...] | None) -> User | None:
+    if row is None:
         return None
-    user = User(**dict(zip(_columns.keys(), rows[0], strict=True)))
+    user = User(**dict(zip(_columns.keys(), row, strict=True)))
     make_transient_to_detached(user)
-    if presumes:
-        if len(_known) >= MOST_KNOWN:
-            _known.clear()
-        _known[key] = _Known(rows, user)
     return user
 
 

@@ -9,15 +9,10 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Role, User
 from app.prepared import (
-    Given,
-    Mistaken,
     Prepared,
     RowWrites,
     Several,
     among,
-    is_presuming,
-    presume,
-    together,
 )
 from tests.factories import NOW, make_user
 
@@ -93,39 +88,3 @@ def test_errors_are_those_of_sqlalchemy(session: Session) -> None:
         statement.rows(session, **row)
 
     assert user.email not in str(caught.value).split("[SQL", maxsplit=1)[1]
-
-
-class TestPresume:
-    def test_what_is_so_saves_a_question_of_its_own(self, session: Session) -> None:
-        user, name, mail = _asking(session)
-        [before] = together(session, name)
-
-        presume(session, name, before)
-
-        assert is_presuming(session)
-        assert together(session, mail) == [[(user.email,)]]
-        assert not is_presuming(session)
-
-    def test_what_is_not_so_gives_nothing(self, session: Session) -> None:
-        user, name, mail = _asking(session)
-        presume(session, name, [(user.name,)])
-        user.name = "Somebody Else"
-
-        with pytest.raises(Mistaken):
-            together(session, mail)
-
-    def test_is_asked_even_where_nothing_else_is(self, session: Session) -> None:
-        _, name, _ = _asking(session)
-        presume(session, name, [])
-
-        with pytest.raises(Mistaken):
-            together(session)
-        assert together(session) == []
-
-
-def _asking(session: Session) -> tuple[User, Given, Given]:
-    """Somebody, and what asks for their name and for their address."""
-    user = make_user(session)
-    me = _users.id == bindparam("me")
-    name, mail = Prepared(select(_users.name).where(me)), Prepared(select(_users.email).where(me))
-    return user, name.given(me=user.id), mail.given(me=user.id)
