@@ -32,6 +32,8 @@ STATUS = {
 }
 SERVER_ERROR = 500
 NO_ROUTE = (404, 405)
+MOST_ERRORS = 20  # of a request's shape that are told
+MOST_LETTERS = 200  # of each of them
 # Of what the framework refuses; the others stay in English.
 PHRASES = (later("Not Found"), later("Method Not Allowed"), later("Service Unavailable"))
 
@@ -120,19 +122,31 @@ def on_app_error(request: Request, error: AppError) -> Response:
 
 def on_malformed(request: Request, error: RequestValidationError) -> Response:
     """The input is not of the shape that the route takes."""
+    found = error.errors()
     errors = [
-        {"pointer": "/".join(map(str, item["loc"])), "detail": sentence(item["msg"])}
-        for item in error.errors()
+        {
+            "pointer": shorten("/".join(map(str, item["loc"]))),
+            "detail": shorten(sentence(item["msg"])),
+        }
+        for item in found[:MOST_ERRORS]
     ]
     named = "; ".join(f"{item['pointer']}: {item['detail']}" for item in errors[:3])
+    left_out = len(found) - len(errors)
+    more = f" There are {left_out:,} more errors than the {MOST_ERRORS} told here." if left_out else ""
     return _answer(
         request,
         422,
         type_="/problems/malformed-request",
         title="Malformed request",
-        detail=f"The request does not fit what this address takes. {named}",
+        detail=f"The request does not fit what this address takes. {named}{more}",
         errors=errors,
+        errors_left_out=left_out,
     )
+
+
+def shorten(words: str) -> str:
+    """What may hold a part of the input, at a length that a person reads."""
+    return words if len(words) <= MOST_LETTERS else words[: MOST_LETTERS - 1] + "…"
 
 
 def on_http_error(request: Request, error: HTTPException) -> Response:
