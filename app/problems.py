@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.accounts.errors import NotSignedIn
 from app.deps import identify
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
-from app.languages import gettext, later
+from app.languages import gettext, translatable
 from app.pages import render, sentence, wants_fragment, wants_page
 
 log = structlog.get_logger()
@@ -35,7 +35,7 @@ NO_ROUTE = (404, 405)
 MOST_ERRORS = 20  # of a request's shape that are told
 MOST_LETTERS = 200  # of each of them
 # Of what the framework refuses; the others stay in English.
-PHRASES = (later("Not Found"), later("Method Not Allowed"), later("Service Unavailable"))
+PHRASES = (translatable("Not Found"), translatable("Method Not Allowed"), translatable("Service Unavailable"))
 
 
 def status_of(error: AppError) -> int:
@@ -177,7 +177,7 @@ def on_unexpected(request: Request, error: Exception) -> Response:
         request,
         SERVER_ERROR,
         type_="about:blank",
-        title=later("Internal error"),
+        title=translatable("Internal error"),
         detail=gettext("Something went wrong on our side. Nothing was changed; please try again."),
         request_id=getattr(request.state, "request_id", ""),
     )

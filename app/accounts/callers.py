@@ -2,14 +2,15 @@
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session, make_transient_to_detached
 
 from app.accounts.models import ApiToken, LoginSession, User
 from app.accounts.passwords import digest
-from app.prepared import Prepared
 
 # Not joins, for which PostgreSQL would read a short table whole.
 _columns = User.__table__.c
@@ -19,25 +20,27 @@ _by_cookie = select(LoginSession.user_id).where(
 _by_token = select(ApiToken.user_id).where(
     ApiToken.token_hash == bindparam("hash"), ApiToken.revoked_at.is_(None)
 )
-_OF_COOKIE, _OF_TOKEN = (
-    Prepared(select(*_columns).where(User.id == found.scalar_subquery(), User.disabled_at.is_(None)))
+# :hash, and of a cookie :now; rows as `as_user` takes them
+OF_COOKIE, OF_TOKEN = (
+    select(*_columns).where(User.id == found.scalar_subquery(), User.disabled_at.is_(None))
     for found in (_by_cookie, _by_token)
 )
 
 
 def user_of_session(session: Session, secret: str, *, now: datetime) -> User | None:
     """Who is signed in with this cookie; detached, for the session may end before the answer is made."""
-    return _user(_OF_COOKIE.row(session, hash=digest(secret), now=now))
+    row = session.execute(OF_COOKIE, {"hash": digest(secret), "now": now}).one_or_none()
+    return None if row is None else as_user(row)
 
 
 def user_of_token(session: Session, secret: str) -> User | None:
     """Whose bearer token this is; detached as well."""
-    return _user(_OF_TOKEN.row(session, hash=digest(secret)))
+    row = session.execute(OF_TOKEN, {"hash": digest(secret)}).one_or_none()
+    return None if row is None else as_user(row)
 
 
-def _user(row: tuple[object, ...] | None) -> User | None:
-    if row is None:
-        return None
+def as_user(row: Sequence[Any]) -> User:
+    """The person of a row of their table's columns."""
     user = User(**dict(zip(_columns.keys(), row, strict=True)))
     make_transient_to_detached(user)
     return user

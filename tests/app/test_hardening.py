@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from fastapi.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
 from app.db import Base, connect
+from app.fast.layer import FastLayer
 from app.hardening import MAX_BODY_BYTES, Gate
 from app.main import create_app
 from app.settings import Settings
@@ -72,7 +73,7 @@ class TestNobodyIsParsed:
         """What was handed to a JSON parser."""
         seen: list[object] = []
 
-        def parse(_: object, body: bytes, **__: object) -> None:
+        def parse(_: Any, body: bytes, /, **__: object) -> None:
             seen.append(body)
             raise AssertionError("parsed")
 
@@ -140,7 +141,7 @@ def test_answers_by_another_name_than_json_are_refused_in_words(client: TestClie
 def test_who_sends_a_byte_now_and_then_is_not_waited_for(
     crowded: tuple[str, str], monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    monkeypatch.setattr("app.one_thread.READ_S", 0.4)
+    monkeypatch.setattr("app.fast.layer.READ_S", 0.4)
     monkeypatch.setattr("app.hardening.PAUSE_S", 0.4)
     url, token = crowded
     address = urlsplit(url)
@@ -258,7 +259,8 @@ def test_annotators_pass_by_the_pages_queue(app: FastAPI, client: TestClient) ->
 def test_annotators_in_a_long_line_are_told_to_come_again_and_pages_are_served(
     app: FastAPI, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app.state.writer, "is_full", lambda: True)
+    client.get("/readyz")
+    monkeypatch.setattr(part_of(app, FastLayer).writer, "is_full", lambda: True)
 
     refused = client.post(f"/api/v1/campaigns/{uuid4()}/questions", json={"count": 1})
 

@@ -26,7 +26,7 @@ from app.labels.exports import answers, formats, labels
 from app.labels.exports.formats import ExportFormat
 from clarinet.errors import DataError
 from clarinet.label_files import load_labels
-from tests import turns
+from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 HOSTILE = ["=1+1", 'cat, "wild"', "+cmd|'/c calc'!A0"]
@@ -167,7 +167,7 @@ def answered(session: Session, campaign: Campaign) -> list[Question]:
     answer(session, campaign, rows[0].id, "yes", by=second, response_ms=None)
     answer(session, campaign, rows[1].id, "no", by=first, response_ms=1200)
     undone = answer(session, campaign, rows[2].id, "no")
-    turns.undo(session, campaign, by=undone, now=NOW)
+    annotators.undo(session, campaign, by=undone, now=NOW)
     session.commit()
     return rows
 

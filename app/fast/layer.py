@@ -1,10 +1,10 @@
 """What hundreds of people call at once: each request is served in one thread, in one transaction.
 
-Otherwise the framework passes a request from layer to layer and from dependency to dependency, some of them
-in threads, and that costs more than what the request is for. Here the whole of it, from finding out who calls
-to the bytes of the response, is one function; on SQLite those that arrived meanwhile are one transaction.
+The framework passes a request from layer to layer and from dependency to dependency, some of them in threads,
+and that costs more than what the request is for. Here the whole of it, from finding out who calls to the
+bytes of the response, is one function; on SQLite those that arrived meanwhile are one transaction.
 
-What is out of the ordinary goes the framework's way, which words the errors.
+A body is read with a limit and a clock, and parsed once it is known who sent it and that they may.
 """
 
 import re
@@ -25,9 +25,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.accounts.errors import BadCsrfToken
 from app.deps import identify_in, is_csrf_token, needs_csrf_token, require_access
 from app.errors import AppError
+from app.fast import callers
+from app.fast.endpoints import ENDPOINTS
+from app.fast.writing import Writer
 from app.hardening import Busy, read_small_body
 from app.problems import on_app_error, on_http_error, on_malformed
-from app.writing import Writer
 
 JSON = "application/json"
 _JSON_TYPES = re.compile(r"\s*application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
@@ -36,13 +38,17 @@ NOT_JSON, GONE = 415, 400
 OF_CAMPAIGN = "/campaigns/{campaign_id}/"
 
 
+Endpoint = Callable[..., BaseModel | None]
+
+
 class _Route(NamedTuple):
-    endpoint: Callable[..., BaseModel | None]
+    marked: Callable[..., object]  # the endpoint that the framework would call, and that says who may
+    endpoint: Endpoint
     body: type[BaseModel]
     status: int
 
 
-class OneThread:
+class FastLayer:
     """Serves the POST routes of a router.
 
     Their endpoints take `request`, `campaign_id`, `body`, `user` and `session`.
@@ -54,7 +60,10 @@ class OneThread:
         self.before, _, _ = (prefix + OF_CAMPAIGN).partition("{")
         self.routes = {
             route.path.removeprefix(OF_CAMPAIGN): _Route(
-                route.endpoint, get_type_hints(route.endpoint)["body"], route.status_code or 200
+                route.endpoint,
+                ENDPOINTS.get(route.endpoint, route.endpoint),
+                get_type_hints(route.endpoint)["body"],
+                route.status_code or 200,
             )
             for route in router.routes
             if isinstance(route, APIRoute) and route.methods == {"POST"}
@@ -94,8 +103,13 @@ class OneThread:
 def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session: Session) -> Response:
     """One request, in the thread and the transaction that it has; nothing of it is parsed for nobody."""
     request = Request(scope)
-    identify_in(session, request)
-    require_access(request, route.endpoint)
+    identify_in(
+        session,
+        request,
+        user_of_token=callers.user_of_token,
+        user_of_session=callers.user_of_session,
+    )
+    require_access(request, route.marked)
     if needs_csrf_token(request) and not is_csrf_token(request, request.headers.get("x-csrf-token")):
         raise BadCsrfToken
     if not _JSON_TYPES.fullmatch(request.headers.get("content-type", "")):
