@@ -6,8 +6,8 @@ The names below load torch only when they are first used, so that configs and er
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from clarinet.config import TrainConfig
-from clarinet.errors import (
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import (
     CheckpointError,
     CheckpointMismatch,
     ClarinetError,
@@ -18,31 +18,31 @@ from clarinet.errors import (
     NonUniformLabels,
     OtherClasses,
 )
-from clarinet.memory import keep_freed_memory
-from clarinet.methods import METHODS, config_for
-from clarinet.schema import json_schema
+from clarinet.recipes.methods import METHODS, config_for
+from clarinet.recipes.schema import json_schema
+from clarinet.run.memory import keep_freed_memory
 
 if TYPE_CHECKING:
-    from clarinet.cards import model_card
-    from clarinet.checkpoints import load_card, load_model, save_model
-    from clarinet.data import Labels, TrainData, load_npz
-    from clarinet.evaluation import (
+    from clarinet.data.drawn_labels import simulate_labels
+    from clarinet.data.folders import load_folder
+    from clarinet.data.label_files import load_labels
+    from clarinet.data.streams import ImageFiles, ImageStream, NpyImages
+    from clarinet.data.training_data import Labels, TrainData, load_npz
+    from clarinet.data.transitions import estimate_transition
+    from clarinet.data.uniformity import check_uniformity
+    from clarinet.export.cards import model_card
+    from clarinet.export.models import load_card, load_model, save_model
+    from clarinet.export.onnx import export_model, export_onnx
+    from clarinet.run.evaluation import (
         accuracy_from_complementary,
         agreement,
         information,
         label_noise_from_predictions,
         predict,
     )
-    from clarinet.export import export_model, export_onnx
-    from clarinet.folders import load_folder
-    from clarinet.label_files import load_labels
-    from clarinet.labels import simulate_labels
-    from clarinet.relabelling import pseudo_labels, with_pseudo_labels
-    from clarinet.streams import ImageFiles, ImageStream, NpyImages
-    from clarinet.training import EpochReport, TrainResult, train, train_in_steps
-    from clarinet.transitions import estimate_transition
-    from clarinet.turns import take_turns
-    from clarinet.uniformity import check_uniformity
+    from clarinet.run.relabelling import pseudo_labels, with_pseudo_labels
+    from clarinet.run.training import EpochReport, TrainResult, train, train_in_steps
+    from clarinet.run.turns import take_turns
 
 __all__ = [
     "METHODS",
@@ -91,35 +91,35 @@ __all__ = [
 ]
 
 _LAZY = {
-    "ImageFiles": "streams",
-    "ImageStream": "streams",
-    "NpyImages": "streams",
-    "model_card": "cards",
-    "load_card": "checkpoints",
-    "load_model": "checkpoints",
-    "save_model": "checkpoints",
-    "Labels": "data",
-    "TrainData": "data",
-    "load_npz": "data",
-    "accuracy_from_complementary": "evaluation",
-    "agreement": "evaluation",
-    "information": "evaluation",
-    "label_noise_from_predictions": "evaluation",
-    "predict": "evaluation",
-    "pseudo_labels": "relabelling",
-    "with_pseudo_labels": "relabelling",
-    "export_model": "export",
-    "export_onnx": "export",
-    "load_folder": "folders",
-    "load_labels": "label_files",
-    "simulate_labels": "labels",
-    "EpochReport": "training",
-    "TrainResult": "training",
-    "train": "training",
-    "train_in_steps": "training",
-    "take_turns": "turns",
-    "estimate_transition": "transitions",
-    "check_uniformity": "uniformity",
+    "ImageFiles": "data.streams",
+    "ImageStream": "data.streams",
+    "NpyImages": "data.streams",
+    "model_card": "export.cards",
+    "load_card": "export.models",
+    "load_model": "export.models",
+    "save_model": "export.models",
+    "Labels": "data.training_data",
+    "TrainData": "data.training_data",
+    "load_npz": "data.training_data",
+    "accuracy_from_complementary": "run.evaluation",
+    "agreement": "run.evaluation",
+    "information": "run.evaluation",
+    "label_noise_from_predictions": "run.evaluation",
+    "predict": "run.evaluation",
+    "pseudo_labels": "run.relabelling",
+    "with_pseudo_labels": "run.relabelling",
+    "export_model": "export.onnx",
+    "export_onnx": "export.onnx",
+    "load_folder": "data.folders",
+    "load_labels": "data.label_files",
+    "simulate_labels": "data.drawn_labels",
+    "EpochReport": "run.training",
+    "TrainResult": "run.training",
+    "train": "run.training",
+    "train_in_steps": "run.training",
+    "take_turns": "run.turns",
+    "estimate_transition": "data.transitions",
+    "check_uniformity": "data.uniformity",
 }
 
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from clarinet.cli import main
+from clarinet.commands.cli import main
 
 sys.exit(main())

@@ -39,7 +39,7 @@ TORCH = ("torch", "torchvision")
         "from app.main import create_app; from app.settings import Settings; "
         "create_app(Settings(environment='test', data_dir='{data_dir}', _env_file=None))",
         "import worker.celery_app, worker.supervisor, worker.upkeep, worker.intake, worker.drawing",
-        "import worker.cli, worker.demo, worker.simulate, worker.up",
+        "import worker.cli.main, worker.demo.running, worker.demo.annotators, worker.local.up",
     ],
 )
 def test_these_start_without_torch(start: str, settings: Settings) -> None:
@@ -50,7 +50,7 @@ def test_the_command_line_starts_without_the_web_packages() -> None:
     """`clarinet train` is for people who installed the library alone."""
     web = ("fastapi", "starlette", "sqlalchemy", "celery", "uvicorn", "httpx2", "pydantic_settings")
 
-    start_without(web, "import worker.cli, clarinet.cli")
+    start_without(web, "import worker.cli.main, clarinet.commands.cli")
 
 
 def test_every_job_has_a_task_and_a_queue(settings: Settings) -> None:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from app.runs.configs import SCHEMA_PATH
-from clarinet.schema import json_schema
+from clarinet.recipes.schema import json_schema
 
 
 def rendered() -> str:

@@ -21,10 +21,10 @@ from sqlalchemy.orm import Session
 from app.claims import BEAT_S, MAX_ATTEMPTS, Claim, ClaimLost
 from app.clock import utc_now
 from app.runs import trials
-from worker import processes
 from worker.context import Context
-from worker.exits import Exit
+from worker.local import processes
 from worker.outages import OUTAGES, PATIENCE_S, keep_trying
+from worker.trainer.exits import Exit
 
 LOOK_S = 0.25  # how often the process is looked at
 CHECKPOINT_GRACE_S = 20.0  # for a checkpoint, when the trial goes on elsewhere; shorter than the lease

@@ -7,12 +7,12 @@ import platform
 from typing import TYPE_CHECKING, Any
 
 from clarinet.commands.options import Commands, named_device
-from clarinet.errors import ConfigError
+from clarinet.recipes.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch
 
-    from clarinet.bench import Row
+    from clarinet.run.bench import Row
 
 METHODS = ("clarinet", "clarinet-plus")
 
@@ -47,7 +47,7 @@ def run_bench_step(arguments: argparse.Namespace) -> int:
     """Measure and show; returns the exit status."""
     import torch
 
-    from clarinet.bench import bench_step
+    from clarinet.run.bench import bench_step
 
     if arguments.steps < 1:
         raise ConfigError(f"--steps {arguments.steps}: at least 1 is needed")
@@ -88,7 +88,7 @@ def _about(arguments: argparse.Namespace, before: tuple[float, float, float]) ->
     """What a reader must know to judge the times; load averages are over one minute."""
     import torch
 
-    from clarinet.provenance import processor
+    from clarinet.run.provenance import processor
 
     return {
         "steps": arguments.steps,
@@ -105,7 +105,7 @@ def _about(arguments: argparse.Namespace, before: tuple[float, float, float]) ->
 
 
 def _show(rows: "list[Row]", about: dict[str, Any]) -> None:
-    from clarinet.bench import TOGETHER
+    from clarinet.run.bench import TOGETHER
 
     print("ms a step, median (minimum)")
     print(

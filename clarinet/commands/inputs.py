@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from clarinet.errors import ClassesNotCounted, ConfigError, DataError
+from clarinet.recipes.errors import ClassesNotCounted, ConfigError, DataError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from clarinet.data import DomainData, Labels
-    from clarinet.streams import ImageFiles
+    from clarinet.data.streams import ImageFiles
+    from clarinet.data.training_data import DomainData, Labels
 
 MOST_CLASSES = 1000  # more are a file of other numbers; the discriminator's memory grows with the classes
 
@@ -73,14 +73,14 @@ def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
 
 def _read(path: Path, side: int) -> tuple["DomainData", list[str]]:
     """The arrays of an npz or a folder of images, and the names of the folder's classes."""
-    from clarinet.data import load_npz
-    from clarinet.folders import load_folder
+    from clarinet.data.folders import load_folder
+    from clarinet.data.training_data import load_npz
 
     return load_folder(path, side=side) if path.is_dir() else (cast("DomainData", load_npz(path)), [])
 
 
 def _labels(arguments: argparse.Namespace, images: "Tensor | ImageFiles") -> "Labels | None":
-    from clarinet.label_files import load_labels
+    from clarinet.data.label_files import load_labels
 
     if not arguments.labels:
         return None
@@ -105,7 +105,7 @@ def _labels(arguments: argparse.Namespace, images: "Tensor | ImageFiles") -> "La
 
 def _require_no_table(folder: Path, labels: Path) -> None:
     """Refuse a folder with a CSV, wherever the application's import would find it."""
-    from clarinet.folders import files_below
+    from clarinet.data.folders import files_below
 
     for path in files_below(folder):
         if path.suffix.lower() == ".csv" and not (labels.exists() and path.samefile(labels)):
@@ -159,7 +159,7 @@ def _scored(
 
     Others are a mistake, unless `is_part`: people may have been asked about a part of the classes.
     """
-    from clarinet.folders import numbers_among, scored
+    from clarinet.data.folders import numbers_among, scored
 
     given = target.get("y_test")
     if given is None or "x_test" not in target:

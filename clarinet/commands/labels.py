@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet.commands.inputs import Inputs
-from clarinet.config import LARGEST_SEED, TrainConfig
-from clarinet.errors import ConfigError
+from clarinet.recipes.config import LARGEST_SEED, TrainConfig
+from clarinet.recipes.errors import ConfigError
 
 if TYPE_CHECKING:
-    from clarinet.data import TrainData
+    from clarinet.data.training_data import TrainData
 
 
 def add_label_options(parser: argparse.ArgumentParser) -> None:
@@ -66,8 +66,8 @@ def simulated(arguments: argparse.Namespace, config: TrainConfig) -> dict[str, A
 
 def train_data(arguments: argparse.Namespace, config: TrainConfig, inputs: Inputs) -> "TrainData":
     """Both domains of one trial, with the labels of a file or drawn ones."""
-    from clarinet.data import TrainData
-    from clarinet.labels import simulate_labels
+    from clarinet.data.drawn_labels import simulate_labels
+    from clarinet.data.training_data import TrainData
 
     _check_options(arguments)
     labels, seed = inputs.labels, label_seed(arguments, config)

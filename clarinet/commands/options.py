@@ -5,8 +5,8 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from clarinet.config import TrainConfig
-from clarinet.errors import ConfigError
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch

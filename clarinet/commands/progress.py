@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet.commands.options import percent
-from clarinet.config import TrainConfig
-from clarinet.errors import ConfigError
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import ConfigError
 
 if TYPE_CHECKING:
-    from clarinet.training_result import EpochReport
+    from clarinet.run.results import EpochReport
 
 Show = Callable[["EpochReport"], None]
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from clarinet.commands.options import FAILED, Commands, named_device, override, percent
 from clarinet.commands.progress import shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
-from clarinet.errors import ClarinetError, ConfigError, DataNotFound, Interrupted
+from clarinet.recipes.errors import ClarinetError, ConfigError, DataNotFound, Interrupted
 
 if TYPE_CHECKING:
     import torch
 
     from clarinet.reproduction.tasks import TaskData
     from clarinet.reproduction.trials import Trial
-    from clarinet.training_result import EpochReport
-    from clarinet.turns import Run
+    from clarinet.run.results import EpochReport
+    from clarinet.run.turns import Run
 
 DATA_VARIABLE = "CLARINET_DATA"
 METHODS = ["clarinet", "clarinet-plus"]
@@ -159,7 +159,7 @@ def _train_task(
     stop: list[int],
 ) -> int:
     from clarinet.reproduction.running import drawn
-    from clarinet.turns import take_turns
+    from clarinet.run.turns import take_turns
 
     for labels in {replace(trial, seed=0, method="", preset="", changes=()) for trial in trials}:
         drawn(labels, data)  # too many of some kind should not show after days
@@ -237,11 +237,11 @@ def _bar(trial: "Trial", *, hidden: bool) -> "Iterator[Callable[[EpochReport], N
 
 def _report(folder: Path) -> None:
     """Write the report of all finished trials, also those of other processes, and print its tables."""
-    from clarinet.checkpoints import replacing
-    from clarinet.reproduction.figures import curves, spreadsheet
+    from clarinet.reproduction.figures import curves
     from clarinet.reproduction.grouping import grouped
     from clarinet.reproduction.report import HEADINGS, markdown, remarks, table, tables
     from clarinet.reproduction.results import in_turn, read_records
+    from clarinet.run.tensor_files import replacing
 
     with in_turn(folder):
         records = read_records(folder)
@@ -249,7 +249,7 @@ def _report(folder: Path) -> None:
             return
         groups = grouped(records)
         charts = curves(groups)
-        contents = charts | {"trials.csv": spreadsheet(records), "README.md": markdown(records, charts)}
+        contents = charts | {"README.md": markdown(records, charts)}
         for name, text in contents.items():
             with replacing(folder / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")

@@ -14,15 +14,15 @@ from clarinet.commands.labels import add_label_options, label_seed, simulated, t
 from clarinet.commands.options import FAILED, Commands, named_device, override, percent
 from clarinet.commands.progress import shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
-from clarinet.config import TrainConfig
-from clarinet.errors import CheckpointNotWritten, ConfigError, ExportError, Interrupted
-from clarinet.methods import METHODS, config_for
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import CheckpointNotWritten, ConfigError, ExportError, Interrupted
+from clarinet.recipes.methods import METHODS, config_for
 
 if TYPE_CHECKING:
     import torch
 
-    from clarinet.data import TrainData
-    from clarinet.training_result import TrainResult
+    from clarinet.data.training_data import TrainData
+    from clarinet.run.results import TrainResult
 
 
 def add_train(commands: Commands) -> None:
@@ -138,8 +138,8 @@ def _train_all(arguments: argparse.Namespace) -> tuple[dict[str, Any], bool]:
 
 def _check_places(arguments: argparse.Namespace, configs: list[TrainConfig]) -> None:
     """Refuse, before hours of training, what could not be written after them."""
-    from clarinet.checkpoints import check_writable
-    from clarinet.export import CARD, ONNX, WEIGHTS
+    from clarinet.export.onnx import CARD, ONNX, WEIGHTS
+    from clarinet.run.tensor_files import check_writable
 
     for config in configs:
         if checkpoint := _checkpoint(arguments, config):
@@ -175,7 +175,7 @@ def _say_what_merged(result: "TrainResult", class_names: list[str] | None) -> No
 def _train_one(
     arguments: argparse.Namespace, config: TrainConfig, data: "TrainData", device: "torch.device"
 ) -> "TrainResult":
-    from clarinet.training import train
+    from clarinet.run.training import train
 
     log_dir = arguments.tensorboard and _folder(arguments.tensorboard, arguments, config)
     checkpoint = _checkpoint(arguments, config)
@@ -213,7 +213,7 @@ def _export(
     class_names: list[str] | None,
 ) -> bool:
     """Write the model; says whether it is on the disk, where it may be without ONNX. The other seeds wait."""
-    from clarinet.export import export_model
+    from clarinet.export.onnx import export_model
 
     folder = _folder(arguments.out, arguments, config)
     drawn = simulated(arguments, config)

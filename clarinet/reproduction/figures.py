@@ -1,30 +1,12 @@
-"""What the tables are drawn from: accuracy by epoch and by answers as SVG, and every trial as CSV."""
+"""Charts of the tables: accuracy by epoch and by answers, as SVG."""
 
-import csv
-import io
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from clarinet.reproduction.charts import Series, line_chart
-from clarinet.reproduction.grouping import DOMAINS, Group, Record, named_preset, setting_of
+from clarinet.reproduction.grouping import Group, named_preset, setting_of
 from clarinet.reproduction.trials import Trial
-
-
-def spreadsheet(records: Iterable[Record]) -> str:
-    """One line of CSV per trial."""
-    out = io.StringIO()
-    names = ("task", "method", "preset", "setting", "true_labels", "answers", "label_noise", "seed")
-    results = ("target_accuracy", "epochs", "steps", "seconds", "source_accuracy_estimate")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*names, "changes", *results, "failure", *DOMAINS, "data_digest"])
-    for record in records:
-        trial, result = record["trial"], record.get("result", {})
-        changes = " ".join(f"{name}={value}" for name, value in trial["changes"].items())
-        cells = [result.get(name) for name in results]
-        data = [record["data"][part] for part in (*DOMAINS, "digest")]
-        writer.writerow([*(trial[name] for name in names), changes, *cells, record.get("failure"), *data])
-    return out.getvalue()
 
 
 def curves(groups: Sequence[Group]) -> dict[str, str]:

@@ -9,8 +9,8 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
-from clarinet.errors import DataError
-from clarinet.seeding import generator
+from clarinet.data.seeding import generator
+from clarinet.recipes.errors import DataError
 
 CELL = 64  # pixels of a glyph's square mask
 GLYPH_HEIGHT = 44  # pixels of a digit in it; the rest is margin

@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from clarinet.config import ADDED_LATER, in_force
 from clarinet.reproduction.tasks import TASKS
 from clarinet.reproduction.trials import Trial
 
 DOMAINS = ("source", "target")
-Record = dict[str, Any]  # what `running.trial_run` writes
+Record = dict[str, Any]  # what `results.read_records` returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Group:
     def was_preset(self) -> dict[str, Any]:
         """Fields in which the preset was another one when the trials were made, with their values of then."""
         then, now = self.records[0]["config"], self.trial.config().to_dict()
-        return {name: was for name in now if (was := then.get(name, ADDED_LATER.get(name))) != now[name]}
+        return {name: was for name in now if (was := then.get(name)) != now[name]}
 
     @property
     def failures(self) -> int:
@@ -58,7 +57,7 @@ def grouped(records: Iterable[Record]) -> list[Group]:
     for record in records:
         trial = Trial.from_dict(record["trial"])
         kind = (*(value for name, value in record["trial"].items() if name not in {"seed", "changes"}),)
-        same = {name: value for name, value in in_force(record["config"]).items() if name != "seed"}
+        same = {name: value for name, value in record["config"].items() if name != "seed"}
         version = repr((sorted(same.items()), record["data"]["digest"]))
         kinds.setdefault((*kind, trial.changes), {}).setdefault(version, []).append(record)
     groups = []

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from clarinet.data import load_npz
-from clarinet.errors import DataError, DataNotFound
-from clarinet.folders import load_folder, load_listed
+from clarinet.data.folders import load_folder, load_listed
+from clarinet.data.training_data import load_npz
+from clarinet.recipes.errors import DataError, DataNotFound
 from clarinet.reproduction.cameras import two_cameras
 from clarinet.reproduction.synthetic import recipe_of
 

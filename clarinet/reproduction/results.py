@@ -1,57 +1,69 @@
-"""Files of the reproduction: the record of each finished trial, and locks that no process leaves behind.
+"""Files of the reproduction: one of all finished trials, and locks that no process leaves behind.
 
-The kernel holds the locks and lets go of them when a process dies, so that none is ever stale.
+`trials.jsonl` has a line for each finished trial. Whoever adds one holds a lock and replaces the whole file
+in one step: a reader sees all lines or those of before, and no crash leaves half a line. The kernel holds the
+locks and lets go of them when a process dies, so that none is ever stale.
 """
 
 import fcntl
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from clarinet.checkpoints import replacing
-from clarinet.errors import ConfigError, DataError
+from clarinet.recipes.config import ADDED_LATER
+from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.reproduction.trials import Trial
-from clarinet.training_result import TrainResult
+from clarinet.run.results import TrainResult
+from clarinet.run.tensor_files import replacing
 
 FORMAT_VERSION = 1
 RESULT_FIELDS = {"target_accuracy", "epochs", "steps", "seconds", "curve"}  # that tables and charts need
-RESULTS, RUNNING, LABELS = "trials", "running", "labels"
+RECORDS, RUNNING, LABELS = "trials.jsonl", "running", "labels"
+OLDER_RECORDS, OLDER_TABLE = "trials", "trials.csv"  # until 0.1.0: a file for each trial, and a table of all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a trial's files lie: its result, its checkpoint while it runs, and its lock."""
+    """Where a trial's files lie while it runs: its checkpoint and its lock."""
 
-    result: Path
     checkpoint: Path
     lock: Path
 
     @classmethod
     def of(cls, folder: Path, stem: str) -> "Place":
-        """The files of a trial in a folder of results, whose subfolders are made."""
+        """The files of a trial in a folder of results, which is made."""
         folder_for_results(folder)
-        running = folder / RUNNING / stem
-        return cls(
-            result=folder / RESULTS / f"{stem}.json",
-            checkpoint=running.with_name(f"{stem}.safetensors"),
-            lock=running.with_name(f"{stem}.lock"),
-        )
+        running = folder / RUNNING
+        return cls(checkpoint=running / f"{stem}.safetensors", lock=running / f"{stem}.lock")
 
 
 def folder_for_results(folder: Path) -> None:
-    """Make a folder of results.
+    """Make a folder of results; one of an older version gets its trials into the one file.
 
     Raises:
         ConfigError: there is a file in its way, or the disk refuses it.
+        DataError: a record of an older version cannot be read.
     """
     try:
-        for name in (RESULTS, RUNNING):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / RUNNING).mkdir(parents=True, exist_ok=True)
+        if any((folder / OLDER_RECORDS).glob("*.json")):
+            _take_in_older(folder)
     except OSError as error:
         raise ConfigError(f"{folder} cannot be a folder of results: {error.strerror}") from error
+
+
+def _take_in_older(folder: Path) -> None:
+    with in_turn(folder):
+        paths = sorted((folder / OLDER_RECORDS).glob("*.json"))
+        _add(folder, [_parsed(path.read_bytes(), str(path), "the file") for path in paths])
+        for path in (*paths, folder / OLDER_TABLE):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):  # something else lies in it
+            (folder / OLDER_RECORDS).rmdir()
 
 
 @contextmanager
@@ -68,8 +80,8 @@ def alone_with(lock: Path) -> Iterator[bool]:
 
 @contextmanager
 def in_turn(folder: Path) -> Iterator[None]:
-    """Wait until no other process writes the report of a folder of results, and keep others waiting."""
-    with (folder / RUNNING / "report.lock").open("w") as file:
+    """Wait until no other process writes records or the report of a folder, and keep others waiting."""
+    with (folder / RUNNING / "records.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -92,24 +104,85 @@ def summary_of(result: TrainResult) -> dict[str, Any]:
     }
 
 
-def write_record(path: Path, record: dict[str, Any]) -> None:
-    """Replace a file in one step, so that a reader sees a whole record or none."""
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(record, indent=1), encoding="utf-8")
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """The record of a finished trial.
+def keep_record(folder: Path, record: dict[str, Any]) -> None:
+    """Add the record of a finished trial to those of a folder; one that is there already stays.
 
     Raises:
-        DataError: it is not one, or of an unknown format.
+        DataError: see `read_records`.
+        CheckpointNotWritten: the disk refuses it; the other records are still there.
     """
+    with in_turn(folder):
+        _add(folder, [record])
+
+
+def _add(folder: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Needs the lock of `in_turn`. Lines that are there are kept byte by byte."""
+    lines = {stem_of(upgraded(record)): json.dumps(record).encode() for record in records}
+    lines |= {stem: line for stem, (line, _) in _kept(folder).items()}
+    with replacing(folder / RECORDS) as temporary:
+        temporary.write_bytes(b"".join(lines[stem] + b"\n" for stem in sorted(lines)))
+
+
+def read_records(folder: Path) -> list[dict[str, Any]]:
+    """The records of all finished trials in a folder, by name, as this version would have written them.
+
+    Raises:
+        DataError: a line is none, is cut off, or is of an unknown format.
+    """
+    kept = _kept(folder)
+    return [kept[stem][1] for stem in sorted(kept)]
+
+
+def finished_record(folder: Path, stem: str) -> dict[str, Any] | None:
+    """The record of a trial by its name, if it is finished; raises as `read_records`."""
+    _, record = _kept(folder).get(stem, (b"", None))
+    return record
+
+
+def upgraded(record: dict[str, Any]) -> dict[str, Any]:
+    """A record of any version as this one would have written it: the one place that knows older ones.
+
+    What follows (names of trials, groups, presets that have changed) compares its config with those of today.
+    """
+    return record | {"config": {**ADDED_LATER, **record["config"]}}
+
+
+def stem_of(record: dict[str, Any]) -> str:
+    """The name of a record's trial, as `Trial.stem` gives it; the record is `upgraded`."""
+    return Trial.from_dict(record["trial"]).named(record["config"], record["data"]["digest"])
+
+
+def _kept(folder: Path) -> Mapping[str, tuple[bytes, dict[str, Any]]]:
+    """The line and the upgraded record of each finished trial, by its name; of two the first."""
+    path = folder / RECORDS
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as a trial's result: {error}; delete it") from error
+        now = path.stat()
+        return _read(path, (now.st_ino, now.st_mtime_ns, now.st_size))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+
+
+@lru_cache(maxsize=2)  # each of hundreds of trials asks whether it is finished, which hardly ever changes
+def _read(path: Path, _version: tuple[int, ...]) -> Mapping[str, tuple[bytes, dict[str, Any]]]:
+    kept: dict[str, tuple[bytes, dict[str, Any]]] = {}
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if line.strip():
+            record = upgraded(_parsed(line, f"{path}, line {number},", "the line"))
+            kept.setdefault(stem_of(record), (line, record))
+    return kept
+
+
+def _parsed(text: bytes, where: str, what: str) -> dict[str, Any]:
+    """A record of any known version from JSON; `where` and `what` name its place in an error."""
+    again = f"delete {what}, and its trial is trained again"
+    try:
+        record = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{where} cannot be read as a trial's result: {error}; {again}") from error
     if not isinstance(record, dict) or record.get("format_version") != FORMAT_VERSION:
-        raise DataError(f"{path} is not a trial's result of format {FORMAT_VERSION}; delete it")
+        raise DataError(f"{where} is not a trial's result of format {FORMAT_VERSION}; {again}")
     try:
         Trial.from_dict(record["trial"])
         known = all(isinstance(record[name], dict) for name in ("config", "environment"))
@@ -118,10 +191,5 @@ def read_record(path: Path) -> dict[str, Any]:
     except (KeyError, TypeError, AttributeError):
         whole = False
     if not whole:
-        raise DataError(f"{path} lacks a part of a trial's result, or has one of another version; delete it")
+        raise DataError(f"{where} lacks a part of a trial's result, or has one of another version; {again}")
     return record
-
-
-def read_records(folder: Path) -> list[dict[str, Any]]:
-    """The records of all finished trials in a folder, by name."""
-    return [read_record(path) for path in sorted((folder / RESULTS).glob("*.json"))]

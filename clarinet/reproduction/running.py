@@ -1,4 +1,4 @@
-"""Train the trials of a plan, each once, and keep a small file of each; processes may share a folder."""
+"""Train the trials of a plan, each once, and keep a record of each; processes may share a folder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -10,29 +10,29 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from clarinet.checkpoints import read_tensors, write_tensors
-from clarinet.config import TrainConfig, in_force
-from clarinet.data import TrainData
-from clarinet.domains import digest_of, fingerprint
-from clarinet.errors import Diverged
-from clarinet.methods import ADAPTATION_ALONE, two_steps
-from clarinet.provenance import environment
-from clarinet.relabelling import pseudo_labels, with_pseudo_labels
+from clarinet.data.domains import digest_of, fingerprint
+from clarinet.data.training_data import TrainData
+from clarinet.recipes.config import TrainConfig, in_force
+from clarinet.recipes.errors import Diverged
+from clarinet.recipes.methods import ADAPTATION_ALONE, two_steps
 from clarinet.reproduction.results import (
     FORMAT_VERSION,
     LABELS,
     RUNNING,
     Place,
     alone_with,
-    read_record,
+    finished_record,
+    keep_record,
     summary_of,
-    write_record,
 )
 from clarinet.reproduction.tasks import TaskData, labelled
 from clarinet.reproduction.trials import Trial
-from clarinet.training import EpochReport, ignore, never, train_in_steps
-from clarinet.training_result import TrainResult
-from clarinet.turns import Run
+from clarinet.run.provenance import environment
+from clarinet.run.relabelling import pseudo_labels, with_pseudo_labels
+from clarinet.run.results import TrainResult
+from clarinet.run.tensor_files import read_tensors, write_tensors
+from clarinet.run.training import EpochReport, ignore, never, train_in_steps
+from clarinet.run.turns import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +92,11 @@ def trial_run(
         Interrupted: should_stop said so; the checkpoint is kept.
         DataError, CheckpointError: see `train`.
     """
-    place = Place.of(folder, trial.stem(data))
+    stem = trial.stem(data)
+    place = Place.of(folder, stem)
     with alone_with(place.lock) as alone:
-        if place.result.exists():
-            return read_record(place.result)
+        if (known := finished_record(folder, stem)) is not None:
+            return known
         if not alone:
             return None
         config, own = trial.config(), drawn(trial, data)
@@ -126,7 +127,7 @@ def trial_run(
         except Diverged as error:
             record["failure"] = str(error)  # a result too, and the next trial may do better
         record["finished_at"] = datetime.now(UTC).isoformat(timespec="seconds")
-        write_record(place.result, record)
+        keep_record(folder, record)
         place.checkpoint.unlink(missing_ok=True)
         return record
 

@@ -19,9 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet.errors import DataError
+from clarinet.data.seeding import generator
+from clarinet.recipes.errors import DataError
 from clarinet.reproduction.glyphs import CELL, DRAWN_IN, GLYPH_HEIGHT, Glyphs
-from clarinet.seeding import generator
 
 SIDE = 32  # pixels of an image
 FINE = 64  # pixels of an image before it is reduced, which smooths edges

@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet.choices import Setting
-from clarinet.data import NO_LABEL, TrainData
-from clarinet.errors import ConfigError, DataError
-from clarinet.labels import simulate_labels
+from clarinet.data.drawn_labels import simulate_labels
+from clarinet.data.training_data import NO_LABEL, TrainData
+from clarinet.recipes.choices import Setting
+from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.reproduction.readers import Domain, read_domain, require_data
 
 DIGITS = tuple("0123456789")

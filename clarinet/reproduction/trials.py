@@ -1,16 +1,16 @@
 """What one trial of the reproduction is: the key that tells it from all others, and the plan of many."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import product
 from typing import Any
 
-from clarinet.choices import Setting
-from clarinet.config import TrainConfig, in_force
-from clarinet.errors import ConfigError
-from clarinet.methods import METHODS, config_for
+from clarinet.recipes.choices import Setting
+from clarinet.recipes.config import TrainConfig, in_force
+from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.methods import METHODS, config_for
 from clarinet.reproduction.tasks import TASKS, TaskData
 
 TRUE_ONLY_METHODS = frozenset({"dan", "dann", "cdan_e"})  # ordinary adaptation, which needs true labels
@@ -61,8 +61,15 @@ class Trial:
         return cls(**values | {"changes": tuple(sorted(values["changes"].items()))})
 
     def stem(self, data: TaskData) -> str:
-        """A file name that says what it is, with a digest of config and data that tells the rest."""
-        content = json.dumps([self.to_dict(), in_force(self.config().to_dict()), data.digest], sort_keys=True)
+        """Its name, as `named` gives it for its own config and the images of its task."""
+        return self.named(self.config().to_dict(), data.digest)
+
+    def named(self, config: Mapping[str, Any], data_digest: str) -> str:
+        """A name that says what it is, with a digest of config and data that tells the rest.
+
+        A file name, and the key under which a finished trial is found again.
+        """
+        content = json.dumps([self.to_dict(), in_force(config), data_digest], sort_keys=True)
         digest = blake2b(content.encode(), digest_size=4).hexdigest()
         parts = [self.task.replace(">", ""), self.method, self.preset, self.setting]
         parts += [f"true{self.true_labels}"] if self.setting == "pc" else []

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet.seeding import generator
-from clarinet.votes import Votes
+from clarinet.data.seeding import generator
+from clarinet.plus.votes import Votes
 
 K = 10
 EACH = 200  # images of a class

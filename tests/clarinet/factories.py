@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from clarinet import TrainConfig, TrainData, config_for
-from clarinet.choices import Architecture
-from clarinet.networks import Classifier, spec_for
+from clarinet.data.seeding import generator
+from clarinet.data.streams import ImageStream, NpyImages
+from clarinet.networks.classifier import Classifier, spec_for
+from clarinet.recipes.choices import Architecture
 from clarinet.reproduction.results import FORMAT_VERSION
 from clarinet.reproduction.running import trial_run
 from clarinet.reproduction.trials import Trial
-from clarinet.seeding import generator
-from clarinet.streams import ImageStream, NpyImages
-from clarinet.turns import finished
+from clarinet.run.turns import finished
 
 NUM_CLASSES = 3
 SHORT_TRIAL = {"epochs": 3, "steps_per_epoch": 2, "batch_size": 16, "checkpoint_every": 1}

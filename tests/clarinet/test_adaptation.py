@@ -8,16 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from clarinet.adaptation import adaptation_losses, adaptation_share, full_reversal
-from clarinet.adversarial import DomainBatch, scattered_adversarial_loss
-from clarinet.config import TrainConfig
-from clarinet.discrepancy import multi_kernel_discrepancy
-from clarinet.domains import prepare
-from clarinet.feeding import taken
-from clarinet.methods import config_for
-from clarinet.objective import Objective
-from clarinet.seeding import generator
-from clarinet.training import build_networks
+from clarinet.data.domains import prepare
+from clarinet.data.feeding import taken
+from clarinet.data.seeding import generator
+from clarinet.losses.adaptation.adversary import DomainBatch, scattered_adversarial_loss
+from clarinet.losses.adaptation.discrepancy import multi_kernel_discrepancy
+from clarinet.losses.adaptation.terms import adaptation_losses, adaptation_share, full_reversal
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.methods import config_for
+from clarinet.run.objective import Objective
+from clarinet.run.training import build_networks
 from tests.clarinet.factories import make_config, make_data
 
 CPU = torch.device("cpu")

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from clarinet.adversarial import (
+from clarinet.data.seeding import generator
+from clarinet.losses.adaptation.adversary import (
     DomainBatch,
     conditioned,
     entropy_weights,
@@ -14,7 +15,6 @@ from clarinet.adversarial import (
     reversed_gradient,
     scattered_adversarial_loss,
 )
-from clarinet.seeding import generator
 
 
 def make_part(n: int, stream: str, *, d: int = 3, k: int = 2) -> DomainBatch:

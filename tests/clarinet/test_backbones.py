@@ -9,14 +9,14 @@ import torchvision
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from clarinet.backbones import Backbone, load_pretrained
-from clarinet.choices import Architecture
-from clarinet.config import TrainConfig
-from clarinet.domains import prepare
-from clarinet.errors import ConfigError
-from clarinet.networks import SOURCE, TARGET, Classifier, Domain, spec_for
-from clarinet.seeding import generator
-from clarinet.training import build_networks
+from clarinet.data.domains import prepare
+from clarinet.data.seeding import generator
+from clarinet.networks.backbones import Backbone, load_pretrained
+from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain, spec_for
+from clarinet.recipes.choices import Architecture
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import ConfigError
+from clarinet.run.training import build_networks
 from tests.clarinet.factories import make_config, make_data
 
 DOMAINS: tuple[Domain, ...] = (SOURCE, TARGET)

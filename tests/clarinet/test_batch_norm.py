@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from clarinet.choices import Architecture
-from clarinet.layers import DomainBatchNorm, replace_batch_norms
-from clarinet.networks import SOURCE, TARGET
+from clarinet.networks.classifier import SOURCE, TARGET
+from clarinet.networks.layers import DomainBatchNorm, replace_batch_norms
+from clarinet.recipes.choices import Architecture
 from tests.clarinet.factories import make_network, noise
 
 

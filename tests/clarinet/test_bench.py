@@ -7,17 +7,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from clarinet.adversarial import DomainBatch, scattered_adversarial_loss
-from clarinet.bench import Step, _interleaved, bench_step, our_step
-from clarinet.cli import main
-from clarinet.domains import prepare
-from clarinet.feeding import taken
-from clarinet.losses import class_proportions, corrected_objective, per_class_complementary_risk
-from clarinet.methods import config_for
-from clarinet.networks import discriminator
-from clarinet.objective import Objective
-from clarinet.seeding import Shuffle, generator
-from clarinet.textbook import (
+from clarinet.commands.cli import main
+from clarinet.data.domains import prepare
+from clarinet.data.feeding import taken
+from clarinet.data.seeding import Shuffle, generator
+from clarinet.losses.adaptation.adversary import DomainBatch, scattered_adversarial_loss
+from clarinet.losses.complementary import class_proportions, corrected_objective, per_class_complementary_risk
+from clarinet.networks.classifier import discriminator
+from clarinet.recipes.methods import config_for
+from clarinet.run.bench import Step, _interleaved, bench_step, our_step
+from clarinet.run.objective import Objective
+from clarinet.run.textbook import (
     Images,
     TextbookClassifier,
     TextbookStep,
@@ -27,7 +27,7 @@ from clarinet.textbook import (
     label_loss,
     textbook_discriminator,
 )
-from clarinet.training import build_networks
+from clarinet.run.training import build_networks
 from tests.clarinet.factories import NUM_CLASSES, make_config, make_data
 
 CPU = torch.device("cpu")

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from clarinet import TrainConfig, config_for, train
-from clarinet.card_text import card_markdown
-from clarinet.cards import card_digest, departures, model_card, paper_parts
-from clarinet.domains import digest_of, prepare
-from clarinet.errors import DataError
+from clarinet.data.domains import digest_of, prepare
+from clarinet.export.card_text import card_markdown
+from clarinet.export.cards import card_digest, departures, model_card, paper_parts
+from clarinet.recipes.errors import DataError
 from tests.clarinet.factories import in_memory, make_config, make_data
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from clarinet import EpochReport, TrainData, predict, train
-from clarinet.seeding import generator
+from clarinet.data.seeding import generator
 from tests.clarinet.factories import make_config, make_data
 
 METHODS = ["clarinet", "clarinet-plus", "gac+cdan_e"]

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from clarinet.cards import card_digest
-from clarinet.checkpoints import load_card, load_model
-from clarinet.cli import main
-from clarinet.errors import CheckpointNotWritten
-from clarinet.export import export_model
+from clarinet.commands.cli import main
+from clarinet.export.cards import card_digest
+from clarinet.export.models import load_card, load_model
+from clarinet.export.onnx import export_model
+from clarinet.recipes.errors import CheckpointNotWritten
 from tests.clarinet.factories import equal_weights, in_memory, make_data, make_images
 
 SHARED_DATA = Path(os.environ.get("CLARINET_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -225,7 +225,7 @@ class TestPlaces:
                 raise CheckpointNotWritten("the disk is full")
             export_model(folder, *arguments, **more)
 
-        monkeypatch.setattr("clarinet.export.export_model", refuse_first)
+        monkeypatch.setattr("clarinet.export.onnx.export_model", refuse_first)
 
         status = main([*files, *SHORT, "--seeds", "0", "1", "--out", str(tmp_path / "m"), "--json"])
 
@@ -342,7 +342,7 @@ class TestFolders:
         self, photographs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert main([*photographs, "--out", str(tmp_path / "whole")]) == 0
-        monkeypatch.setattr("clarinet.folders.RESIDENT_BYTES", 0)
+        monkeypatch.setattr("clarinet.data.folders.RESIDENT_BYTES", 0)
         assert main([*photographs, "--out", str(tmp_path / "read")]) == 0
 
         whole, read = (load_card(tmp_path / name / "model.safetensors") for name in ("whole", "read"))

@@ -5,11 +5,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet import clusters as clustering
-from clarinet.clusters import cluster_labels
-from clarinet.neighbours import MOST_VOTERS, neighbour_labels
-from clarinet.seeding import generator
-from clarinet.votes import NeighbourLabels, Votes
+from clarinet.data.seeding import generator
+from clarinet.plus import clusters as clustering
+from clarinet.plus.clusters import cluster_labels
+from clarinet.plus.neighbours import MOST_VOTERS, neighbour_labels
+from clarinet.plus.votes import NeighbourLabels, Votes
 from tests.clarinet.answered import K, accuracy, clusters, complementary, votes_of
 
 EACH = 84  # images of a class, as in 840 answers; the nearest 42 hold four answers about each class

@@ -8,18 +8,18 @@ from typing import Any, get_args
 
 import pytest
 
-from clarinet.choices import Method
-from clarinet.config import TrainConfig
-from clarinet.errors import ClarinetError, ConfigError
-from clarinet.methods import METHODS, config_for
-from clarinet.schema import json_schema
+from clarinet.recipes.choices import Method
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import ClarinetError, ConfigError
+from clarinet.recipes.methods import METHODS, config_for
+from clarinet.recipes.schema import json_schema
 
 
 def test_config_methods_and_errors_import_without_torch() -> None:
     code = (
         "import sys; sys.modules['torch'] = None; sys.modules['numpy'] = None\n"
-        "import clarinet.config, clarinet.methods, clarinet.errors, clarinet.schema\n"
-        "clarinet.schema.json_schema()"
+        "from clarinet.recipes import config, errors, methods, schema\n"
+        "schema.json_schema()"
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)

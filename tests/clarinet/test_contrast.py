@@ -10,21 +10,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet import TrainConfig, config_for, pretraining, train
-from clarinet.augmentation import Distortion
-from clarinet.contrast import contrastive_loss
-from clarinet.domains import prepare
-from clarinet.errors import Interrupted
-from clarinet.feeding import taken
-from clarinet.images import normalised
-from clarinet.inputs import Inputs
-from clarinet.neighbours import neighbour_labels
-from clarinet.networks import SOURCE
-from clarinet.objective import Objective
-from clarinet.pretraining import Pretraining, encoder_spec
-from clarinet.seeding import Shuffle, generator
-from clarinet.training import EpochReport, build_networks
-from clarinet.votes import NeighbourLabels, Votes
+from clarinet import TrainConfig, config_for, train
+from clarinet.data.digits import Distortion
+from clarinet.data.domains import prepare
+from clarinet.data.feeding import taken
+from clarinet.data.images import normalised
+from clarinet.data.inputs import Inputs
+from clarinet.data.seeding import Shuffle, generator
+from clarinet.networks.classifier import SOURCE
+from clarinet.plus import pretraining
+from clarinet.plus.contrast import contrastive_loss
+from clarinet.plus.neighbours import neighbour_labels
+from clarinet.plus.pretraining import Pretraining, encoder_spec
+from clarinet.plus.votes import NeighbourLabels, Votes
+from clarinet.recipes.errors import Interrupted
+from clarinet.run.objective import Objective
+from clarinet.run.training import EpochReport, build_networks
 from tests.clarinet.factories import make_data
 
 CPU = torch.device("cpu")

@@ -11,12 +11,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from clarinet import data
-from clarinet.data import load_npz
-from clarinet.domains import draw_held_out, fingerprint, prepare
-from clarinet.errors import DataError
-from clarinet.feeding import taken
-from clarinet.relabelling import with_pseudo_labels
+from clarinet.data import training_data
+from clarinet.data.domains import draw_held_out, fingerprint, prepare
+from clarinet.data.feeding import taken
+from clarinet.data.training_data import load_npz
+from clarinet.recipes.errors import DataError
+from clarinet.run.relabelling import with_pseudo_labels
 from tests.clarinet.factories import in_memory, make_config, make_data
 
 CPU = torch.device("cpu")
@@ -341,7 +341,7 @@ class TestLoadNpz:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         np.savez(tmp_path / "a.npz", x_train=np.zeros((9, 3, 3), np.uint8))
-        monkeypatch.setattr(data, "LARGEST_ARRAY_BYTES", 80)
+        monkeypatch.setattr(training_data, "LARGEST_ARRAY_BYTES", 80)
 
         with pytest.raises(DataError, match=r"has 81 bytes, but at most 80 .* NpyImages"):
             load_npz(tmp_path / "a.npz")
@@ -351,7 +351,7 @@ class TestLoadNpz:
             raise MemoryError
 
         np.savez(tmp_path / "a.npz", x_train=np.zeros((2, 3, 3), np.uint8))
-        monkeypatch.setattr(data, "bytearray", no_memory, raising=False)
+        monkeypatch.setattr(training_data, "bytearray", no_memory, raising=False)
 
         with pytest.raises(DataError, match="MemoryError"):
             load_npz(tmp_path / "a.npz")

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from clarinet.discrepancy import multi_kernel_discrepancy
-from clarinet.seeding import generator
+from clarinet.data.seeding import generator
+from clarinet.losses.adaptation.discrepancy import multi_kernel_discrepancy
 
 
 def make_rows(count: int, stream: str, *, shift: float = 0.0) -> Tensor:

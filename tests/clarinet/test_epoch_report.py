@@ -5,21 +5,21 @@ from dataclasses import replace
 import pytest
 import torch
 
-from clarinet import reporting
-from clarinet.config import TrainConfig
-from clarinet.data import TrainData
-from clarinet.domains import prepare
-from clarinet.errors import Diverged
-from clarinet.evaluation import agreement, information, predict
-from clarinet.networks import SOURCE
-from clarinet.relabelling import with_pseudo_labels
-from clarinet.reporting import epoch_report, run_result
-from clarinet.resuming import RunState
-from clarinet.seeding import generator
-from clarinet.stages import Stage
-from clarinet.training import build_networks, build_optimizer
-from clarinet.training_result import EpochReport
-from clarinet.votes import NeighbourLabels
+from clarinet.data.domains import prepare
+from clarinet.data.seeding import generator
+from clarinet.data.training_data import TrainData
+from clarinet.networks.classifier import SOURCE
+from clarinet.plus.votes import NeighbourLabels
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import Diverged
+from clarinet.run import reporting
+from clarinet.run.evaluation import agreement, information, predict
+from clarinet.run.relabelling import with_pseudo_labels
+from clarinet.run.reporting import epoch_report, run_result
+from clarinet.run.results import EpochReport
+from clarinet.run.resuming import RunState
+from clarinet.run.stages import Stage
+from clarinet.run.training import build_networks, build_optimizer
 from tests.clarinet.factories import NUM_CLASSES, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")
@@ -84,7 +84,7 @@ def test_wrong_answers_to_questions_that_preferred_classes_leave_no_estimate(
     assert (epoch_report(config, state, stage).source_accuracy_estimate is not None) == is_known
 
 
-@pytest.mark.filterwarnings("ignore::clarinet.errors.NonUniformLabels")
+@pytest.mark.filterwarnings("ignore::clarinet.recipes.errors.NonUniformLabels")
 def test_labels_that_cannot_be_uniform_give_no_estimate_unless_their_probabilities_are_known() -> None:
     """Else an accuracy of 0.91 was told as 0.55 +- 0.01."""
     preferred = (torch.arange(96) % 16 == 0).long()  # 90 of 96 are about class 0

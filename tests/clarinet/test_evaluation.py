@@ -7,8 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from clarinet.errors import DataError
-from clarinet.evaluation import (
+from clarinet.data.drawn_labels import simulate_labels
+from clarinet.data.seeding import generator
+from clarinet.networks.classifier import Classifier, ModelSpec
+from clarinet.recipes.errors import DataError
+from clarinet.run.evaluation import (
     accuracy_from_complementary,
     agreement,
     information,
@@ -16,9 +19,6 @@ from clarinet.evaluation import (
     predict,
     score,
 )
-from clarinet.labels import simulate_labels
-from clarinet.networks import Classifier, ModelSpec
-from clarinet.seeding import generator
 
 
 def make_model() -> Classifier:

@@ -16,18 +16,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from clarinet.cards import card_digest
-from clarinet.checkpoints import load_model
-from clarinet.choices import Architecture
-from clarinet.data import load_npz
-from clarinet.errors import CheckpointNotWritten, DataError, ExportError
-from clarinet.evaluation import predict
-from clarinet.export import export_model, export_onnx, resize_matrix
-from clarinet.images import normalised, resized
-from clarinet.layers import DomainBatchNorm
-from clarinet.networks import TARGET, Classifier, ModelSpec
-from clarinet.seeding import generator, seed_global
-from clarinet.training import train
+from clarinet.data.images import normalised, resized
+from clarinet.data.seeding import generator, seed_global
+from clarinet.data.training_data import load_npz
+from clarinet.export.cards import card_digest
+from clarinet.export.models import load_model
+from clarinet.export.onnx import export_model, export_onnx, resize_matrix
+from clarinet.networks.classifier import TARGET, Classifier, ModelSpec
+from clarinet.networks.layers import DomainBatchNorm
+from clarinet.recipes.choices import Architecture
+from clarinet.recipes.errors import CheckpointNotWritten, DataError, ExportError
+from clarinet.run.evaluation import predict
+from clarinet.run.training import train
 from tests.clarinet.factories import equal_weights, in_memory, make_config, make_data
 
 SHARED_DATA = Path(os.environ.get("CLARINET_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -270,7 +270,7 @@ class TestRefusals:
             export_onnx(tmp_path / "model.onnx", make_model(GREY), card={"classes": CLASSES})
 
     def test_a_missing_package_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("clarinet.export.find_spec", {"onnx": True}.get)
+        monkeypatch.setattr("clarinet.export.onnx.find_spec", {"onnx": True}.get)
 
         with pytest.raises(ExportError, match="onnxscript"):
             export_onnx(tmp_path / "model.onnx", make_model(GREY))
@@ -278,7 +278,7 @@ class TestRefusals:
     def test_no_older_model_stays_beside_new_weights(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("clarinet.export.find_spec", {"onnx": True}.get)
+        monkeypatch.setattr("clarinet.export.onnx.find_spec", {"onnx": True}.get)
         (tmp_path / "model.onnx").write_bytes(b"an older model")
         data = make_data()
 
@@ -311,7 +311,7 @@ class TestRefusals:
         def fail(*_: Any, **__: Any) -> None:
             raise failure
 
-        monkeypatch.setattr("clarinet.export.export_onnx", fail)
+        monkeypatch.setattr("clarinet.export.onnx.export_onnx", fail)
         with pytest.raises(type(failure)):
             export_model(tmp_path, result, data)
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from PIL import Image
 
-from clarinet.errors import DataError, OtherClasses
-from clarinet.folders import load_folder, load_listed
-from clarinet.streams import ImageFiles
+from clarinet.data.folders import load_folder, load_listed
+from clarinet.data.streams import ImageFiles
+from clarinet.recipes.errors import DataError, OtherClasses
 from tests.clarinet.factories import in_memory
 
 
@@ -72,9 +72,9 @@ class TestFolders:
         with pytest.warns(OtherClasses):
             whole, _ = load_folder(tmp_path, side=16, class_names=["cat", "ant"])
 
-        monkeypatch.setattr("clarinet.folders.RESIDENT_BYTES", size)
+        monkeypatch.setattr("clarinet.data.folders.RESIDENT_BYTES", size)
         in_memory(load_folder(tmp_path, side=16)[0]["x_train"])
-        monkeypatch.setattr("clarinet.folders.RESIDENT_BYTES", size - 1)
+        monkeypatch.setattr("clarinet.data.folders.RESIDENT_BYTES", size - 1)
         with pytest.warns(OtherClasses):
             arrays, _ = load_folder(tmp_path, side=16, class_names=["cat", "ant"])
 
@@ -94,7 +94,7 @@ class TestFolders:
         Image.new("L", (16, 16)).save(tmp_path / "a.png")
         (tmp_path / "b.png").write_bytes(b"no image")
         Image.new("F", (16, 16)).save(tmp_path / "c.tif")
-        monkeypatch.setattr("clarinet.folders.RESIDENT_BYTES", 0)
+        monkeypatch.setattr("clarinet.data.folders.RESIDENT_BYTES", 0)
 
         with pytest.raises(DataError, match=r"b\.png cannot be read as an image"):
             load_folder(tmp_path, side=16)

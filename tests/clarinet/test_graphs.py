@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from clarinet.config import TrainConfig
-from clarinet.domains import prepare
-from clarinet.graphs import GraphedUpdates, Reported, captured, update, updates_of
-from clarinet.inputs import Drawn, FixedInputs, Inputs, RecordedInputs
-from clarinet.objective import Objective, Phase
-from clarinet.resuming import RunState
-from clarinet.training import build_networks, build_optimizer, train_step
+from clarinet.data.domains import prepare
+from clarinet.data.inputs import Drawn, FixedInputs, Inputs, RecordedInputs
+from clarinet.recipes.config import TrainConfig
+from clarinet.run.graphs import GraphedUpdates, Reported, captured, update, updates_of
+from clarinet.run.objective import Objective, Phase
+from clarinet.run.resuming import RunState
+from clarinet.run.training import build_networks, build_optimizer, train_step
 from tests.clarinet.factories import Recorded, in_memory, make_config, make_data
 from tests.clarinet.test_step import CASES
 

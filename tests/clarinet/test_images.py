@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet import images
-from clarinet.augmentation import (
+from clarinet.data import images
+from clarinet.data.digits import (
     STROKE_LENGTH,
     STROKE_WIDTH,
     Distortion,
@@ -21,11 +21,11 @@ from clarinet.augmentation import (
     moment_match,
     recoloured,
 )
-from clarinet.choices import InputNormalisation
-from clarinet.images import background, normalised, resized
-from clarinet.methods import config_for
-from clarinet.networks import ModelSpec
-from clarinet.seeding import generator
+from clarinet.data.images import background, normalised, resized
+from clarinet.data.seeding import generator
+from clarinet.networks.classifier import ModelSpec
+from clarinet.recipes.choices import InputNormalisation
+from clarinet.recipes.methods import config_for
 
 
 def make_spec(channels: int, size: int = 28, how: InputNormalisation = "instance") -> ModelSpec:

@@ -8,18 +8,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from clarinet.augmentation import drawn_factors, recoloured
-from clarinet.checkpoints import load_model, read_tensors, save_model, write_tensors
-from clarinet.data import TrainData
-from clarinet.domains import Domains, prepare
-from clarinet.errors import Interrupted
-from clarinet.evaluation import predict
-from clarinet.feeding import taken
-from clarinet.images import background, greyed, resized
-from clarinet.methods import config_for
-from clarinet.relabelling import pseudo_labels
-from clarinet.seeding import generator
-from clarinet.training import train
+from clarinet.data.digits import drawn_factors, recoloured
+from clarinet.data.domains import Domains, prepare
+from clarinet.data.feeding import taken
+from clarinet.data.images import background, greyed, resized
+from clarinet.data.seeding import generator
+from clarinet.data.training_data import TrainData
+from clarinet.export.models import load_model, save_model
+from clarinet.recipes.errors import Interrupted
+from clarinet.recipes.methods import config_for
+from clarinet.run.evaluation import predict
+from clarinet.run.relabelling import pseudo_labels
+from clarinet.run.tensor_files import read_tensors, write_tensors
+from clarinet.run.training import train
 from tests.clarinet.factories import Recorded, equal_weights, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from clarinet.commands.inputs import read_inputs
-from clarinet.errors import ConfigError, DataError
+from clarinet.recipes.errors import ConfigError, DataError
 from tests.clarinet.factories import in_memory, make_images
 
 NAMES = ["a", "b", "c"]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from clarinet.joining import joined
+from clarinet.data.joining import joined
 
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])

@@ -18,16 +18,17 @@ import numpy as np
 import pytest
 import torch
 
-from clarinet.checkpoints import load_model, read_tensors, write_tensors
-from clarinet.cli import main
-from clarinet.training import train
+from clarinet.commands.cli import main
+from clarinet.export.models import load_model
+from clarinet.run.tensor_files import read_tensors, write_tensors
+from clarinet.run.training import train
 from tests.clarinet.factories import equal_weights, in_memory, make_config, make_data
 
 pytestmark = pytest.mark.faults
 
 # Forked from a process that has torch, and no threads: a child starts in milliseconds.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["clarinet.training", "tests.clarinet.factories"])
+PROCESSES.set_forkserver_preload(["clarinet.run.training", "tests.clarinet.factories"])
 
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "clarinet": ("clarinet", {}),

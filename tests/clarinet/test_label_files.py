@@ -13,8 +13,8 @@ from app.labels.exports.formats import ExportFormat
 from app.labels.exports.labels import label_rows, pieces
 from app.runs.snapshots import COMPLEMENTARY, TRUE, Labels, freeze
 from app.storage import Storage
-from clarinet.errors import ClassesNotCounted, DataError
-from clarinet.label_files import load_labels
+from clarinet.data.label_files import load_labels
+from clarinet.recipes.errors import ClassesNotCounted, DataError
 
 # Image 4 is not class 2 and not class 0; image 1 is class 2.
 GIVEN = [

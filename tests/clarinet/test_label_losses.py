@@ -9,19 +9,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet.batches import SourceBatch
-from clarinet.choices import Setting
-from clarinet.config import TrainConfig
-from clarinet.data import TrainData
-from clarinet.domains import prepare
-from clarinet.errors import DataError, NonUniformLabels
-from clarinet.label_losses import LabelFacts, complementary_loss, presence_in_batches, with_proportions
-from clarinet.methods import config_for
-from clarinet.nonuniform import per_class_question_risk
-from clarinet.objective import Objective
-from clarinet.seeding import Shuffle, generator
-from clarinet.training import build_networks, train
-from clarinet.transitions import estimate_transition, transition_of_questions
+from clarinet.data.batches import SourceBatch
+from clarinet.data.domains import prepare
+from clarinet.data.seeding import Shuffle, generator
+from clarinet.data.training_data import TrainData
+from clarinet.data.transitions import estimate_transition, transition_of_questions
+from clarinet.losses.nonuniform import per_class_question_risk
+from clarinet.recipes.choices import Setting
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import DataError, NonUniformLabels
+from clarinet.recipes.methods import config_for
+from clarinet.run.label_losses import LabelFacts, complementary_loss, presence_in_batches, with_proportions
+from clarinet.run.objective import Objective
+from clarinet.run.training import build_networks, train
 from tests.clarinet.factories import NUM_CLASSES, make_config, make_data, make_images
 
 CPU = torch.device("cpu")

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from clarinet.errors import DataError
-from clarinet.labels import simulate_labels
+from clarinet.data.drawn_labels import simulate_labels
+from clarinet.recipes.errors import DataError
 
 TRUE = torch.arange(12_000) % 4
 

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from clarinet.layers import HalfDropout
+from clarinet.networks.layers import HalfDropout
 
 
 def dropped(*shape: int, seed: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:

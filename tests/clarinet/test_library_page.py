@@ -12,8 +12,9 @@ import torch
 from PIL import Image
 
 import clarinet
-from clarinet import TrainConfig, methods
-from clarinet.checkpoints import load_card
+from clarinet import TrainConfig
+from clarinet.export.models import load_card
+from clarinet.recipes import methods
 from tests.clarinet.factories import NUM_CLASSES, make_images
 
 DOCS = Path(__file__).parents[2] / "docs"

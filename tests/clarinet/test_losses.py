@@ -9,8 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet.labels import simulate_labels
-from clarinet.losses import (
+from clarinet.data.domains import true_label_share
+from clarinet.data.drawn_labels import simulate_labels
+from clarinet.data.seeding import generator
+from clarinet.losses.complementary import (
     bounded_complementary_loss,
     class_floor_loss,
     class_proportions,
@@ -18,10 +20,8 @@ from clarinet.losses import (
     estimated_class_ceiling,
     per_class_complementary_risk,
     true_label_loss,
-    true_label_share,
     without_classes,
 )
-from clarinet.seeding import generator
 
 
 def random_case(n: int, k: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clarinet.memory import keep_freed_memory
+from clarinet.run.memory import keep_freed_memory
 
 needs_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
 PAGE_BYTES = 4096
@@ -20,7 +20,7 @@ TENSORS, BYTES, TURNS = 2, 48 * 2**20, 10
 COUNTED = f"""
 import resource
 import torch
-from clarinet.memory import keep_freed_memory
+from clarinet.run.memory import keep_freed_memory
 
 if {{kept}}:
     assert keep_freed_memory()

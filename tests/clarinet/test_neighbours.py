@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet import neighbours
-from clarinet.neighbours import every_class_is_sure, nearest, neighbour_labels
-from clarinet.seeding import generator
-from clarinet.votes import LEAST_NOISE, NeighbourLabels, Votes, agreed, named_share
+from clarinet.data.seeding import generator
+from clarinet.plus import neighbours
+from clarinet.plus.neighbours import every_class_is_sure, nearest, neighbour_labels
+from clarinet.plus.votes import LEAST_NOISE, NeighbourLabels, Votes, agreed, named_share
 from tests.clarinet.answered import K, accuracy, clusters, complementary, votes_of
 
 

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from clarinet.choices import BACKBONES, Architecture, Precision
-from clarinet.config import TrainConfig
-from clarinet.errors import ConfigError
-from clarinet.layers import DomainBatchNorm, HalfDropout
-from clarinet.networks import SOURCE, Classifier, ModelSpec, discriminator, spec_for
-from clarinet.training import train
+from clarinet.networks.classifier import SOURCE, Classifier, ModelSpec, discriminator, spec_for
+from clarinet.networks.layers import DomainBatchNorm, HalfDropout
+from clarinet.recipes.choices import BACKBONES, Architecture, Precision
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import ConfigError
+from clarinet.run.training import train
 from tests.clarinet.factories import make_config, make_data, make_network, noise
 
 PAPERS: tuple[Architecture, ...] = ("lenet", "dann", "dtn", "conv-large")

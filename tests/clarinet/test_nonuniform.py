@@ -9,15 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet.losses import bounded_complementary_loss, per_class_complementary_risk
-from clarinet.nonuniform import (
+from clarinet.data.seeding import generator
+from clarinet.data.transitions import uniform_transition
+from clarinet.losses.complementary import bounded_complementary_loss, per_class_complementary_risk
+from clarinet.losses.nonuniform import (
     corrected_scarce_objective,
     forward_complementary_loss,
     per_class_question_risk,
     scarce_risks,
 )
-from clarinet.seeding import generator
-from clarinet.transitions import uniform_transition
 
 
 def random_logits(n: int, k: int) -> Tensor:

@@ -9,15 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet.config import TrainConfig
-from clarinet.data import TrainData
-from clarinet.domains import Domains, prepare
-from clarinet.feeding import taken
-from clarinet.images import normalised
-from clarinet.networks import SOURCE, TARGET, Domain
-from clarinet.objective import Networks, Objective
-from clarinet.seeding import Shuffle, seed_global
-from clarinet.training import build_networks
+from clarinet.data.domains import Domains, prepare
+from clarinet.data.feeding import taken
+from clarinet.data.images import normalised
+from clarinet.data.seeding import Shuffle, seed_global
+from clarinet.data.training_data import TrainData
+from clarinet.networks.classifier import SOURCE, TARGET, Domain
+from clarinet.recipes.config import TrainConfig
+from clarinet.run.objective import Networks, Objective
+from clarinet.run.training import build_networks
 from tests.clarinet.factories import NUM_CLASSES, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")

@@ -5,11 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from clarinet.config import TrainConfig
-from clarinet.evaluation import predict
-from clarinet.photographs import PhotoDistortion
-from clarinet.seeding import generator
-from clarinet.training import train
+from clarinet.data.photographs import PhotoDistortion
+from clarinet.data.seeding import generator
+from clarinet.recipes.config import TrainConfig
+from clarinet.run.evaluation import predict
+from clarinet.run.training import train
 from tests.clarinet.factories import in_memory, make_config, make_data, noise
 
 

@@ -10,9 +10,9 @@ from PIL import Image, ImageOps
 
 from app.datasets.intake.pictures import picture_of_file
 from clarinet import ImageFiles
-from clarinet.errors import DataError
-from clarinet.folders import read_images
-from clarinet.pictures import decoded
+from clarinet.data.folders import read_images
+from clarinet.files.pictures import decoded
+from clarinet.recipes.errors import DataError
 
 INK = np.zeros((8, 8), np.uint8)
 COVER = np.where(np.arange(64).reshape(8, 8) % 3 == 0, 255, 0).astype(np.uint8)  # opaque where it is 255

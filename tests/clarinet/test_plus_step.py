@@ -10,22 +10,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from clarinet.augmentation import distortion_of, drawn_factors, recoloured
-from clarinet.choices import Architecture, Precision
-from clarinet.config import TrainConfig
-from clarinet.data import TrainData
-from clarinet.domains import Domains, prepare
-from clarinet.feeding import taken
-from clarinet.graphs import updates_of
-from clarinet.images import normalised
-from clarinet.layers import DomainBatchNorm
-from clarinet.losses import class_proportions, per_class_complementary_risk
-from clarinet.networks import SOURCE, TARGET, Classifier, Domain
-from clarinet.objective import Networks, Objective
-from clarinet.resuming import RunState, restore, save
-from clarinet.seeding import Shuffle, generator
-from clarinet.training import build_networks, build_optimizer, train_step
-from clarinet.votes import NeighbourLabels
+from clarinet.data.digits import distortion_of, drawn_factors, recoloured
+from clarinet.data.domains import Domains, prepare
+from clarinet.data.feeding import taken
+from clarinet.data.images import normalised
+from clarinet.data.seeding import Shuffle, generator
+from clarinet.data.training_data import TrainData
+from clarinet.losses.complementary import class_proportions, per_class_complementary_risk
+from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain
+from clarinet.networks.layers import DomainBatchNorm
+from clarinet.plus.votes import NeighbourLabels
+from clarinet.recipes.choices import Architecture, Precision
+from clarinet.recipes.config import TrainConfig
+from clarinet.run.graphs import updates_of
+from clarinet.run.objective import Networks, Objective
+from clarinet.run.resuming import RunState, restore, save
+from clarinet.run.training import build_networks, build_optimizer, train_step
 from tests.clarinet.factories import NUM_CLASSES, make_config, make_data
 
 CPU = torch.device("cpu")

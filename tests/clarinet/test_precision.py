@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from clarinet.choices import Precision
-from clarinet.precision import in_bfloat16, mixed
+from clarinet.networks.precision import in_bfloat16, mixed
+from clarinet.recipes.choices import Precision
 
 CPU = torch.device("cpu")
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clarinet.checkpoints import read_tensors
-from clarinet.cli import main
 from clarinet.commands import progress
-from clarinet.training_result import EpochReport
+from clarinet.commands.cli import main
+from clarinet.run.results import EpochReport
+from clarinet.run.tensor_files import read_tensors
 from tests.clarinet.factories import in_memory, make_data
 
 
@@ -126,7 +126,7 @@ def test_a_model_that_cannot_be_exported_does_not_stop_the_other_seeds(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("clarinet.export.find_spec", lambda _: None)
+    monkeypatch.setattr("clarinet.export.onnx.find_spec", lambda _: None)
 
     assert main([*words, "--seeds", "0", "1", "--out", str(tmp_path / "m"), "--json"]) == 0
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet import provenance
+from clarinet.run import provenance
 
 
 def test_other_code_has_another_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

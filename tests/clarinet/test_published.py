@@ -16,21 +16,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from clarinet import TrainConfig, TrainData, config_for, predict, pseudo_labels, train
-from clarinet.adaptation import adaptation_losses, adaptation_share, full_reversal
-from clarinet.adversarial import DomainBatch
-from clarinet.domains import Domains, prepare
-from clarinet.graphs import updates_of
-from clarinet.layers import DomainBatchNorm
-from clarinet.networks import SOURCE, TARGET
-from clarinet.objective import Networks, Objective
+from clarinet.data.domains import Domains, prepare
+from clarinet.data.seeding import Shuffle, generator, seed_global
+from clarinet.losses.adaptation.adversary import DomainBatch
+from clarinet.losses.adaptation.terms import adaptation_losses, adaptation_share, full_reversal
+from clarinet.networks.classifier import SOURCE, TARGET
+from clarinet.networks.layers import DomainBatchNorm
 from clarinet.reproduction.readers import read_domain
-from clarinet.resuming import RunState
-from clarinet.seeding import Shuffle, generator, seed_global
-from clarinet.training import build_networks, build_optimizer, train_step
+from clarinet.run.graphs import updates_of
+from clarinet.run.objective import Networks, Objective
+from clarinet.run.resuming import RunState
+from clarinet.run.training import build_networks, build_optimizer, train_step
 from tests.clarinet.factories import NUM_CLASSES, make_data
 
 # Labels are uneven here on purpose.
-pytestmark = pytest.mark.filterwarnings("ignore::clarinet.errors.NonUniformLabels")
+pytestmark = pytest.mark.filterwarnings("ignore::clarinet.recipes.errors.NonUniformLabels")
 
 CPU = torch.device("cpu")
 PRESETS = ["paper", "published"]

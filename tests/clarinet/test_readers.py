@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from clarinet.errors import DataError, DataNotFound
+from clarinet.recipes.errors import DataError, DataNotFound
 from clarinet.reproduction.cameras import second_camera
 from clarinet.reproduction.readers import DATA_SETS, read_domain
 from clarinet.reproduction.synthetic import write_synthetic_digits

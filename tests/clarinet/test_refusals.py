@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from clarinet.errors import DataError
-from clarinet.evaluation import accuracy_from_complementary, label_noise_from_predictions
-from clarinet.labels import simulate_labels
-from clarinet.transitions import estimate_transition
-from clarinet.uniformity import check_uniformity
+from clarinet.data.drawn_labels import simulate_labels
+from clarinet.data.transitions import estimate_transition
+from clarinet.data.uniformity import check_uniformity
+from clarinet.recipes.errors import DataError
+from clarinet.run.evaluation import accuracy_from_complementary, label_noise_from_predictions
 
 TWO, THREE = torch.tensor([0, 1]), torch.tensor([0, 1, 2])
 

@@ -1,6 +1,5 @@
 """`clarinet reproduce` from the first trial to the tables, also when it is stopped, killed or not alone."""
 
-import csv
 import re
 import signal
 import statistics
@@ -15,13 +14,13 @@ from typing import Any
 import pytest
 import torch
 
-from clarinet.cli import main
-from clarinet.provenance import code_digest, processor
+from clarinet.commands.cli import main
 from clarinet.reproduction.report import HEADINGS
-from clarinet.reproduction.results import read_records, write_record
+from clarinet.reproduction.results import keep_record, read_records
 from clarinet.reproduction.tasks import TaskData
 from clarinet.reproduction.trials import Trial, plan_tables
-from clarinet.turns import Run, finished
+from clarinet.run.provenance import code_digest, processor
+from clarinet.run.turns import Run, finished
 from tests.clarinet.factories import SHORT_TRIAL, make_record, write_digits
 
 CPU = torch.device("cpu")
@@ -88,14 +87,14 @@ class TestCommand:
             ]
             shown = dict.fromkeys(f"{value:.0f}" for value in (min(seconds), max(seconds)))
             assert row["seconds per trial"] == " to ".join(shown)
-        assert len(list(csv.DictReader((tmp_path / "trials.csv").read_text().splitlines()))) == 8
         for name in ("U-M-cc.svg", "M-U-cc.svg"):
             ET.fromstring((tmp_path / name).read_text())
             assert f"({name})" in text
 
-        before = {path: path.stat().st_mtime_ns for path in (tmp_path / "trials").iterdir()}
+        kept = tmp_path / "trials.jsonl"
+        before = kept.read_bytes(), kept.stat().st_mtime_ns
         assert main(words) == 0
-        assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "trials").iterdir()}
+        assert before == (kept.read_bytes(), kept.stat().st_mtime_ns)
 
     def test_trials_that_take_turns_end_as_one_after_the_other(
         self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -155,14 +154,15 @@ class TestCommand:
             yield
             trained.append((trial, device.type))
             record = make_record(0.5) | {"trial": trial.to_dict(), "config": trial.config().to_dict()}
-            write_record(out / "trials" / f"{trial.stem(data)}.json", record)
+            record["data"]["digest"] = data.digest
+            keep_record(out, record)
             return record
 
         def finish_all(runs: Iterable[Run[Any]], device: torch.device, *, at_once: int) -> list[Any]:
             assert at_once == (5 if device.type == "cuda" else 1)
             return [finished(run) for run in runs]
 
-        monkeypatch.setattr("clarinet.turns.take_turns", finish_all)  # which would ask for the GPU
+        monkeypatch.setattr("clarinet.run.turns.take_turns", finish_all)  # which would ask for the GPU
         monkeypatch.setattr("clarinet.reproduction.running.trial_run", finish)
         monkeypatch.setattr("clarinet.reproduction.running.drawn", lambda *_: None)
         words = ["reproduce", "--seeds", "2", "--data", str(folder), "--out", str(tmp_path)]
@@ -206,7 +206,7 @@ class TestCommand:
         words[2:3] = []
         assert main([*words, "--methods", "clarinet-plus", "--setting", "cc", "pc", "--seeds", "1"]) == 1
         assert "1000 true labels are asked for" in capsys.readouterr().err
-        assert not list((tmp_path / "trials").glob("*"))
+        assert read_records(tmp_path) == []
 
     def test_what_is_done_is_reported_also_when_the_next_task_fails(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import torch
 
-from clarinet import checkpoints
-from clarinet.checkpoints import read_tensors, write_tensors
-from clarinet.errors import CheckpointError, CheckpointMismatch, CheckpointNotWritten, Interrupted
-from clarinet.training import (
+from clarinet.recipes.errors import CheckpointError, CheckpointMismatch, CheckpointNotWritten, Interrupted
+from clarinet.run import tensor_files
+from clarinet.run.tensor_files import read_tensors, write_tensors
+from clarinet.run.training import (
     EpochReport,
     train,
 )
@@ -63,7 +63,7 @@ class TestResuming:
         code = (
             "import os, signal, torch; torch.set_num_threads(1)\n"
             "from pathlib import Path\n"
-            "from clarinet.training import train\n"
+            "from clarinet.run.training import train\n"
             "from tests.clarinet.factories import make_config, make_data\n"
             "steps = iter(range(100))\n"
             "def die():\n"
@@ -75,7 +75,7 @@ class TestResuming:
         killed = subprocess.run([sys.executable, "-c", code], check=False, cwd=Path(__file__).parents[2])
 
         assert killed.returncode == -9
-        assert checkpoints.read_tensors(path, kind="checkpoint")[1]["step"] == 8
+        assert tensor_files.read_tensors(path, kind="checkpoint")[1]["step"] == 8
         assert equal_weights(train(make_config(), make_data(), checkpoint=path).model, undisturbed.model)
 
     def test_a_finished_run_is_not_trained_again(self, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ class TestResuming:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = tmp_path / "checkpoint.safetensors"
-        monkeypatch.setattr(checkpoints, "DIGEST", "unknown")
+        monkeypatch.setattr(tensor_files, "DIGEST", "unknown")
         with pytest.raises(Interrupted):
             train(make_config(), make_data(), checkpoint=path, should_stop=stop_after(3))
         monkeypatch.undo()
@@ -165,9 +165,9 @@ class TestResuming:
         path = tmp_path / "checkpoint.safetensors"
         with pytest.raises(Interrupted):
             train(make_config(), make_data(), checkpoint=path, should_stop=stop_after(3))
-        tensors, header = checkpoints.read_tensors(path, kind="checkpoint")
+        tensors, header = tensor_files.read_tensors(path, kind="checkpoint")
         lost = next(name for name in tensors if name.startswith(part))
-        checkpoints.write_tensors(
+        tensor_files.write_tensors(
             path, {k: v for k, v in tensors.items() if k != lost}, header, kind="checkpoint"
         )
 
@@ -179,7 +179,7 @@ class TestResuming:
         self, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before = tmp_path / "checkpoint.safetensors"
-        checkpoints.write_tensors(before, {"a": torch.ones(1)}, {}, kind="checkpoint")
+        tensor_files.write_tensors(before, {"a": torch.ones(1)}, {}, kind="checkpoint")
         path = before / "below.safetensors" if fault == "folder" else before
 
         def refuse(*_: object) -> None:
@@ -189,10 +189,10 @@ class TestResuming:
             monkeypatch.setattr(Path, "replace", refuse)
 
         with pytest.raises(CheckpointNotWritten, match="cannot be written"):
-            checkpoints.write_tensors(path, {"a": torch.zeros(1)}, {}, kind="checkpoint")
+            tensor_files.write_tensors(path, {"a": torch.zeros(1)}, {}, kind="checkpoint")
 
         assert list(tmp_path.iterdir()) == [before]
-        assert checkpoints.read_tensors(before, kind="checkpoint")[0]["a"].item() == 1
+        assert tensor_files.read_tensors(before, kind="checkpoint")[0]["a"].item() == 1
 
     def test_the_file_and_then_its_folder_are_synced(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -205,7 +205,7 @@ class TestResuming:
             sync(descriptor)
 
         monkeypatch.setattr(os, "fsync", watch)
-        checkpoints.write_tensors(tmp_path / "a.safetensors", {"a": torch.ones(1)}, {}, kind="checkpoint")
+        tensor_files.write_tensors(tmp_path / "a.safetensors", {"a": torch.ones(1)}, {}, kind="checkpoint")
 
         assert synced == [False, True]
 

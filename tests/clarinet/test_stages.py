@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 import torch
 
-from clarinet import config_for, objective
-from clarinet.domains import prepare
-from clarinet.networks import SOURCE, TARGET
-from clarinet.stages import batch_size, steps_in_epoch
-from clarinet.training import build_networks
+from clarinet import config_for
+from clarinet.data.domains import prepare
+from clarinet.networks.classifier import SOURCE, TARGET
+from clarinet.recipes.lengths import batch_size, steps_in_epoch
+from clarinet.run import objective
+from clarinet.run.training import build_networks
 from tests.clarinet.factories import make_config, make_data
 
 

@@ -14,14 +14,14 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from clarinet.config import TrainConfig
-from clarinet.domains import prepare
-from clarinet.graphs import update, updates_of
-from clarinet.methods import METHODS
-from clarinet.objective import Objective
-from clarinet.resuming import RunState
-from clarinet.seeding import generator
-from clarinet.training import EpochReport, build_networks, build_optimizer, train, train_step
+from clarinet.data.domains import prepare
+from clarinet.data.seeding import generator
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.methods import METHODS
+from clarinet.run.graphs import update, updates_of
+from clarinet.run.objective import Objective
+from clarinet.run.resuming import RunState
+from clarinet.run.training import EpochReport, build_networks, build_optimizer, train, train_step
 from tests.clarinet.factories import Recorded, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")

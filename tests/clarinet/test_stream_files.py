@@ -7,10 +7,10 @@ import pytest
 import torch
 from PIL import Image
 
-from clarinet.errors import DataError
-from clarinet.folders import read_images
-from clarinet.streams import ImageFiles, NpyImages
-from clarinet.training import train
+from clarinet.data.folders import read_images
+from clarinet.data.streams import ImageFiles, NpyImages
+from clarinet.recipes.errors import DataError
+from clarinet.run.training import train
 from tests.clarinet.factories import make_config, make_data, noisy_levels, saved
 
 

@@ -10,19 +10,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from clarinet import feeding
-from clarinet.augmentation import ink_spread
-from clarinet.checkpoints import read_tensors
-from clarinet.config import TrainConfig
-from clarinet.data import TrainData
-from clarinet.domains import fingerprint, prepare
-from clarinet.errors import CheckpointMismatch, DataError, Interrupted
-from clarinet.evaluation import predict
-from clarinet.feeding import Feed, Pixels, StreamedImages, parts, pixels_of, taken
-from clarinet.inputs import Inputs
-from clarinet.networks import spec_for
-from clarinet.streams import ImageStream
-from clarinet.training import train
+from clarinet.data import feeding
+from clarinet.data.digits import ink_spread
+from clarinet.data.domains import fingerprint, prepare
+from clarinet.data.feeding import Feed, Pixels, StreamedImages, parts, pixels_of, taken
+from clarinet.data.inputs import Inputs
+from clarinet.data.streams import ImageStream
+from clarinet.data.training_data import TrainData
+from clarinet.networks.classifier import spec_for
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import CheckpointMismatch, DataError, Interrupted
+from clarinet.run.evaluation import predict
+from clarinet.run.tensor_files import read_tensors
+from clarinet.run.training import train
 from tests.clarinet.factories import (
     Recorded,
     equal_weights,
@@ -271,7 +271,7 @@ def test_batches_and_parts_lie_in_memory_as_those_of_a_tensor() -> None:
 def test_the_inks_extent_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     images = make_images(torch.arange(30) % 3)
     whole = ink_spread(images[:, None])
-    monkeypatch.setattr("clarinet.augmentation.CHUNK", 7)
+    monkeypatch.setattr("clarinet.data.digits.CHUNK", 7)
 
     assert ink_spread(streamed_images(Recorded(images))) == pytest.approx(whole)
 

@@ -15,10 +15,10 @@ import torch.nn.functional as F
 from PIL import ImageFont
 from torch import Tensor
 
-from clarinet.checkpoints import load_card
-from clarinet.cli import main
-from clarinet.data import load_npz
-from clarinet.errors import DataError
+from clarinet.commands.cli import main
+from clarinet.data.training_data import load_npz
+from clarinet.export.models import load_card
+from clarinet.recipes.errors import DataError
 from clarinet.reproduction.glyphs import DRAWN_FONTS, Glyphs, glyphs
 from clarinet.reproduction.synthetic import CHUNK, recipe_of, synthetic_digits
 

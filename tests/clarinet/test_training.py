@@ -6,14 +6,14 @@ import math
 import pytest
 import torch
 
-from clarinet.domains import prepare
-from clarinet.errors import Diverged
-from clarinet.feeding import taken
-from clarinet.methods import config_for
-from clarinet.networks import SOURCE
-from clarinet.objective import Objective
-from clarinet.seeding import Shuffle
-from clarinet.training import (
+from clarinet.data.domains import prepare
+from clarinet.data.feeding import taken
+from clarinet.data.seeding import Shuffle
+from clarinet.networks.classifier import SOURCE
+from clarinet.recipes.errors import Diverged
+from clarinet.recipes.methods import config_for
+from clarinet.run.objective import Objective
+from clarinet.run.training import (
     PRETRAINING_RATE,
     EpochReport,
     build_networks,

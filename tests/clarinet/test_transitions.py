@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clarinet.errors import DataError
-from clarinet.seeding import generator
-from clarinet.transitions import estimate_transition, transition_of_questions, uniform_transition
+from clarinet.data.seeding import generator
+from clarinet.data.transitions import estimate_transition, transition_of_questions, uniform_transition
+from clarinet.recipes.errors import DataError
 
 ASKED = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
 SHARES = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)

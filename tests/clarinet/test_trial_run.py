@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import torch
 
-from clarinet.errors import DataError, Interrupted
+from clarinet.recipes.errors import DataError, Interrupted
 from clarinet.reproduction.results import Place, folder_for_results, in_turn, read_records
 from clarinet.reproduction.tasks import TaskData, labelled
 from clarinet.reproduction.trials import Trial
-from clarinet.training import EpochReport, train
+from clarinet.run.training import EpochReport, train
 from tests.clarinet.factories import SHORT_TRIAL, make_trial, run_trial
 
 CPU = torch.device("cpu")
@@ -29,7 +29,7 @@ class TestRunTrial:
             run_trial(trial, data, tmp_path, device=CPU, should_stop=lambda: next(steps) == 3)
         place = Place.of(tmp_path, trial.stem(data))
         assert place.checkpoint.exists()
-        assert not place.result.exists()
+        assert read_records(tmp_path) == []
 
         resumed = run_trial(trial, data, tmp_path, device=CPU)
         whole = run_trial(trial, data, tmp_path / "whole", device=CPU)
@@ -38,6 +38,7 @@ class TestRunTrial:
         assert whole is not None
         assert resumed["result"]["curve"] == whole["result"]["curve"]
         assert resumed["result"]["target_accuracy"] == whole["result"]["target_accuracy"]
+        assert read_records(tmp_path) == [resumed]
         assert not place.checkpoint.exists()
 
     def test_a_trial_of_another_process_is_left_alone(self, data: TaskData, tmp_path: Path) -> None:
@@ -61,9 +62,9 @@ class TestRunTrial:
         assert run_trial(wild, data, tmp_path, device=CPU) == record
 
     def test_damaged_results_are_a_sentence(self, data: TaskData, tmp_path: Path) -> None:
-        Place.of(tmp_path, make_trial().stem(data)).result.write_text("{")
+        (tmp_path / "trials.jsonl").write_bytes(b"\xff{\n")
 
-        with pytest.raises(DataError, match="cannot be read as a trial's result"):
+        with pytest.raises(DataError, match=r"trials\.jsonl, line 1, cannot be read as a trial's result"):
             run_trial(make_trial(), data, tmp_path, device=CPU)
 
     @pytest.mark.parametrize(
@@ -74,8 +75,7 @@ class TestRunTrial:
     ) -> None:
         record = run_trial(make_trial(), data, tmp_path, device=CPU)
         assert record is not None
-        (path,) = (tmp_path / "trials").glob("*.json")
-        path.write_text(json.dumps(record | change))
+        (tmp_path / "trials.jsonl").write_text(json.dumps(record | change))
 
         with pytest.raises(DataError, match="lacks a part of a trial's result"):
             read_records(tmp_path)
@@ -144,7 +144,7 @@ class TestTwoSteps:
         trial = make_trial(method="gac", preset="paper", changes=changes)
         assert run_trial(trial, data, tmp_path, device=CPU) is not None
         (lock,) = (path for path in (tmp_path / "running").glob("gac_*.lock"))
-        Place.of(tmp_path, trial.stem(data)).result.unlink()
+        (tmp_path / "trials.jsonl").unlink()
 
         with lock.open("w") as other:
             fcntl.flock(other, fcntl.LOCK_EX)

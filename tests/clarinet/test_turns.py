@@ -8,9 +8,9 @@ from itertools import count
 import pytest
 import torch
 
-from clarinet.errors import ConfigError, Diverged, Interrupted
-from clarinet.training import train, train_in_steps
-from clarinet.turns import Run, take_turns
+from clarinet.recipes.errors import ConfigError, Diverged, Interrupted
+from clarinet.run.training import train, train_in_steps
+from clarinet.run.turns import Run, take_turns
 from tests.clarinet.factories import equal_weights, make_case
 
 CPU = torch.device("cpu")

@@ -24,10 +24,10 @@ from clarinet import (
     train,
     with_pseudo_labels,
 )
-from clarinet.domains import fingerprint, prepare
-from clarinet.evaluation import accuracy_from_complementary, predict
-from clarinet.methods import two_steps
-from clarinet.networks import SOURCE
+from clarinet.data.domains import fingerprint, prepare
+from clarinet.networks.classifier import SOURCE
+from clarinet.recipes.methods import two_steps
+from clarinet.run.evaluation import accuracy_from_complementary, predict
 from tests.clarinet.factories import equal_weights, make_config, make_data
 
 METHODS = ["gac+dan", "gac+dann", "gac+cdan_e"]

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from clarinet.labels import simulate_labels
-from clarinet.seeding import generator
-from clarinet.uniformity import _likeliest_shares, check_uniformity
+from clarinet.data.drawn_labels import simulate_labels
+from clarinet.data.seeding import generator
+from clarinet.data.uniformity import _likeliest_shares, check_uniformity
 
 NONE = torch.full((0,), -1)
 

@@ -19,7 +19,7 @@ from tests.factories import make_run
 from tests.worker.conftest import PYTHON, trainers_of, trial_of, wait_until
 from worker.celery_app import TASKS, create_celery
 from worker.context import Context
-from worker.processes import environment_of
+from worker.local.processes import environment_of
 
 WORK = """
 from app.settings import Settings

@@ -21,7 +21,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from tests.live import CLARINET, EMAIL, Live, free_port, installation
-from worker.cli import app as cli
+from worker.cli.main import app as cli
 
 
 def commands() -> list[list[str]]:
@@ -48,7 +48,7 @@ def test_every_command_explains_itself(path: list[str]) -> None:
 def test_help_needs_no_torch_and_is_quick() -> None:
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from worker.cli import app\n"
+        "from worker.cli.main import app\n"
         "for words in (['--help'], ['simulate', '--help'], ['train', '--help']):\n"
         "    try: app(words)\n"
         "    except SystemExit as end: assert end.code == 0, words\n"

@@ -15,12 +15,12 @@ from app.accounts import service as accounts
 from app.campaigns import service as campaigns
 from app.campaigns.models import CampaignState
 from app.settings import Settings
-from worker.cli_serve import bring_up_to_date
 from worker.client import ApiRefused, Client
 from worker.context import Context
-from worker.demo import _Story
-from worker.demo_data import SIDE, as_npz, demo_domains
-from worker.demo_setup import EMAIL, Demo, prepare
+from worker.demo.images import SIDE, as_npz, demo_domains
+from worker.demo.running import _Story
+from worker.demo.setup import EMAIL, Demo, prepare
+from worker.local.up import bring_up_to_date
 
 
 @pytest.fixture

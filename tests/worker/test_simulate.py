@@ -15,8 +15,8 @@ from sklearn.datasets import load_digits
 
 from tests.live import Live, installation
 from worker.client import Client
-from worker.perception import Unanswerable, perceived, read_confusion, read_truth
-from worker.simulate import Annotator, Plan, Tally, simulate
+from worker.demo.annotators import Annotator, Plan, Tally, simulate
+from worker.demo.perception import Unanswerable, perceived, read_confusion, read_truth
 
 
 def seen(truth: int, num_classes: int, error: float, count: int = 20_000) -> Counter[int]:

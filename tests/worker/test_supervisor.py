@@ -34,7 +34,7 @@ from tests.worker.conftest import (
     wait_until,
 )
 from worker.context import Context
-from worker.processes import environment_of
+from worker.local.processes import environment_of
 from worker.supervisor import train_trial
 from worker.upkeep import Upkeep
 

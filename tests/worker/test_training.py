@@ -24,21 +24,21 @@ from app.registry.models import Model
 from app.runs import trials
 from app.runs.models import Metric, Run, Trial, TrialState
 from app.runs.snapshots import COMPLEMENTARY, Labels, freeze
-from clarinet.cards import card_digest
-from clarinet.checkpoints import load_card, load_model
-from clarinet.config import TrainConfig
-from clarinet.data import TrainData
-from clarinet.errors import CheckpointError, CheckpointNotWritten, DataError
-from clarinet.evaluation import predict
-from clarinet.methods import METHODS, config_for
-from clarinet.training import TrainResult, train
+from clarinet.data.training_data import TrainData
+from clarinet.export.cards import card_digest
+from clarinet.export.models import load_card, load_model
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import CheckpointError, CheckpointNotWritten, DataError
+from clarinet.recipes.methods import METHODS, config_for
+from clarinet.run.evaluation import predict
+from clarinet.run.training import TrainResult, train
 from tests.clarinet.factories import in_memory
 from tests.factories import make_dataset, make_labels, make_run
 from tests.worker.conftest import trial_of
 from worker.context import Context
-from worker.exits import Exit
-from worker.training import ClaimedTrial, _from_checkpoint_or_anew, _train
-from worker.trial_data import TrialData, load
+from worker.trainer.exits import Exit
+from worker.trainer.training import ClaimedTrial, _from_checkpoint_or_anew, _train
+from worker.trainer.trial_data import TrialData, load
 
 
 class LosesConfirmations:
@@ -167,7 +167,7 @@ def test_a_model_that_cannot_be_exported_is_published_without_onnx(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run, trial_data = loaded
-    monkeypatch.setattr("clarinet.export.find_spec", lambda _: None)  # a machine without the packages
+    monkeypatch.setattr("clarinet.export.onnx.find_spec", lambda _: None)  # a machine without the packages
 
     claimed(context, run).publish(result, trial_data)
 
@@ -305,7 +305,7 @@ class TestLoad:
             )
             run = make_run(session, context.storage, target=target)
             _, resident = trained(session, run)
-            monkeypatch.setattr("worker.trial_data.RESIDENT_BYTES", 100)
+            monkeypatch.setattr("worker.trainer.trial_data.RESIDENT_BYTES", 100)
             loaded, streamed = trained(session, run)
 
         for images in (
@@ -326,7 +326,7 @@ class TestLoad:
             target = make_dataset(session, context.storage, train=5, size=40)
             run = make_run(session, context.storage, train=4, target=target)
             own = load(session, context.storage, run, TrainConfig(image_size=20)).data.target_images
-            monkeypatch.setattr("worker.trial_data.RESIDENT_BYTES", 5 * 30 * 30)
+            monkeypatch.setattr("worker.trainer.trial_data.RESIDENT_BYTES", 5 * 30 * 30)
             less = load(session, context.storage, run, TrainConfig(image_size=20)).data.target_images
 
         assert in_memory(own).shape == (5, 40, 40)

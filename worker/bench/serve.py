@@ -262,7 +262,7 @@ def _serving(context: Context) -> Iterator[int]:
     command = [
         sys.executable,
         "-m",
-        "worker.cli",
+        "worker.cli.main",
         "serve",
         "--port",
         str(port),

@@ -24,8 +24,8 @@ from app.journal.models import Action
 from app.labels.deriving import ExampleLabel
 from app.labels.exports import answers, formats, labels
 from app.labels.exports.formats import ExportFormat
-from clarinet.errors import DataError
-from clarinet.label_files import load_labels
+from clarinet.data.label_files import load_labels
+from clarinet.recipes.errors import DataError
 from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 

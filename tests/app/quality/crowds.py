@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.annotation.consensus import MAX_SLOTS, LabelKind, answers_needed, verdict, weighed
 from app.quality import dawid_skene
 from app.quality.doubts import is_doubtful
-from worker.perception import read_confusion
+from worker.demo.perception import read_confusion
 
 CONFUSION = (
     Path(os.environ.get("CLARINET_DATA", Path(__file__).parents[4] / "shared" / "data"))

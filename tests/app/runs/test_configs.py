@@ -7,10 +7,10 @@ import pytest
 
 from app.runs import configs
 from app.runs.configs import ConfigRefused
-from clarinet.choices import BACKBONES, Architecture
-from clarinet.config import TrainConfig
-from clarinet.errors import ConfigError
-from clarinet.methods import METHODS
+from clarinet.recipes.choices import BACKBONES, Architecture
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.methods import METHODS
 from worker.schema import rendered
 
 

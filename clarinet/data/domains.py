@@ -1,0 +1,331 @@
+"""The data of a run, made ready: resized once, on its device, with the rows of each kind of label."""
+
+import warnings
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+import torch
+from torch import Tensor
+
+from clarinet.data.feeding import Pixels, pixels_of
+from clarinet.data.images import background, resized
+from clarinet.data.seeding import generator
+from clarinet.data.streams import ImageStream
+from clarinet.data.training_data import COLOUR_DIMENSIONS, NO_LABEL, TrainData
+from clarinet.data.uniformity import Uniformity, check_uniformity
+from clarinet.networks.classifier import ModelSpec, spec_for
+from clarinet.recipes.choices import BACKBONES
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import DataError, NonUniformLabels
+
+TAKE_UNIFORM = ("unbiased", "bounded")  # the complementary losses that are right for uniform labels only
+SAMPLED = 256  # images that stand for all of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Domains:
+    """Images are uint8 (N, C, S, S), as tensors or streams.
+
+    Rows index the source's labels, and `example` leads on to its images.
+
+    Args:
+        spec: the network these images are for.
+        source, target: images of the domains.
+        source_is_grey, target_is_grey: how the domains came, before they took the network's channels; a
+            source of which the network sees the ink alone is grey.
+        complementary, true, weights: as in TrainData, with weights of mean 1 over the rows used.
+        example: (L,) the source image of each label.
+        no_classes: (N, M) classes that each source image is known not to be, from the labels that train; -1
+            beyond those it has.
+        probabilities, transition, class_shares: as in TrainData.
+        uniformity: what the histogram of the complementary labels says; None where nothing depends on it.
+        complementary_rows, true_rows: rows that train; the true ones are none in the cc setting, the
+            complementary ones where the config uses none.
+        held_out_rows: rows whose complementary label only estimates the accuracy; weights above 0.
+        test, test_labels: target images to score on, and their classes.
+    """
+
+    spec: ModelSpec
+    source: Pixels
+    target: Pixels
+    source_is_grey: bool
+    target_is_grey: bool
+    complementary: Tensor
+    true: Tensor
+    weights: Tensor
+    example: Tensor
+    no_classes: Tensor
+    probabilities: Tensor | None
+    transition: Tensor | None
+    class_shares: Tensor | None
+    uniformity: Uniformity | None
+    complementary_rows: Tensor
+    true_rows: Tensor
+    held_out_rows: Tensor
+    test: Pixels | None
+    test_labels: Tensor | None
+
+    @property
+    def grey_to_colour(self) -> bool:
+        """Whether a grey source meets a target in colour."""
+        return self.source_is_grey and not self.target_is_grey
+
+    @property
+    def alpha(self) -> float:
+        """How much the true labels that train weigh beside the complementary ones; 0 without them."""
+        true, complementary = len(self.true_rows), len(self.complementary_rows)
+        return true_label_share(true, complementary, self.spec.num_classes) if true else 0.0
+
+
+def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domains:
+    """Check the data against the setting and bring it to the network's size and the device.
+
+    Raises:
+        DataError: the setting needs labels that are not there, or all of them say the same.
+    """
+    complementary, true, trust = data.complementary.cpu(), data.true.cpu(), data.weights.cpu()
+    spec = _network_for(data, config)
+    held_out = _held_out(data, config)
+    usable = in_unit(trust, trust.double().sum()) > 0
+    complementary_rows = ((complementary != NO_LABEL) & ~held_out & usable).nonzero().squeeze(1)
+    held_out_rows = (held_out & usable).nonzero().squeeze(1)
+    true_rows = ((true != NO_LABEL) & usable).nonzero().squeeze(1)
+    example = _examples(data)
+    if config.setting == "cc":
+        true_rows = true_rows[:0]
+    elif not data.pseudo_labelled:
+        # The network would have learnt the class of an image whose answers are to estimate its accuracy.
+        true_rows = true_rows[~torch.isin(example[true_rows], example[held_out_rows])]
+    if config.complementary_loss == "none":
+        complementary_rows = complementary_rows[:0]
+    _check_labels(data, config, complementary_rows, true_rows)
+    uniformity = _uniformity(data, config)
+    weights = in_unit(trust, trust[torch.cat([complementary_rows, true_rows])].double().mean())
+    no_classes = classes_by_image(
+        example[complementary_rows], complementary[complementary_rows], len(data.source_images)
+    )
+    return Domains(
+        spec=spec,
+        source=pixels_of(data.source_images, spec, device),
+        target=pixels_of(data.target_images, spec, device),
+        source_is_grey=_is_grey(data.source_images) or spec.sees_ink,
+        target_is_grey=_is_grey(data.target_images),
+        complementary=complementary.to(device),
+        true=true.to(device),
+        weights=weights.to(device),
+        example=example.to(device),
+        no_classes=no_classes.to(device),
+        probabilities=None if data.probabilities is None else data.probabilities.to(device),
+        transition=data.transition,
+        class_shares=data.class_shares,
+        uniformity=uniformity,
+        complementary_rows=complementary_rows,
+        true_rows=true_rows,
+        held_out_rows=held_out_rows,
+        test=None if data.target_test_images is None else pixels_of(data.target_test_images, spec, device),
+        test_labels=data.target_test_labels,
+    )
+
+
+def true_label_share(true_count: int, complementary_count: int, num_classes: int) -> float:
+    """alpha = n_s / (n_s + n_bar / (K - 1)), in [0, 1]: how much the true labels weigh in the PC setting.
+
+    At least one of the counts is positive.
+
+    Source: Zhang et al., section 4.3, alpha of PC-UDA.
+    """
+    return true_count / (true_count + complementary_count / (num_classes - 1))
+
+
+def in_unit(trust: Tensor, unit: Tensor) -> Tensor:
+    """Weights in a unit, in float32: divided in float64, whose range no float32 weights leave."""
+    return (trust.double() / unit.double()).float()
+
+
+def _network_for(data: TrainData, config: TrainConfig) -> ModelSpec:
+    grey_source, grey_target = _is_grey(data.source_images), _is_grey(data.target_images)
+    digits = config.augmentation_kind == "digits" and config.architecture not in BACKBONES
+    if config.ink_of_colours and digits and grey_target and not grey_source:
+        spec = spec_for(config, colour=False, num_classes=data.num_classes)
+        return replace(spec, greying="dark-ink" if _has_light_ground(data.target_images, spec) else "ink")
+    return spec_for(config, colour=not (grey_source and grey_target), num_classes=data.num_classes)
+
+
+def _is_grey(images: Tensor | ImageStream) -> bool:
+    return len(images.shape) != COLOUR_DIMENSIONS
+
+
+def _has_light_ground(images: Tensor | ImageStream, spec: ModelSpec) -> bool:
+    """Whether the ground is lighter than the mean in most of some grey images, evenly spread."""
+    seen = resized(_evenly_spread(images), spec).float()  # (R, 1, S, S)
+    return bool((background(seen) > seen.mean((2, 3), keepdim=True)).float().mean() > 1 / 2)
+
+
+def _evenly_spread(images: Tensor | ImageStream) -> Tensor:
+    """At most SAMPLED of the images, the first and the last among them."""
+    rows = torch.linspace(0, len(images) - 1, min(len(images), SAMPLED), dtype=torch.float64).round().long()
+    return images.index_select(0, rows.to(images.device)) if isinstance(images, Tensor) else images.read(rows)
+
+
+def _uniformity(data: TrainData, config: TrainConfig) -> Uniformity | None:
+    """The test of the complementary labels, with a warning where it matters to the training.
+
+    Where no complementary label trains it tells whether the held-out ones estimate anything, which needs no
+    test where the probabilities of the questions are known.
+    """
+    if config.complementary_loss == "none" and data.probabilities is not None:
+        return None
+    found = check_uniformity(data.complementary, data.true, data.num_classes, weights=data.weights)
+    unequal = data.probabilities is not None and bool(data.probabilities.min() < data.probabilities.max())
+    # By equal probabilities the inverse is the unbiased risk of uniform labels.
+    taken = (*TAKE_UNIFORM, "inverse") if not unequal else TAKE_UNIFORM
+    if found is not None and found.is_rejected and config.complementary_loss in taken:
+        # SCARCE needs the images of a yes as well, which the cc setting leaves out.
+        losses = "forward or scarce" if config.setting == "pc" else "forward"
+        # Weights beside known probabilities would correct for the same thing twice.
+        if unequal:
+            losses += ", or inverse, as their probabilities are known"
+        elif data.probabilities is None:
+            losses += ", or give weights"
+        sentence = (
+            f"the complementary labels are not uniform over the wrong classes (p = {found.p_value:.1g}; "
+            f"class {found.most_named} is named most); choose complementary_loss {losses}"
+        )
+        warnings.warn(sentence, NonUniformLabels, stacklevel=3)
+    return found
+
+
+def _held_out(data: TrainData, config: TrainConfig) -> Tensor:
+    """(N,) bool: the given choice, or a share of the complementary labels drawn from the seed."""
+    if data.held_out is not None:
+        return data.held_out.cpu()
+    example, usable = _examples(data), data.weights.cpu() > 0
+    candidates = (data.complementary.cpu() != NO_LABEL) & usable
+    if config.setting == "pc" and not data.pseudo_labelled:
+        candidates &= ~torch.isin(example, example[(data.true.cpu() != NO_LABEL) & usable])
+    rows = candidates.nonzero().squeeze(1)
+    chosen = torch.zeros(len(data.complementary), dtype=torch.bool)
+    chosen[rows] = draw_held_out(example[rows], config)
+    return chosen
+
+
+def _examples(data: TrainData) -> Tensor:
+    """(L,) int64 on the CPU: the source image of each label."""
+    return torch.arange(len(data.source_images)) if data.example is None else data.example.cpu()
+
+
+def classes_by_image(images: Tensor, classes: Tensor, count: int) -> Tensor:
+    """Gather classes by image.
+
+    Args:
+        images: (L,) int64 in [0, count).
+        classes: (L,) int64, one for each entry of `images`.
+        count: N.
+
+    Returns:
+        (N, M) int64, M the largest number of classes of one image; -1 beyond those an image has.
+    """
+    order = images.argsort(stable=True)
+    numbers = torch.bincount(images, minlength=count)  # (N,) of labels per image
+    starts = numbers.cumsum(0) - numbers
+    place = torch.arange(len(images)) - starts[images[order]]  # (L,) among the labels of its image
+    table = torch.full((count, int(numbers.max())), NO_LABEL)
+    table[images[order], place] = classes[order]
+    return table
+
+
+def draw_held_out(images: Tensor, config: TrainConfig) -> Tensor:
+    """Draw the config's share of the images from its seed, each with all of its labels.
+
+    An image that trained with one of its labels would make the estimate from another one too good.
+
+    Args:
+        images: (L,) int64 naming the image of each complementary label.
+        config: its share and seed.
+
+    Returns:
+        (L,) bool, equal for labels of one image.
+    """
+    distinct, image = torch.unique(images, return_inverse=True)  # (I,), (L,)
+    order = torch.randperm(len(distinct), generator=generator(config.seed, "held out"))
+    chosen = torch.zeros(len(distinct), dtype=torch.bool)
+    chosen[order[: round(len(distinct) * config.held_out_share)]] = True
+    return chosen[image]
+
+
+def _check_labels(
+    data: TrainData, config: TrainConfig, complementary_rows: Tensor, true_rows: Tensor
+) -> None:
+    if len(complementary_rows) == 0 and config.complementary_loss != "none":
+        raise DataError("no complementary label is left to train on; collect 'no' answers first")
+    if config.setting == "pc" and len(true_rows) == 0:
+        raise DataError(
+            "the pc setting needs true labels, and there are none; use cc with a method that learns from "
+            "complementary labels, or collect 'yes' answers"
+        )
+    known = torch.unique(data.true[true_rows])
+    if config.complementary_loss == "none":
+        # Pseudo-labels of one class are what the first step learned; its run ends and shows it.
+        if len(known) == 1 and not data.pseudo_labelled:
+            raise DataError(f"every true label names class {int(known[0])}; at least two classes are needed")
+        return
+    classes = torch.unique(data.complementary[complementary_rows])
+    if len(classes) == 1 and (len(known) == 0 or (len(known) == 1 and known[0] != classes[0])):
+        # A network that takes every image for one and the same class fits all labels.
+        if len(known):
+            raise DataError(
+                f"every complementary label names class {int(classes[0])} and every true label class "
+                f"{int(known[0])}, which all images may be of; collect answers about other classes"
+            )
+        raise DataError(
+            f"every complementary label names class {int(classes[0])}; at least two classes are needed"
+        )
+    if config.complementary_loss == "inverse" and data.probabilities is None:
+        raise DataError(
+            "complementary_loss inverse needs the probabilities with which the questions were drawn; "
+            "give them, or choose another loss"
+        )
+    if config.complementary_loss == "forward" and data.transition is not None:
+        impossible = data.transition.float().cpu()[:, classes].amax(0) == 0  # as the loss will have it
+        if bool(impossible.any()):
+            raise DataError(
+                f"transition says that class {int(classes[impossible][0])} is never a complementary label, "
+                "but some label names it"
+            )
+
+
+def fingerprint(data: TrainData) -> str:
+    """A digest of everything in the data that training depends on, to refuse a checkpoint of other data."""
+    parts = (
+        data.source_images,
+        data.complementary,
+        data.true,
+        data.weights,
+        data.example,
+        data.held_out,
+        data.probabilities,
+        data.transition,
+        data.class_shares,
+        data.target_images,
+    )
+    further = [torch.tensor(data.pseudo_labelled)] if data.pseudo_labelled else []
+    return digest_of(*parts, torch.tensor(data.num_classes), *further)
+
+
+def digest_of(*parts: Tensor | ImageStream | None) -> str:
+    """BLAKE2b of 128 bits, in hex, over shapes, types and contents.
+
+    Of a stream its shape and at most SAMPLED of its images, evenly spread, the first and the last among
+    them: another file is noticed, a few images exchanged in a large one may not be.
+    """
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        if part is None:
+            digest.update(b"none")
+            continue
+        if not isinstance(part, Tensor):
+            digest.update(f"stream of {tuple(part.shape)}".encode())
+            part = _evenly_spread(part)  # noqa: PLW2901 - digested like a tensor from here
+        digest.update(f"{tuple(part.shape)}{part.dtype}".encode())
+        digest.update(part.contiguous().cpu().numpy().data)
+    return digest.hexdigest()

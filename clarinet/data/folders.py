@@ -1,0 +1,271 @@
+"""Images from image files: folders of classes, and folders with a list of labels."""
+
+import os
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterator, Sequence
+from math import prod
+from pathlib import Path
+from typing import NamedTuple, cast, overload
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from clarinet.data.streams import RESIDENT_BYTES, ImageFiles
+from clarinet.data.training_data import NO_LABEL, DomainData
+from clarinet.files.pictures import decoded, is_grey
+from clarinet.recipes.errors import DataError, OtherClasses
+
+SPLITS = ("train", "test")
+# With those that Pillow may not read here: they are refused by name, not left out.
+IMAGE_FILES = {".png", ".jpg", ".jpeg", ".jfif", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".tga", ".ico"}
+IMAGE_FILES |= {".pbm", ".pgm", ".ppm", ".pnm", ".jp2", ".j2k", ".avif", ".heic", ".heif", ".jxl", ".dng"}
+IMAGE_HEADS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
+
+
+@overload
+def load_folder(
+    folder: Path | str, *, side: None, class_names: Sequence[str] | None = None
+) -> tuple[dict[str, Tensor], list[str]]: ...
+
+
+@overload
+def load_folder(
+    folder: Path | str, *, side: int, class_names: Sequence[str] | None = None
+) -> tuple[DomainData, list[str]]: ...
+
+
+def load_folder(
+    folder: Path | str, *, side: int | None, class_names: Sequence[str] | None = None
+) -> tuple[dict[str, Tensor] | DomainData, list[str]]:
+    """Read a folder of images: train/CLASS/*, test/CLASS/*, or CLASS/* as train alone.
+
+    The images of a split may also lie in it without class folders: a target needs no classes. All become
+    squares of one size, smoothed; they are grey if all files are. What counts as a split or a class follows
+    the rules of the application's import of a zip without a CSV, and so does the order: a label file of the
+    application fits the folder that was imported. Files that are no images are left out.
+
+    Args:
+        folder: where the images or the class folders are, or one folder that holds them all.
+        side: pixels of the squares; None keeps the images' size, which must be the same.
+        class_names: the classes in the order that counts them, as those of a label file; None takes the
+            folder's, by the alphabet, numbers by their value. Of a class that is not among them the test
+            images are left out, with a warning, and the others' label is -1.
+
+    Returns:
+        x_train, y_train, x_test, y_test, those that are there, as `load_npz` gives them, by their paths (but
+        images as `ImageFiles`, which training reads as it needs them, where squares of all of them would
+        take more than RESIDENT_BYTES); and the class names that the labels count.
+
+    Raises:
+        DataError: no image, one that cannot be read, one that lies too deep, or one beside class folders; a
+            folder that cannot be read, or whose name is no Unicode; classes of which two have one name.
+    """
+    folder = Path(folder)
+    placed = _placed(folder)
+    if not placed:
+        raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
+    classes = sorted({one.class_name for one in placed if one.class_name is not None}, key=_natural)
+    for name in classes:
+        if any("\ud800" <= letter <= "\udfff" for letter in name):  # what Python makes of other bytes
+            raise DataError(f"{folder} has the class folder {name!r}, whose name is not in UTF-8; rename it")
+    images = _images([one.path for one in placed], side)
+    found: dict[str, Tensor | ImageFiles] = {}
+    for split in SPLITS:
+        rows = [row for row, one in enumerate(placed) if one.split == split]
+        if not rows:
+            continue
+        found[f"x_{split}"] = images[rows[0] : rows[-1] + 1]
+        names = [placed[row].class_name for row in rows]
+        if names[0] is not None:
+            found[f"y_{split}"] = torch.tensor([classes.index(name) for name in names if name is not None])
+    arrays = cast("DomainData", found)
+    if class_names is None:
+        return arrays, classes
+    numbers = numbers_among(class_names, classes, of=("class_names", folder))
+    if "y_train" in arrays:
+        arrays["y_train"] = torch.tensor(numbers)[arrays["y_train"]]
+    if "y_test" in arrays:
+        given = arrays["y_test"].tolist()
+        arrays = scored(arrays, numbers)
+        left = [classes[k] for k in given if numbers[k] < 0]
+        if left:
+            told = f"{len(left)} of {len(given)} test images of {folder} are left out"
+            others = f"their classes ({', '.join(dict.fromkeys(left))}) are not among class_names"
+            warnings.warn(f"{told}: {others}", OtherClasses, stacklevel=2)
+    return arrays, list(class_names)
+
+
+def numbers_among(class_names: Sequence[str], own: Sequence[str], *, of: tuple[object, object]) -> list[int]:
+    """The number that each of one's own classes has among those named, or -1.
+
+    Args:
+        class_names: in the order that counts them.
+        own: any of them, and others.
+        of: what has the former and the latter, for the message.
+
+    Raises:
+        DataError: two of either have one name.
+    """
+    # One name can be written in several ways: composed accents on one system, accents apart on another.
+    listed, found = ([unicodedata.normalize("NFC", name) for name in names] for names in (class_names, own))
+    for owner, names in zip(of, (listed, found), strict=True):
+        if len(set(names)) < len(names):
+            raise DataError(f"{owner} has the classes {', '.join(names)}, of which two are the same")
+    return [listed.index(name) if name in listed else NO_LABEL for name in found]
+
+
+def scored(arrays: DomainData, numbers: Sequence[int]) -> DomainData:
+    """Arrays with other numbers for their test labels; what has none, or -1, is left out with its image."""
+    # What is unknown, -1, finds the last entry.
+    labels = torch.tensor([*numbers, NO_LABEL])[arrays["y_test"].clamp(min=NO_LABEL)]  # (T,)
+    kept = labels >= 0
+    if bool(kept.any()):
+        return {**arrays, "x_test": arrays["x_test"][kept], "y_test": labels[kept]}
+    trained = {name: array for name, array in arrays.items() if name not in {"x_test", "y_test"}}
+    return cast("DomainData", trained)
+
+
+class _Placed(NamedTuple):
+    """An image file and what its place says of it."""
+
+    path: Path
+    split: str
+    class_name: str | None
+
+
+def _placed(folder: Path) -> list[_Placed]:
+    """All image files, in the order of splits and paths."""
+    parts = {path: path.relative_to(folder).parts for path in files_below(folder) if _is_image(path)}
+    while parts and all(len(one) > 1 for one in parts.values()):
+        # A folder that holds all the others, as unpacking an archive makes it, is no class.
+        first = {one[0] for one in parts.values()}
+        if len(first) > 1 or first.pop().lower() in SPLITS:
+            break
+        parts = {path: one[1:] for path, one in parts.items()}
+    placed = [_place(folder, path, one) for path, one in parts.items()]
+    for split in SPLITS:
+        inside = [one for one in placed if one.split == split]
+        stray = [one for one in inside if one.class_name is None]
+        if 0 < len(stray) < len(inside):
+            raise DataError(
+                f"{stray[0].path} lies outside the class folders; put every image into one, or none"
+            )
+    # As text: paths themselves sort by their parts, "dog/" before "dog house/".
+    return sorted(placed, key=lambda one: (SPLITS.index(one.split), one.path.relative_to(folder).as_posix()))
+
+
+def _place(folder: Path, path: Path, parts: tuple[str, ...]) -> _Placed:
+    split = "train"
+    if len(parts) > 1 and parts[0].lower() in SPLITS:
+        split, parts = parts[0].lower(), parts[1:]
+    if len(parts) > 2:  # noqa: PLR2004 - class and name
+        raise DataError(
+            f"{path} lies too deep in {folder}; expected CLASS/image, train/CLASS/image or test/CLASS/image"
+        )
+    return _Placed(path, split, parts[0] if len(parts) > 1 else None)
+
+
+def _natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    """Sort key in which 2 comes before 10."""
+    pieces = re.split(r"(\d+)", name)
+    return [(0, int(piece), "") if piece.isdecimal() else (1, 0, piece) for piece in pieces], name
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """All files below a folder, also below links to folders, but never below a link to where it lies itself.
+
+    Raises:
+        DataError: a folder that cannot be read, or a link to nothing.
+    """
+    yield from _below(folder, ())
+
+
+def _below(folder: Path, around: tuple[str, ...]) -> Iterator[Path]:
+    around = (*around, os.path.realpath(folder))
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be read: {error.strerror}") from error
+    for entry in entries:
+        path = folder / entry.name
+        if entry.is_file():
+            yield path
+        elif entry.is_dir():
+            if os.path.realpath(path) not in around:
+                yield from _below(path, around)
+        elif entry.is_symlink():
+            raise DataError(f"{path} is a link to nothing")
+
+
+def _is_image(path: Path) -> bool:
+    """By its ending, or by its first bytes where the ending says nothing."""
+    if path.name.startswith("._"):  # what a Mac writes beside an image
+        return False
+    if path.suffix.lower() in IMAGE_FILES:
+        return True
+    try:
+        with path.open("rb") as file:
+            head = file.read(12)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    is_webp = head[:4] == b"RIFF" and head[8:] == b"WEBP"
+    is_bmp = head[:2] == b"BM" and head[6:10] == bytes(4)
+    return head.startswith(IMAGE_HEADS) or is_webp or is_bmp
+
+
+def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:
+    """Read the images that a text file lists, one `NAME LABEL` a line, all of one size.
+
+    Returns:
+        uint8 images, (N, H, W) or (N, H, W, 3), and (N,) int64 labels, in the order of the list.
+
+    Raises:
+        DataError: a line of another form, an image that is missing, broken or of another size.
+    """
+    try:
+        lines = [line.split() for line in labels.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{labels} cannot be read: {error}") from error
+    for number, words in enumerate(lines, start=1):
+        if len(words) != 2 or not words[1].isdecimal():  # noqa: PLR2004 - a name and a label
+            raise DataError(f"line {number} of {labels} is {' '.join(words)!r}; expected NAME LABEL")
+    if not lines:
+        raise DataError(f"{labels} lists no image")
+    images = read_images([folder / name for name, _ in lines], side=None)
+    return images, torch.tensor([int(label) for _, label in lines])
+
+
+def _images(files: Sequence[Path], side: int | None) -> Tensor | ImageFiles:
+    """Files as `read_images` decodes them, or to be read later where all would take too much memory."""
+    if side is None:
+        return read_images(files, side=None)
+    are_grey = [is_grey(file) for file in files]  # of every file: what is no image is refused now
+    images = ImageFiles(files, image_size=side, colour=not all(are_grey))
+    return images if prod(images.shape) > RESIDENT_BYTES else images.read(torch.arange(len(files)))
+
+
+def read_images(files: Sequence[Path], *, side: int | None) -> Tensor:
+    """Decode image files into one stack.
+
+    Args:
+        files: at least one.
+        side: pixels of the squares that they become; None keeps their size, which must be the same.
+
+    Returns:
+        uint8, (N, H, W) if all files are grey, else (N, H, W, 3).
+
+    Raises:
+        DataError: a file that is no image, is cut short or is of another size.
+    """
+    pictures = [decoded(file, side=side) for file in files]
+    shapes = {array.shape[:2] for array in pictures}
+    if len(shapes) > 1:
+        odd = next(i for i, array in enumerate(pictures) if array.shape[:2] != pictures[0].shape[:2])
+        raise DataError(f"{files[odd]} has another size than {files[0]}")
+    if all(array.ndim == 2 for array in pictures):  # noqa: PLR2004 - grey
+        return torch.from_numpy(np.stack(pictures))
+    coloured = [array if array.ndim > 2 else np.stack([array] * 3, axis=2) for array in pictures]  # noqa: PLR2004
+    return torch.from_numpy(np.stack(coloured))

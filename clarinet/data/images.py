@@ -1,0 +1,127 @@
+"""From uint8 images of any small size to what a network takes."""
+
+from statistics import fmean
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from clarinet.data.joining import joined
+from clarinet.networks.classifier import ModelSpec
+from clarinet.recipes.choices import Greying, InputNormalisation
+
+CHUNK_PIXELS = 2**22  # resized at once: bounds the float copy to some 100 MB
+SPREAD_FLOOR = 0.1  # added to an image's spread, so that an almost empty image does not become all noise
+GREY_DIMENSIONS = 3
+LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
+LEAST_INK = 25.5  # distance that is black on white: smaller ones, on a plain image, stay fainter
+TIE = 2.0**-20  # far above float64's rounding, far below what a weighted mean of bytes can mean
+IMAGENET_MEAN = (0.485, 0.456, 0.406)  # of R, G and B in [0, 1], as torchvision's weights expect
+IMAGENET_SPREAD = (0.229, 0.224, 0.225)
+
+
+def resized(images: Tensor, spec: ModelSpec) -> Tensor:
+    """Bring images to the network's size and channels, bilinearly and smoothed where they shrink.
+
+    An image that is not square becomes so: nothing is cut off, its proportions change.
+
+    Args:
+        images: uint8, (N, H, W) or (N, H, W, 3).
+        spec: the network.
+
+    Returns:
+        uint8, (N, C, S, S). Grey is replicated for a colour network, colour becomes grey for a grey one as
+        its spec says.
+    """
+    planes = images[:, None] if images.ndim == GREY_DIMENSIONS else images.movedim(3, 1)  # (N, 1 or 3, H, W)
+    if planes.shape[1] < spec.channels:
+        planes = planes.expand(-1, spec.channels, -1, -1)
+    size = (spec.image_size, spec.image_size)
+    if planes.shape[2:] == size and planes.shape[1] == spec.channels:
+        return planes.contiguous()
+    chunk = max(1, CHUNK_PIXELS // max(planes[0, 0].numel(), spec.image_size**2))
+    return joined((_resized_chunk(part, spec) for part in torch.split(planes, chunk)), len(planes))
+
+
+def _resized_chunk(planes: Tensor, spec: ModelSpec) -> Tensor:
+    # In float64 and with ties rounded up, another order of the same sums (an exported model's, a GPU's) gives
+    # the same bytes; in float32 a tie falls to either side, and one level can move a prediction by 1e-3.
+    pixels = planes.double()
+    if pixels.shape[1] > spec.channels:
+        pixels = greyed(pixels, spec.greying)
+    size = (spec.image_size, spec.image_size)
+    if pixels.shape[2:] != size:
+        pixels = F.interpolate(pixels, size=size, mode="bilinear", antialias=True)
+    return whole_levels(pixels).to(torch.uint8)
+
+
+def greyed(pixels: Tensor, how: Greying) -> Tensor:
+    """Grey of images in colour.
+
+    Args:
+        pixels: (N, 3, H, W) float64 RGB in 0..255.
+        how: "luminance"; or "ink", in which the pixel furthest in colour from its image's ground is white and
+            the ground black, whatever colours the two have ("dark-ink": the other way round).
+
+    Returns:
+        (N, 1, H, W) float64 in 0..255.
+    """
+    if how == "luminance":
+        return (pixels * pixels.new_tensor(LUMINANCE)[:, None, None]).sum(1, keepdim=True)
+    border = _border(pixels)
+    # The same median as `background`, by operators that ONNX has.
+    ground = border.sort(dim=2).values[:, :, (border.shape[2] - 1) // 2, None, None]  # (N, 3, 1, 1)
+    distance = (pixels - ground).square().sum(1, keepdim=True).sqrt()  # (N, 1, H, W)
+    ink = 255 * distance / distance.amax((2, 3), keepdim=True).clamp(min=LEAST_INK)
+    return ink if how == "ink" else 255 - ink
+
+
+def background(pixels: Tensor) -> Tensor:
+    """The median of each image's border per channel: (B, C, H, W) to (B, C, 1, 1).
+
+    Digits may touch the border (USPS does) and grounds may be light, so neither zeros nor edge pixels can
+    fill in.
+    """
+    return _border(pixels).median(dim=2).values[:, :, None, None]
+
+
+def _border(pixels: Tensor) -> Tensor:
+    """(B, C, H, W) to (B, C, 2 (H + W))."""
+    return torch.cat([pixels[:, :, 0], pixels[:, :, -1], pixels[:, :, :, 0], pixels[:, :, :, -1]], dim=2)
+
+
+def whole_levels(pixels: Tensor) -> Tensor:
+    """Round float64 levels in 0..255 to whole ones, and ties up."""
+    return torch.floor(pixels + (0.5 + TIE)).clamp(0, 255)
+
+
+def normalised(pixels: Tensor, how: InputNormalisation) -> Tensor:
+    """Scale pixels in [0, 1] for a network.
+
+    Args:
+        pixels: (B, C, S, S) float in [0, 1].
+        how: "range" maps to [-1, 1]; "instance" gives each channel of each image mean 0 and spread about 1;
+            "imagenet" takes off the mean of ImageNet and divides by its spread, per channel (of all channels
+            for C = 1).
+
+    Returns:
+        (B, C, S, S) float, channels last in memory, which convolutions on CPU prefer.
+    """
+    if how == "range":
+        scaled = pixels * 2 - 1
+    elif how == "imagenet":
+        scaled = _as_imagenet(pixels)
+    else:
+        centred = pixels - pixels.mean((2, 3), keepdim=True)
+        # torch.std takes fifteen times as long on the CPU for rows this short.
+        spread = centred.square().mean((2, 3), keepdim=True).sqrt()  # (B, C, 1, 1)
+        scaled = centred / (spread + SPREAD_FLOOR)
+    return scaled.contiguous(memory_format=torch.channels_last)
+
+
+def _as_imagenet(pixels: Tensor) -> Tensor:
+    # Plane by plane with plain numbers: a tensor of three would be copied to the device in every step.
+    if pixels.shape[1] == 1:
+        return (pixels - fmean(IMAGENET_MEAN)) / fmean(IMAGENET_SPREAD)
+    planes = zip(torch.split(pixels, 1, dim=1), IMAGENET_MEAN, IMAGENET_SPREAD, strict=True)
+    return torch.cat([(plane - mean) / spread for plane, mean, spread in planes], dim=1)

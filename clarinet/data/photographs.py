@@ -1,0 +1,91 @@
+"""Distortions of photographs: crops, mirror images and colours. Takes what `augmentation` takes."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from clarinet.data.seeding import on_device
+from clarinet.recipes.config import TrainConfig
+
+LARGEST_ASPECT = 4 / 3  # of a crop's sides, as is usual for photographs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PhotoDistortion:
+    """How far photographs are distorted; hue is left alone, as classes may be told by it.
+
+    Args:
+        crop: smallest share of the area that a crop keeps; 1 keeps all.
+        shift: how far a crop may reach beyond the edge, in pixels; the image is mirrored there.
+        flip: share of rows that become their mirror image.
+        colour_jitter: largest relative change of brightness, then contrast, then saturation.
+    """
+
+    crop: float
+    shift: float
+    flip: float
+    colour_jitter: float
+
+    @classmethod
+    def of(cls, config: TrainConfig) -> Self:
+        """The distortion a config asks for."""
+        return cls(config.crop, config.shift, config.flip, config.colour_jitter)
+
+    def __call__(self, pixels: Tensor, chosen: Tensor, draws: torch.Generator) -> Tensor:
+        """Distort the chosen rows of (B, C, S, S); `chosen` is (B,) bool on the CPU."""
+        drawn = self.drawn(chosen, pixels.shape[-1], draws)
+        return self.applied(pixels, [on_device(value, pixels.device) for value in drawn])
+
+    def drawn(self, chosen: Tensor, side: int, draws: torch.Generator) -> list[Tensor]:
+        """All that chance decides, on the CPU: see `augmentation.Distortion`."""
+        rows = chosen.nonzero().squeeze(1)
+        theta = self._crops(len(rows), side, draws)  # (R, 2, 3)
+        return [rows, theta, 1 + self.colour_jitter * (2 * torch.rand(len(rows), 3, generator=draws) - 1)]
+
+    def applied(self, pixels: Tensor, drawn: Sequence[Tensor]) -> Tensor:
+        """Distort (B, C, S, S) as it was drawn; what was is on the device of the pixels."""
+        rows, theta, factors = drawn
+        if len(rows) == 0:
+            return pixels
+        images = pixels[rows]  # (R, C, S, S)
+        grid = F.affine_grid(theta, list(images.shape), align_corners=False)
+        images = F.grid_sample(images, grid, padding_mode="reflection", align_corners=False)
+        return pixels.index_copy(0, rows, _recoloured(images, factors))
+
+    def _crops(self, count: int, side: int, draws: torch.Generator) -> Tensor:
+        """(R, 2, 3) maps from output to input coordinates, as `affine_grid` wants them."""
+        uniform = torch.rand(count, 5, generator=draws)
+        area = self.crop + (1 - self.crop) * uniform[:, 0]
+        # A crop may be as long as wide times LARGEST_ASPECT, but in no direction larger than the image.
+        longest = (-area.log()).clamp(min=0, max=math.log(LARGEST_ASPECT))
+        aspect = ((2 * uniform[:, 1] - 1) * longest).exp()
+        sides = torch.stack([(area * aspect).sqrt(), (area / aspect).sqrt()], dim=1)  # (R, 2) x, y
+        centre = (2 * uniform[:, 2:4] - 1) * (1 - sides + 2 * self.shift / side)  # (R, 2) x, y
+        mirrored = torch.where(uniform[:, 4] < self.flip, -1.0, 1.0)
+        nothing = torch.zeros(count)
+        first = torch.stack([mirrored * sides[:, 0], nothing, centre[:, 0]], dim=1)
+        second = torch.stack([nothing, sides[:, 1], centre[:, 1]], dim=1)
+        return torch.stack([first, second], dim=1)
+
+
+def _recoloured(images: Tensor, factors: Tensor) -> Tensor:
+    """Change brightness, contrast and saturation of (R, C, S, S) by factors (R, 3), and stay in [0, 1]."""
+    brightness, contrast, saturation = factors[:, :, None, None, None].unbind(1)  # (R, 1, 1, 1)
+    images = (images * brightness).clamp(0, 1)
+    mean = _grey(images).mean((2, 3), keepdim=True)  # (R, 1, 1, 1)
+    images = (mean + (images - mean) * contrast).clamp(0, 1)
+    grey = _grey(images)
+    return (grey + (images - grey) * saturation).clamp(0, 1)
+
+
+def _grey(images: Tensor) -> Tensor:
+    """Luminance (R, 1, S, S); grey images as they are."""
+    if images.shape[1] == 1:
+        return images
+    red, green, blue = torch.split(images, 1, dim=1)
+    return 0.299 * red + 0.587 * green + 0.114 * blue  # ITU-R BT.601

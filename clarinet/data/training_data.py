@@ -1,0 +1,357 @@
+"""Domains as tensors: what `train` accepts, and how it is checked at the door."""
+
+import lzma
+import math
+import tokenize
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from clarinet.data.streams import ImageFiles, ImageStream
+from clarinet.recipes.errors import DataError
+
+NO_LABEL = -1
+GREY_DIMENSIONS = 3
+COLOUR_DIMENSIONS = 4
+RGB = 3
+ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+LARGEST_ARRAY_BYTES = 4 * 2**30
+SUM_TOLERANCE = 1e-4  # of probabilities that should sum to 1; people write a few digits
+
+
+class DomainData(TypedDict, total=False):
+    """The images of a domain and their true classes, those that are there; see TrainData."""
+
+    x_train: Tensor | ImageFiles
+    y_train: Tensor
+    x_test: Tensor | ImageFiles
+    y_test: Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labels:
+    """Labels as `simulate_labels` draws and `load_labels` reads them, one row each.
+
+    Args:
+        complementary, true: (L,) int64 in [0, K) or -1 for none, at least one of them -1.
+        weights: (L,) float32 >= 0.
+        example: (L,) int64, the image each label is about; None where row i is about image i.
+        probabilities: (L,) float32 in (0, 1] with which the question behind each label was drawn; None where
+            the labels come from no questions, or nobody wrote it down.
+        num_classes: K >= 2.
+        named: the names of classes, by number, as far as they are known.
+    """
+
+    complementary: Tensor
+    true: Tensor
+    weights: Tensor
+    example: Tensor | None = None
+    probabilities: Tensor | None = None
+    num_classes: int
+    named: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def class_names(self) -> list[str] | None:
+        """K names, where all classes have one."""
+        if len(self.named) < self.num_classes:
+            return None
+        return [self.named[number] for number in range(self.num_classes)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrainData:
+    """A labelled source domain and an unlabelled target domain.
+
+    Labels are rows, one per label: an image with several complementary labels has several rows, which name
+    it in `example`; its pixels are kept once. Without `example`, row i is about image i.
+
+    Args:
+        source_images: uint8, (N, H, W) grey or (N, H, W, 3) RGB; a tensor is kept on the device as a whole,
+            a stream (`NpyImages`, `ImageFiles`) is read as it is needed, here and for the target.
+        complementary: (L,) int64, a class the image is known not to be, or -1 where there is none.
+        true: (L,) int64, the class the image is known to be, or -1 where there is none.
+        weights: (L,) float32 >= 0, trust in each label; normalised to mean 1 inside the training. Not 1/q
+            where `probabilities` q are given: the loss "inverse" and the estimated accuracy divide by them.
+        example: (L,) int64, the source image that each label is about; None when L = N and they follow the
+            images.
+        held_out: (L,) bool, complementary labels that only estimate the accuracy; None draws a share of the
+            images from the seed, each with all of its labels. In the pc setting it draws from those without a
+            true label, and no true label of an image held out by hand trains.
+        probabilities: (L,) float32 in (0, 1], with which the class of the question behind each label was
+            drawn for its image; None where that is unknown. The loss "inverse" needs them.
+        transition: (K, K) P(complementary = k | true = y), rows sum to 1, for the loss "forward"; None lets
+            it estimate the preferences of the questions.
+        class_shares: (K,) share of each class in the source, for the losses "forward" and "scarce"; None
+            takes them as equal.
+        pseudo_labelled: whether `true` holds predictions, as of `with_pseudo_labels`: a prediction for an
+            image says nothing of the labels that are held out.
+        target_images: uint8, (M, H, W) or (M, H, W, 3), no labels.
+        target_test_images: uint8 images to score on, or None.
+        target_test_labels: (T,) int64 true classes of those, or None.
+        num_classes: K >= 2, from the class list, never from the largest label.
+
+    Raises:
+        DataError: shapes, types, lengths or labels that contradict the above, in a sentence.
+    """
+
+    source_images: Tensor | ImageStream
+    complementary: Tensor
+    true: Tensor
+    weights: Tensor
+    example: Tensor | None = None
+    held_out: Tensor | None = None
+    probabilities: Tensor | None = None
+    transition: Tensor | None = None
+    class_shares: Tensor | None = None
+    pseudo_labelled: bool = False
+    target_images: Tensor | ImageStream
+    target_test_images: Tensor | ImageStream | None = None
+    target_test_labels: Tensor | None = None
+    num_classes: int
+
+    @classmethod
+    def of(
+        cls,
+        labels: Labels,
+        source_images: Tensor | ImageStream,
+        *,
+        target_images: Tensor | ImageStream,
+        test: tuple[Tensor | ImageStream | None, Tensor | None] = (None, None),
+    ) -> "TrainData":
+        """Source images with the labels about them, beside a target.
+
+        Args:
+            labels: of the source images.
+            source_images, target_images: see TrainData.
+            test: target images to score on and their true classes; by default there are none.
+
+        Raises:
+            DataError: as TrainData does.
+        """
+        return cls(
+            source_images=source_images,
+            complementary=labels.complementary,
+            true=labels.true,
+            weights=labels.weights,
+            example=labels.example,
+            probabilities=labels.probabilities,
+            target_images=target_images,
+            target_test_images=test[0],
+            target_test_labels=test[1],
+            num_classes=labels.num_classes,
+        )
+
+    def __post_init__(self) -> None:
+        if self.num_classes < 2:  # noqa: PLR2004 - with one class there is nothing to tell apart
+            raise DataError(f"num_classes is {self.num_classes}; at least 2 classes are needed")
+        check_images("source_images", self.source_images)
+        check_images("target_images", self.target_images)
+        count = self._check_example()
+        for name in ("complementary", "true"):
+            check_labels(
+                name, getattr(self, name), count=count, lowest=NO_LABEL, num_classes=self.num_classes
+            )
+        both = (self.complementary != NO_LABEL) & (self.true != NO_LABEL)
+        if bool(both.any()):
+            first = int(both.nonzero()[0])
+            raise DataError(f"source label {first} is both a true and a complementary one; keep one of them")
+        self._check_weights(count)
+        self._check_held_out(count)
+        self._check_probabilities(count)
+        self._check_distributions()
+        self._check_test()
+
+    def _check_example(self) -> int:
+        """The number of labels, L."""
+        images = len(self.source_images)
+        if self.example is None:
+            return images
+        count = len(self.complementary)
+        _check_vector("example", self.example, count=count, dtype=torch.int64)
+        outside = (self.example < 0) | (self.example >= images)
+        if bool(outside.any()):
+            first = int(outside.nonzero()[0])
+            raise DataError(
+                f"source label {first} is about image {int(self.example[first])}; there are {images} images"
+            )
+        return count
+
+    def _check_weights(self, count: int) -> None:
+        _check_vector("weights", self.weights, count=count, dtype=torch.float32)
+        if not bool(torch.isfinite(self.weights).all()) or bool((self.weights < 0).any()):
+            raise DataError("weights must be finite numbers of at least 0")
+
+    def _check_held_out(self, count: int) -> None:
+        if self.held_out is None:
+            return
+        _check_vector("held_out", self.held_out, count=count, dtype=torch.bool)
+        lost = self.held_out & (self.complementary == NO_LABEL)
+        if bool(lost.any()):
+            raise DataError(f"source label {int(lost.nonzero()[0])} is held out but is no complementary one")
+
+    def _check_probabilities(self, count: int) -> None:
+        if self.probabilities is None:
+            return
+        _check_vector("probabilities", self.probabilities, count=count, dtype=torch.float32)
+        labelled = (self.complementary != NO_LABEL) | (self.true != NO_LABEL)
+        wrong = labelled & ~((self.probabilities > 0) & (self.probabilities <= 1))
+        if bool(wrong.any()):
+            first = int(wrong.nonzero()[0])
+            raise DataError(
+                f"probabilities of label {first} is {float(self.probabilities[first])}; a question that was "
+                "asked had a probability above 0 and at most 1"
+            )
+
+    def _check_distributions(self) -> None:
+        for name, shape in (("transition", (self.num_classes,) * 2), ("class_shares", (self.num_classes,))):
+            values: Tensor | None = getattr(self, name)
+            if values is None:
+                continue
+            check_tensor(name, values)
+            if values.shape != shape or not values.is_floating_point():
+                raise DataError(
+                    f"{name} has type {values.dtype} and shape {tuple(values.shape)}; expected floats {shape}"
+                )
+            if not bool((values >= 0).all()) or bool(((values.sum(-1) - 1).abs() > SUM_TOLERANCE).any()):
+                raise DataError(
+                    f"{name} must be probabilities: at least 0, and summing to 1 over the classes"
+                )
+
+    def _check_test(self) -> None:
+        if (self.target_test_images is None) != (self.target_test_labels is None):
+            raise DataError("target_test_images and target_test_labels are given together or not at all")
+        if self.target_test_images is None or self.target_test_labels is None:
+            return
+        check_images("target_test_images", self.target_test_images)
+        if len(self.target_test_images.shape) != len(self.target_images.shape):
+            raise DataError("target_test_images and target_images must both be grey or both be colour")
+        count = len(self.target_test_images)
+        check_labels(
+            "target_test_labels", self.target_test_labels, count=count, lowest=0, num_classes=self.num_classes
+        )
+
+
+def check_images(name: str, images: Tensor | ImageStream, *, least: int = 1) -> None:
+    """Refuse what is no stack of at least so many uint8 images, with a DataError."""
+    if not hasattr(images, "read"):  # which streams have
+        check_tensor(name, images)
+    if isinstance(images, Tensor) and images.dtype != torch.uint8:
+        raise DataError(f"{name} are {images.dtype}; images must be uint8 in 0..255")
+    grey = len(images.shape) == GREY_DIMENSIONS
+    colour = len(images.shape) == COLOUR_DIMENSIONS and images.shape[3] == RGB
+    if not grey and not colour:
+        raise DataError(f"{name} have shape {tuple(images.shape)}; expected (N, H, W) or (N, H, W, 3)")
+    if grey and images.shape[2] == RGB:
+        raise DataError(
+            f"{name} have shape {tuple(images.shape)}, which looks like one colour image; give images[None]"
+        )
+    if 0 in images.shape[1:] or len(images) < least:
+        raise DataError(f"{name} are empty (shape {tuple(images.shape)})")
+
+
+def check_tensor(name: str, values: object) -> None:
+    """Refuse an array, a list and all else that is no tensor, with a DataError."""
+    if not isinstance(values, Tensor):
+        remedy = "torch.from_numpy" if isinstance(values, np.ndarray) else "torch.tensor"
+        raise DataError(f"{name} must be a tensor, not {type(values).__name__}; {remedy} makes it one")
+
+
+def _check_vector(name: str, values: Tensor, *, count: int, dtype: torch.dtype) -> None:
+    check_tensor(name, values)
+    if values.dtype != dtype or values.ndim != 1:
+        raise DataError(
+            f"{name} has type {values.dtype} and shape {tuple(values.shape)}; expected {dtype} and (N,)"
+        )
+    if len(values) != count:
+        raise DataError(f"{name} has {len(values)} entries for {count} images")
+
+
+def check_labels(name: str, labels: Tensor, *, count: int, lowest: int, num_classes: int) -> None:
+    """Refuse what is no (count,) int64 labels from the lowest to below K, with a DataError."""
+    _check_vector(name, labels, count=count, dtype=torch.int64)
+    outside = (labels < lowest) | (labels >= num_classes)
+    if bool(outside.any()):
+        first = int(outside.nonzero()[0])
+        raise DataError(
+            f"{name} of example {first} is {int(labels[first])}; allowed are {lowest} to {num_classes - 1}"
+        )
+
+
+def load_npz(path: Path | str) -> dict[str, Tensor]:
+    """Read x_train, y_train, x_test and y_test, whichever are there: images uint8, labels int64.
+
+    Nothing is unpickled, and no more memory is asked for than the member's header and size agree on.
+
+    Args:
+        path: the npz file.
+
+    Returns:
+        Images (N, H, W) or (N, H, W, 3) and labels (N,), by the four names.
+
+    Raises:
+        DataError: not an npz, truncated, pickled or oversized members, or none of the four arrays.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            found = {name: _read_member(archive, name) for name in ARRAYS if f"{name}.npy" in names}
+    except UNREADABLE as error:
+        raise DataError(f"{path} cannot be read as npz: {str(error) or type(error).__name__}") from error
+    if not found:
+        raise DataError(f"{path} has none of {', '.join(ARRAYS)}")
+    return found
+
+
+# What the readers of zip, compression and npy headers raise on hostile bytes.
+UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+    MemoryError,
+    SyntaxError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def _read_member(archive: zipfile.ZipFile, name: str) -> Tensor:
+    """One array; every inconsistency is a ValueError, which `load_npz` words with the path."""
+    info = archive.getinfo(f"{name}.npy")
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        if version not in _HEADERS:
+            raise ValueError(f"{name} has the unknown npy version {version}")
+        shape, fortran_order, dtype = _HEADERS[version](member)
+        if not all(type(length) is int and length >= 0 for length in shape):
+            # Two negative ones would pass for a size, and one would read the member without a bound.
+            raise ValueError(f"{name} has the impossible shape {shape}")
+        size = math.prod(shape) * dtype.itemsize
+        if dtype.kind not in "ui" or fortran_order:
+            raise ValueError(f"{name} has type {dtype}; images are uint8 and labels integers, in C order")
+        if size > info.file_size:
+            raise ValueError(
+                f"the header of {name} promises {size} bytes (shape {shape}), but there is not that much"
+            )
+        if size > LARGEST_ARRAY_BYTES:
+            raise ValueError(
+                f"{name} has {size} bytes, but at most {LARGEST_ARRAY_BYTES} are read into memory; save it "
+                "as one npy file for NpyImages, which reads images while they train"
+            )
+        content = member.read(size)
+    if len(content) != size:
+        raise ValueError(f"{name} is cut short: {len(content)} of {size} bytes")
+    array = np.frombuffer(bytearray(content), dtype=dtype).reshape(shape)
+    if name.startswith("x_") and array.dtype != np.uint8:
+        raise ValueError(f"{name} has type {dtype}; images must be uint8 in 0..255")
+    return torch.from_numpy(array if name.startswith("x_") else array.astype(np.int64))

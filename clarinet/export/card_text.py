@@ -1,0 +1,167 @@
+"""Model cards as Markdown, for people."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from clarinet.export.cards import card_digest
+
+
+def card_markdown(card: Mapping[str, Any]) -> str:
+    """The card of `model_card` as a page of Markdown."""
+    name = f"{card['method']} ({card['preset']}, {str(card['setting']).upper()}, seed {card['seed']})"
+    parts = [
+        f"# Model card: {name}",
+        _what(card),
+        "## How well it does",
+        _accuracy(card),
+        _by_class(card),
+        "## What it learnt from",
+        _learnt_from(card),
+        "## What it keeps of the paper",
+        _paper(card),
+        "## How to get it again",
+        _again(card),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _what(card: Mapping[str, Any]) -> str:
+    network = card["network"]
+    kind = "colour" if network["channels"] > 1 else "grey"
+    return (
+        f"Tells {len(card['classes'])} classes apart: {', '.join(map(_plain, card['classes']))}. "
+        f"Network: {network['architecture']}, {kind} images of {network['image_size']} x "
+        f"{network['image_size']} pixels; other sizes are resized. {_ink(network)}It was made for images "
+        "like those of its target domain; on others its accuracy is unknown."
+    )
+
+
+def _ink(network: Mapping[str, Any]) -> str:
+    """A sentence, or nothing; cards from before there was ink lack the field."""
+    tones = {"ink": "light on dark", "dark-ink": "dark on light"}.get(network.get("greying", ""))
+    if tones is None:
+        return ""
+    return f"Images in colour are seen {tones}, each pixel by its distance from the colour of its ground. "
+
+
+def _accuracy(card: Mapping[str, Any]) -> str:
+    metrics = card["metrics"]
+    known = metrics["target_accuracy"]
+    data = card["data"] or {}
+    test = data.get("target_test")
+    on = f" on {test['images']:,} test images" if test else ""
+    rows = [
+        ("Accuracy on the target" + on, _percent(known) if known is not None else "unknown: no test labels")
+    ]
+    criteria = dict(metrics["without_target_labels"])
+    estimate, error = (
+        criteria.pop("source_accuracy_estimate", None),
+        criteria.pop("source_accuracy_error", None),
+    )
+    if estimate is not None:
+        told = f"{_percent(estimate)} +- {_percent(error)}"
+        rows.append(("Accuracy on the source, estimated from held-out complementary labels", told))
+    rows += [(_words(name), _value(value)) for name, value in criteria.items() if value is not None]
+    return _table(("Measure", "Value"), rows) + "\n\nOnly the first line has seen labels of the target."
+
+
+def _by_class(card: Mapping[str, Any]) -> str:
+    accuracy, labels = card["metrics"]["per_class_accuracy"], card["labels"]
+    columns: list[tuple[str, list[str]]] = []
+    if accuracy is not None:
+        columns.append(("Accuracy", ["-" if share is None else _percent(share) for share in accuracy]))
+    if labels is not None:
+        for kind in _used(card):
+            columns.append((f"{_words(kind)} labels", [f"{count:,}" for count in labels[kind]]))
+    if not columns:
+        return ""
+    rows = zip(map(_plain, card["classes"]), *(values for _, values in columns), strict=True)
+    return _table(("Class", *(title for title, _ in columns)), rows)
+
+
+def _used(card: Mapping[str, Any]) -> list[str]:
+    """The kinds of labels that the method learns from; the data may have others."""
+    complementary = ["complementary"] if card["config"]["complementary_loss"] != "none" else []
+    return complementary + (["true"] if card["setting"] == "pc" else [])
+
+
+def _learnt_from(card: Mapping[str, Any]) -> str:
+    data, labels = card["data"], card["labels"]
+    if data is None or labels is None:
+        return "Not recorded."
+    rows = []
+    for domain in ("source", "target", "target_test"):
+        facts = data[domain]
+        if facts is not None:
+            shape = " x ".join(map(str, facts["shape"]))
+            made = facts.get("made")  # cards before the key existed have none
+            name = f"{_words(domain)} ({_plain(made)})" if made else _words(domain)
+            rows.append((name, f"{facts['images']:,} of {shape}", f"`{facts['digest']}`"))
+    given = " and ".join(f"{sum(labels[kind]):,} {kind} labels" for kind in _used(card))
+    drawn = labels["simulated"]
+    told = ", ".join(f"{_words(name).lower()} {_value(value)}" for name, value in (drawn or {}).items())
+    origin = f"They were simulated: {told}." if drawn else "The card knows of no simulation."
+    held_out = labels["held_out"]
+    share = _percent(card["config"]["held_out_share"])
+    kept = f"{held_out:,} of them" if held_out is not None else f"{share} of the complementary ones"
+    weights = "weighted" if labels["weighted"] else "of equal weight"
+    alpha = labels.get("alpha")  # cards before the key existed have none
+    weighed = f" True labels together weighed alpha = {alpha:.3f}, the others the rest." if alpha else ""
+    sentence = (
+        f"{given}, {weights}.{weighed} {origin} {kept} only estimated the accuracy. "
+        f"Labels: `{labels['digest']}`."
+    )
+    return _table(("Images", "How many", "Digest"), rows) + "\n\n" + sentence
+
+
+def _paper(card: Mapping[str, Any]) -> str:
+    kept = [f"* {'yes' if has else 'no'}: {part}" for part, has in card["of_the_paper"].items()]
+    different = [
+        (f"`{name}`", _value(item["value"]), _value(item["paper"]), item["meaning"])
+        for name, item in card["departures"].items()
+    ]
+    table = _table(("Hyper-parameter", "Here", "Paper's preset", "Meaning"), different) if different else ""
+    told = f"{'Every other' if different else 'Every'} hyper-parameter is as in the preset `paper`."
+    return "\n".join(kept) + "\n\n" + (table + "\n\n" if table else "") + told
+
+
+def _again(card: Mapping[str, Any]) -> str:
+    training = card["training"]
+    used = ", ".join(f"{name} {number}" for name, number in card["versions"].items())
+    digest = f" Data: `{card['data']['digest']}`." if card["data"] else ""
+    return (
+        f"Seed {card['seed']}, {training['epochs']:,} epochs, {training['steps']:,} steps, "
+        f"{training['seconds']:,.0f} s of training in {training['computed_in']}; {used}.{digest} "
+        f"The whole configuration stands in the header of the weights.\n\nCard: `{card_digest(card)}`."
+    )
+
+
+def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(titles)
+    lines = [head, ["---"] * len(head), *(list(row) for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """A name that ends no cell and starts no markup, HTML's included."""
+    for mark in "\\|`*_[]<>#":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _value(value: object) -> str:
+    return (
+        f"{value:.4g}"
+        if isinstance(value, float)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
+    )
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").capitalize()

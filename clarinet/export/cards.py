@@ -1,0 +1,154 @@
+"""Model cards: what a model learnt from, how, and how well it does; as JSON and as Markdown."""
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import MISSING, fields
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from clarinet.data.domains import digest_of, fingerprint
+from clarinet.data.streams import ImageStream
+from clarinet.data.training_data import NO_LABEL, TrainData
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import DataError
+from clarinet.run.results import TrainResult
+
+CARD_VERSION = 1
+# Neither says how a model was trained: which run it is, and how often the run was written down.
+_NO_DEPARTURES = {"method", "preset", "setting", "seed", "checkpoint_every"}
+_NO_CRITERIA = {"epoch", "epochs", "step", "steps", "seconds", "losses", "target_accuracy"}
+
+
+def model_card(
+    result: TrainResult,
+    data: TrainData | None = None,
+    *,
+    class_names: Sequence[str] | None = None,
+    simulated: Mapping[str, Any] | None = None,
+    made: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Everything worth knowing about a model, as plain JSON values.
+
+    Digests of data are those of `domains.digest_of`. Target labels, where there are some, have scored the
+    model and nothing else.
+
+    Args:
+        result: the finished run.
+        data: what it was trained on; None leaves data and labels out.
+        class_names: K names; None counts from "0".
+        simulated: how the labels were drawn, where no person gave them: seed, noise and so on.
+        made: how images were made that are not the published ones, under "source" or "target".
+
+    Raises:
+        DataError: another number of names than classes.
+    """
+    num_classes = result.model.spec.num_classes
+    names = [str(k) for k in range(num_classes)] if class_names is None else list(class_names)
+    if len(names) != num_classes:
+        raise DataError(f"there are {len(names)} class names, but the model has {num_classes} classes")
+    config = result.config
+    learnt = {"alpha": result.alpha, "simulated": dict(simulated or {}) or None}
+    return {
+        "card_version": CARD_VERSION,
+        "method": config.method,
+        "preset": config.preset,
+        "setting": config.setting,
+        "seed": config.seed,
+        "classes": names,
+        "network": result.model.spec.to_dict(),
+        "config": config.to_dict(),
+        "of_the_paper": paper_parts(config),
+        "departures": departures(config),
+        "data": None if data is None else _data_facts(data, made or {}),
+        "labels": None if data is None else _label_facts(data) | learnt,
+        "metrics": _metrics(result),
+        "training": {
+            "epochs": result.epochs,
+            "steps": result.steps,
+            "seconds": round(result.seconds, 3),
+            "computed_in": result.computed_in,
+        },
+        "versions": versions(),
+    }
+
+
+def paper_parts(config: TrainConfig) -> dict[str, bool]:
+    """Which parts of the paper a configuration has."""
+    complementary = config.complementary_loss != "none"
+    unbiased = config.complementary_loss == "unbiased" and config.second_term_prior == "label"
+    conditional = config.trade_off > 0 and config.conditioning
+    return {
+        "unbiased complementary risk with its correction": unbiased,
+        "scattered conditional adversarial loss": conditional,
+        "sharpened predictions in it": conditional and config.sharpening < 1,
+        "true labels beside complementary ones, weighed by alpha": config.setting == "pc" and complementary,
+    }
+
+
+def departures(config: TrainConfig) -> dict[str, dict[str, Any]]:
+    """Every hyper-parameter that is not as in the paper's preset: its value, the paper's, what it is."""
+    found = {}
+    for item in fields(TrainConfig):
+        value = getattr(config, item.name)
+        if item.name not in _NO_DEPARTURES and item.default is not MISSING and value != item.default:
+            found[item.name] = {"value": value, "paper": item.default, "meaning": item.metadata["help"]}
+    return found
+
+
+def versions() -> dict[str, str]:
+    """What the arithmetic depends on."""
+    found = {"torch": str(torch.__version__), "python": platform.python_version()}
+    with suppress(PackageNotFoundError):  # run from a folder without being installed
+        found["clarinet"] = version("clarinet")
+    return found
+
+
+def card_digest(card: Mapping[str, Any]) -> str:
+    """SHA-256 of a card, in hex, whatever the order of its entries."""
+    return hashlib.sha256(json.dumps(card, sort_keys=True).encode()).hexdigest()
+
+
+def _metrics(result: TrainResult) -> dict[str, Any]:
+    """Scores on the target's test set, and what the last epoch tells without target labels."""
+    last = result.reports[-1].to_dict() if result.reports else {}
+    return {
+        "target_accuracy": result.target_accuracy,
+        "per_class_accuracy": result.per_class_accuracy,
+        "confusion": result.confusion,
+        "without_target_labels": {name: last[name] for name in last if name not in _NO_CRITERIA},
+    }
+
+
+def _data_facts(data: TrainData, made: Mapping[str, str]) -> dict[str, Any]:
+    def domain(images: Tensor | ImageStream) -> dict[str, Any]:
+        return {"images": len(images), "shape": list(images.shape[1:]), "digest": digest_of(images)}
+
+    test = None
+    if data.target_test_images is not None and data.target_test_labels is not None:
+        test = domain(data.target_test_images) | {"labels_digest": digest_of(data.target_test_labels)}
+    return {
+        "source": domain(data.source_images) | {"made": made.get("source")},
+        "target": domain(data.target_images) | {"made": made.get("target")},
+        "target_test": test,
+        "digest": fingerprint(data),
+    }
+
+
+def _label_facts(data: TrainData) -> dict[str, Any]:
+    def counts(labels: Tensor) -> list[int]:
+        found: list[int] = torch.bincount(labels[labels != NO_LABEL], minlength=data.num_classes).tolist()
+        return found
+
+    return {
+        "complementary": counts(data.complementary.cpu()),
+        "true": counts(data.true.cpu()),
+        "held_out": None if data.held_out is None else int(data.held_out.sum()),
+        "weighted": bool((data.weights != data.weights[0]).any()),
+        "digest": digest_of(data.complementary, data.true, data.weights, data.example, data.held_out),
+    }

@@ -1,0 +1,226 @@
+"""Feature extractors of the paper and for photographs, label predictor and domain discriminator."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from clarinet.networks.backbones import Backbone
+from clarinet.networks.layers import DomainBatchNorm, HalfDropout, replace_batch_norms
+from clarinet.recipes.choices import BACKBONES, Architecture, Greying, InputNormalisation
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import ConfigError
+
+SOURCE: Final = 0
+TARGET: Final = 1
+Domain = Literal[0, 1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """What is needed to rebuild a network and to prepare images for it; stored beside its weights.
+
+    Args:
+        architecture: see TrainConfig; never "auto".
+        channels: 1 for grey images, 3 for colour; backbones always have 3.
+        image_size: height and width of its input, in pixels.
+        input_normalisation: see TrainConfig.
+        batch_norm: whether batch normalisation keeps the domains apart; the DANN network has batch
+            normalisation only then, the others always or never.
+        num_classes: K.
+        greying: what a network for grey images sees of those in colour: their luminance, or how far each
+            pixel is from its image's ground, as light ink on a dark one or as dark ink on a light one.
+    """
+
+    architecture: Architecture
+    channels: int
+    image_size: int
+    input_normalisation: InputNormalisation
+    batch_norm: bool
+    num_classes: int
+    greying: Greying = "luminance"
+
+    @property
+    def sees_ink(self) -> bool:
+        """Whether images in colour are seen as ink; then the source came in colour, and the target grey."""
+        return self.greying != "luminance"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Field names to plain JSON values."""
+        return asdict(self)
+
+
+def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpec:
+    """The network that a config means for images of a kind; `colour`: it sees any domain in colour."""
+    architecture = config.architecture
+    if architecture == "auto":
+        architecture = "dann" if colour else "lenet"
+    return ModelSpec(
+        architecture=architecture,
+        channels=3 if colour or architecture in BACKBONES else 1,
+        image_size=config.image_size,
+        input_normalisation=config.input_normalisation,
+        batch_norm=config.batch_norm and architecture not in {"lenet", "convnext_tiny"},
+        num_classes=num_classes,
+    )
+
+
+class LeNet(nn.Module):
+    """The LeNet that CDAN uses for U<->M: (B, C, S, S) to (B, 500).
+
+    Convolution to 20 maps 5x5, max pooling by 2, ReLU; convolution to 50 maps 5x5, dropout of maps 0.5, max
+    pooling by 2, ReLU; linear to 500, ReLU, dropout 0.5.
+    """
+
+    features = 500
+
+    def __init__(self, channels: int, image_size: int) -> None:
+        super().__init__()
+        side = _side_after_two_blocks(image_size)
+        self.first = nn.Conv2d(channels, 20, 5)
+        self.second = nn.Conv2d(20, 50, 5)
+        self.full = nn.Linear(50 * side * side, self.features)
+        self.dropout = HalfDropout()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of a batch."""
+        x = F.max_pool2d(self.first(x), 2).relu()  # (B, 20, S', S')
+        x = F.max_pool2d(F.dropout2d(self.second(x), 0.5, self.training), 2)  # (B, 50, S'', S'')
+        x = self.full(x.relu().flatten(1)).relu()  # (B, 500)
+        out: Tensor = self.dropout(x)
+        return out
+
+
+class DannNet(nn.Module):
+    """The network of DANN for M->m, normalised per domain if wanted: (B, C, S, S) to (B, 100).
+
+    Convolution to 32 maps 5x5, ReLU, max pooling by 2; convolution to 48 maps 5x5, ReLU, dropout of maps 0.5,
+    max pooling by 2; twice linear to 100 and ReLU. The normalisation, if any, follows each convolution.
+    """
+
+    features = 100
+
+    def __init__(self, channels: int, image_size: int, *, batch_norm: bool) -> None:
+        super().__init__()
+        side = _side_after_two_blocks(image_size)
+        self.first = nn.Conv2d(channels, 32, 5)
+        self.second = nn.Conv2d(32, 48, 5)
+        self.full = nn.Linear(48 * side * side, 100)
+        self.last = nn.Linear(100, self.features)
+        self.norms = nn.ModuleList(
+            DomainBatchNorm(width, per_domain=True) if batch_norm else nn.Identity() for width in (32, 48)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of a batch."""
+        x = F.max_pool2d(self.norms[0](self.first(x)).relu(), 2)  # (B, 32, S', S')
+        x = self.norms[1](self.second(x)).relu()
+        x = F.max_pool2d(F.dropout2d(x, 0.5, self.training), 2)  # (B, 48, S'', S'')
+        x = self.full(x.flatten(1)).relu()  # (B, 100)
+        return torch.relu(self.last(x))  # (B, 100)
+
+
+class DigitsNet(nn.Sequential):
+    """The DTN that CDAN uses for colour digits (S->M; here Y->M and Y->S too): (B, C, S, S) to (B, 512).
+
+    Convolutions to 64, 128 and 256 maps, 5x5 in steps of 2, each with batch normalisation, dropout of maps
+    (0.1, 0.3, 0.5) and ReLU; linear to 512, batch normalisation, ReLU, dropout 0.5.
+    """
+
+    features = 512
+
+    def __init__(self, channels: int, image_size: int) -> None:
+        layers: list[nn.Module] = []
+        side = image_size
+        for width, dropout in ((64, 0.1), (128, 0.3), (256, 0.5)):
+            convolution = nn.Conv2d(channels, width, 5, stride=2, padding=2)
+            layers += [convolution, nn.BatchNorm2d(width), nn.Dropout2d(dropout), nn.ReLU()]
+            channels, side = width, (side + 1) // 2
+        full = nn.Linear(channels * side * side, self.features)
+        super().__init__(*layers, nn.Flatten(), full, nn.BatchNorm1d(self.features), nn.ReLU(), HalfDropout())
+
+
+class ConvLarge(nn.Sequential):
+    """The convolutional network of mean teacher, for C->T: (B, C, S, S) to (B, 128).
+
+    Three blocks of three convolutions: three to 128 maps 3x3; three to 256 maps 3x3; to 512 maps 3x3 without
+    padding, 256 maps 1x1 and 128 maps 1x1. Batch normalisation and leaky ReLU 0.1 after each, max pooling by
+    2 and dropout 0.5 after the first two blocks, at the end the mean over all pixels.
+    """
+
+    features = 128
+
+    def __init__(self, channels: int) -> None:
+        layers: list[nn.Module] = []
+        # Width, side and padding of each convolution; None ends a block.
+        plan = (
+            [(128, 3, 1)] * 3 + [None] + [(256, 3, 1)] * 3 + [None] + [(512, 3, 0), (256, 1, 0), (128, 1, 0)]
+        )
+        for step in plan:
+            if step is None:
+                layers += [nn.MaxPool2d(2), HalfDropout()]
+                continue
+            width, side, padding = step
+            convolution = nn.Conv2d(channels, width, side, padding=padding)
+            layers += [convolution, nn.BatchNorm2d(width), nn.LeakyReLU(0.1)]
+            channels = width
+        super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+Extractor = LeNet | DannNet | DigitsNet | ConvLarge | Backbone
+
+
+def _extractor(spec: ModelSpec) -> Extractor:
+    match spec.architecture:
+        case "lenet":
+            return LeNet(spec.channels, spec.image_size)
+        case "dann":
+            return DannNet(spec.channels, spec.image_size, batch_norm=spec.batch_norm)
+        case "dtn":
+            return DigitsNet(spec.channels, spec.image_size)
+        case "conv-large":
+            return ConvLarge(spec.channels)
+        case "auto":
+            raise ConfigError("a model's architecture must be a name; auto is resolved from the images")
+        case name:
+            return Backbone(name, spec.image_size)
+
+
+class Classifier(nn.Module):
+    """Feature extractor G and label predictor F; `spec` says which images it takes."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.extractor = _extractor(spec)
+        self.predictor = nn.Linear(self.extractor.features, spec.num_classes)
+        replace_batch_norms(self.extractor, per_domain=spec.batch_norm)
+        self._norms = [module for module in self.modules() if isinstance(module, DomainBatchNorm)]
+
+    def forward(self, images: Tensor, domain: Domain = TARGET) -> tuple[Tensor, Tensor]:
+        """Features (B, D) and logits (B, K), both float32, of normalised images (B, C, S, S)."""
+        for norm in self._norms:
+            norm.domain = domain
+        features = self.extractor(images)  # (B, D)
+        logits = self.predictor(features)  # (B, K)
+        return features.float(), logits.float()
+
+
+def discriminator(inputs: int) -> nn.Sequential:
+    """The domain discriminator D, 500-500-1 with ReLU and dropout: (B, inputs) to (B, 1) logits."""
+    return nn.Sequential(
+        nn.Linear(inputs, 500),
+        nn.ReLU(),
+        HalfDropout(),
+        nn.Linear(500, 500),
+        nn.ReLU(),
+        HalfDropout(),
+        nn.Linear(500, 1),
+    )
+
+
+def _side_after_two_blocks(image_size: int) -> int:
+    """Pixels left after twice a 5x5 convolution without padding and a pooling by 2."""
+    return ((image_size - 4) // 2 - 4) // 2

@@ -1,0 +1,25 @@
+"""How long a step and an epoch are. Never imports torch."""
+
+import math
+
+from clarinet.recipes.choices import BACKBONES
+from clarinet.recipes.config import TrainConfig
+
+LARGEST_BATCH = 4096  # that a share of the labels makes
+
+
+def batch_size(config: TrainConfig, labels: int) -> int:
+    """Labels, and images of the target, in a step: the config's, or its share of the labels if that is more.
+
+    Args:
+        config: of the stage.
+        labels: of the kind that has more of them.
+    """
+    if config.architecture in BACKBONES:  # whose memory the batch was chosen by
+        return config.batch_size
+    return min(max(config.batch_size, math.ceil(config.step_share * labels)), LARGEST_BATCH)
+
+
+def steps_in_epoch(config: TrainConfig, labels: int, target: int) -> int:
+    """As configured, or one pass over the larger of so many labels and so many target images."""
+    return config.steps_per_epoch or math.ceil(max(labels, target) / batch_size(config, labels))

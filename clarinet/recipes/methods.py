@@ -1,0 +1,301 @@
+"""The methods, each a small set of values over the defaults of `TrainConfig`. Never imports torch."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import ConfigError
+
+Presets = Mapping[str, Mapping[str, Any]]
+
+# The defaults of TrainConfig: the paper's values where it gives them, else as docs/paper.md says (lambda,
+# T_s, the data set's pi, one summed step; 5 % of the complementary labels held out).
+_PAPER: dict[str, Any] = {}
+
+# What the authors' repository does where it differs from their text, to explain its numbers (USPS and MNIST,
+# cc setting). We still take one step where it takes two with one momentum, and split the domains by their
+# true sizes.
+_PUBLISHED: dict[str, Any] = {
+    "epochs": 550,  # 50 without adaptation and 500 with it
+    "steps_per_epoch": 468,  # whole batches of 128 in MNIST's 60,000 images; the last, smaller one is dropped
+    "held_out_share": 0.0,
+    "weight_decay": 5e-4,
+    "second_term_prior": "class",
+    "ascent_weight": "count",
+    "trade_off": 1.0,
+    "adaptation_schedule": "10000-steps",
+    "reversal_scale": "classifier",
+    "domain_loss": "mean",
+    "entropy_gradient": "reversed",
+}
+
+_PLUS: dict[str, Any] = {
+    "epochs": 40,
+    "steps_per_epoch": 100,
+    "step_share": 0.002,
+    "checkpoint_every": 2,
+    "input_normalisation": "instance",
+    "batch_norm": True,
+    "precision": "bfloat16",
+    "optimizer": "adamw",
+    "learning_rate": 2e-3,
+    "weight_decay": 1e-3,
+    "warmup": 0.05,
+    "averaging": 0.995,
+    "complementary_loss": "bounded",
+    "trade_off": 0.0,
+    "augmentation": 0.85,
+    "augmentation_start": 0.0,
+    "augmentation_full": 0.0,
+    "extra_stroke": 0.1,
+    "ink_of_colours": True,
+    "moment_match": True,
+    "recolouring": True,
+    "background_blending": True,
+    "pretraining": 0.15,
+    "neighbour_weight": 1.0,
+    "target_self_training_start": 0.4,
+}
+
+# For the demo: 1,200 small steps on a thousand images are too few to learn features from images alone.
+_QUICK: dict[str, Any] = _PLUS | {
+    "epochs": 30,
+    "steps_per_epoch": 40,
+    "step_share": 0.0,
+    "batch_size": 64,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "final_learning_rate": 0.02,
+    "averaging": 0.98,
+    "augmentation_start": 0.1,
+    "augmentation_full": 0.3,
+    "extra_stroke": 0.0,
+    "pretraining": 0.0,
+    "neighbour_weight": 0.0,
+    "source_self_training_start": 0.3,
+    "class_floor": 0.5,
+    "class_floor_weight": 0.5,
+}
+
+_ALONE: dict[str, Any] = {"trade_off": 0.0}
+
+# Ordinary adaptation from labels that are, or pass for, true ones: 500 epochs as all of the paper's methods.
+_TRUE_ONLY: dict[str, Any] = {"setting": "pc", "complementary_loss": "none"}
+
+# DAN: kernels of Long et al. 2015; step size, decay and the rising weight of the authors' two-step DAN for
+# USPS -> MNIST.
+_DAN: dict[str, Any] = _TRUE_ONLY | {
+    "learning_rate": 5e-3,
+    "weight_decay": 5e-4,
+    "trade_off": 0.0,
+    "discrepancy_weight": 1.0,
+    "adversarial_start_epoch": 0,
+    "adaptation_schedule": "progress",
+}
+
+# CDAN+E: step sizes, weight decay, loss and (that of USPS and MNIST for all) start of CDAN's code for digits
+# (Long et al. 2018); the reversal rises over the progress of the run as in DANN (Ganin et al. 2016). That
+# code also lowers the classifier's step size every few epochs, takes batches of 64 and normalises batches of
+# both domains together, which is not done here.
+_CDAN_E: dict[str, Any] = _TRUE_ONLY | {
+    "learning_rate": 0.01,
+    "discriminator_learning_rate": 0.01,
+    "weight_decay": 5e-4,
+    "trade_off": 1.0,
+    "adversarial_start_epoch": 1,
+    "adaptation_schedule": "progress",
+    "reversal_scale": "classifier",
+    "domain_loss": "mean",
+    "sharpening": 1.0,
+    "entropy_gradient": "reversed",
+}
+# DANN (Ganin et al. 2016) within CDAN's code for digits: its step sizes, the features alone.
+_DANN: dict[str, Any] = _CDAN_E | {"conditioning": False, "entropy_gradient": "none"}
+
+
+# 500 epochs train GAC, 500 are the ordinary adaptation: the paper says 500 in all, and not what that means
+# for two steps.
+_TWO_STEPS: dict[str, Any] = {
+    "setting": "cc",
+    "complementary_loss": "unbiased",
+    "epochs": 1000,
+    "pseudo_label_share": 0.5,
+}
+
+
+_CE: dict[str, Any] = {"complementary_loss": "cross-entropy"}
+_UNCONDITIONED: dict[str, Any] = {"conditioning": False}
+_UNSHARPENED: dict[str, Any] = {"sharpening": 1.0}
+
+# The same losses in 2,000 steps, about three minutes on one core: not the paper's protocol, and never its
+# numbers. The step size is one at which GAC learns USPS in that time: after 600 steps held-out complementary
+# labels put it at 0.73 on the source. lambda keeps the strength of the reversal in preset "paper", 1. Chosen
+# by those labels of one seed; the target's were not used.
+_SHORT: dict[str, Any] = {
+    "epochs": 20,
+    "steps_per_epoch": 100,
+    "learning_rate": 5e-3,
+    "discriminator_learning_rate": 5e-3,
+    "trade_off": 1.0,
+    "adversarial_start_epoch": 5,
+}
+_SHORT_ADAPTATION: dict[str, Any] = {"epochs": 20, "steps_per_epoch": 100}
+_SHORT_TWO_STEPS: dict[str, Any] = {"epochs": 40, "steps_per_epoch": 100}
+
+
+def _presets(**presets: dict[str, Any]) -> Presets:
+    return MappingProxyType(presets)
+
+
+METHODS: Mapping[str, Presets] = MappingProxyType(
+    {
+        "clarinet": _presets(paper=_PAPER, published=_PUBLISHED, short=_SHORT),
+        "clarinet-plus": _presets(default=_PLUS, quick=_QUICK),
+        "gac": _presets(paper=_ALONE, published=_PUBLISHED | _ALONE, short=_SHORT | _ALONE),
+        "gac+dan": _presets(paper=_DAN | _TWO_STEPS, short=_DAN | _TWO_STEPS | _SHORT_TWO_STEPS),
+        "gac+dann": _presets(paper=_DANN | _TWO_STEPS, short=_DANN | _TWO_STEPS | _SHORT_TWO_STEPS),
+        "gac+cdan_e": _presets(paper=_CDAN_E | _TWO_STEPS, short=_CDAN_E | _TWO_STEPS | _SHORT_TWO_STEPS),
+        "dan": _presets(paper=_DAN, short=_DAN | _SHORT_ADAPTATION),
+        "dann": _presets(paper=_DANN, short=_DANN | _SHORT_ADAPTATION),
+        "cdan_e": _presets(paper=_CDAN_E, short=_CDAN_E | _SHORT_ADAPTATION),
+        "clarinet-ce": _presets(paper=_CE, short=_SHORT | _CE),
+        "clarinet-unconditioned": _presets(paper=_UNCONDITIONED, short=_SHORT | _UNCONDITIONED),
+        "clarinet-unsharpened": _presets(paper=_UNSHARPENED, short=_SHORT | _UNSHARPENED),
+    }
+)
+"""Method to preset to what differs from TrainConfig's defaults; a method's first preset is its default."""
+
+DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "clarinet": (
+            "CLARINET",
+            "The paper's method: the unbiased complementary risk with its correction, and an adversary that "
+            "sees features joined with sharpened predictions.",
+        ),
+        "clarinet-plus": (
+            "CLARINET plus",
+            "Our strongest method: features learned from images alone, classes on which the answers about "
+            "similar images agree, a bounded likelihood of the answers, images distorted as the target "
+            "looks, and self-training; no adversary.",
+        ),
+        "gac": (
+            "GAC",
+            "Gradient ascent correction: the complementary risk with its correction on the source alone; "
+            "nothing is done to adapt to the target.",
+        ),
+        "gac+dan": (
+            "GAC + DAN",
+            "Two steps: GAC labels the whole source, then new networks learn those labels while DAN matches "
+            "the domains' features by their multi-kernel discrepancy.",
+        ),
+        "gac+dann": (
+            "GAC + DANN",
+            "Two steps: GAC labels the whole source, then new networks learn those labels against an "
+            "adversary that sees the features alone.",
+        ),
+        "gac+cdan_e": (
+            "GAC + CDAN+E",
+            "Two steps: GAC labels the whole source, then new networks learn those labels against an "
+            "adversary that sees features joined with predictions, weighted by their certainty.",
+        ),
+        "dan": (
+            "DAN on true labels",
+            "Ordinary adaptation: true labels alone (PC), and the domains' features matched by their "
+            "multi-kernel discrepancy; complementary labels are not used.",
+        ),
+        "dann": (
+            "DANN on true labels",
+            "Ordinary adaptation: true labels alone (PC), against an adversary that sees the features; "
+            "complementary labels are not used.",
+        ),
+        "cdan_e": (
+            "CDAN+E on true labels",
+            "Ordinary adaptation: true labels alone (PC), against an adversary that sees features joined "
+            "with predictions, weighted by their certainty; complementary labels are not used.",
+        ),
+        "clarinet-ce": (
+            "CLARINET with L_CE",
+            "The ablation 'C w/ L_CE': cross-entropy towards the complementary labels, so that it learns "
+            "what images are not and ends far below chance.",
+        ),
+        "clarinet-unconditioned": (
+            "CLARINET without c",
+            "The ablation 'C w/o c': the adversary sees the features alone, and no image weighs more for its "
+            "prediction.",
+        ),
+        "clarinet-unsharpened": (
+            "CLARINET without T",
+            "The ablation 'C w/o T': the adversary sees the predictions as they are, not sharpened (l = 1).",
+        ),
+    }
+)
+"""Method to its title and one sentence, for forms and tables."""
+
+
+def config_for(method: str, preset: str | None = None, **overrides: Any) -> TrainConfig:
+    """The configuration of a method's preset, with single values replaced.
+
+    Args:
+        method: a name in METHODS.
+        preset: one of the method's presets; None takes its first.
+        overrides: fields of TrainConfig by name.
+
+    Raises:
+        ConfigError: unknown method, preset or hyper-parameter, or a refused value.
+    """
+    if method not in METHODS:
+        raise ConfigError(f"unknown method {method!r}; known ones are {', '.join(METHODS)}")
+    presets = METHODS[method]
+    name = preset if preset is not None else next(iter(presets))
+    if name not in presets:
+        raise ConfigError(f"method {method} has no preset {name!r}; it has {', '.join(presets)}")
+    return TrainConfig.from_dict({**presets[name], **overrides, "method": method, "preset": name})
+
+
+# Fields that decide nothing while neither an adversary nor a discrepancy trains.
+ADAPTATION_ALONE = (
+    "discriminator_learning_rate",
+    "adversarial_start_epoch",
+    "adaptation_schedule",
+    "reversal_scale",
+    "domain_loss",
+    "conditioning",
+    "entropy_gradient",
+    "sharpening",
+)
+# What GAC's own preset decides in the first of two steps; all else is as the run has it.
+_FIRST_STEP = (
+    "optimizer",
+    "learning_rate",
+    "momentum",
+    "weight_decay",
+    "warmup",
+    "final_learning_rate",
+    "averaging",
+    "trade_off",
+    "discrepancy_weight",
+    *ADAPTATION_ALONE,
+)
+
+
+def two_steps(config: TrainConfig) -> tuple[TrainConfig, TrainConfig]:
+    """The configs of both steps of a run whose pseudo_label_share is above 0.
+
+    The first is GAC with the step sizes of its preset of the same name, the second ordinary adaptation on
+    true labels alone. Together they have the run's epochs, and both its seed: the second starts from the
+    same weights as the first did.
+    """
+    first_epochs = config.first_epochs
+    gac = config_for("gac", config.preset if config.preset in METHODS["gac"] else None)
+    own: dict[str, Any] = {name: getattr(gac, name) for name in _FIRST_STEP}
+    first = replace(config, method="gac", epochs=first_epochs, pseudo_label_share=0.0, **own)
+    second = replace(
+        config,
+        setting="pc",
+        epochs=config.epochs - first_epochs,
+        pseudo_label_share=0.0,
+        complementary_loss="none",
+    )
+    return first, second

@@ -1,0 +1,263 @@
+"""Prediction and scores. Networks predict in eval mode and float32, always."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from clarinet.data.feeding import Pixels, StreamedImages, parts
+from clarinet.data.images import normalised, resized
+from clarinet.data.streams import ImageStream
+from clarinet.data.training_data import SUM_TOLERANCE, check_images
+from clarinet.networks.classifier import TARGET, Classifier, Domain
+from clarinet.recipes.errors import DataError
+from clarinet.run.results import TrainResult
+
+BATCH = 512  # images predicted at once
+BATCH_PIXELS = 2**21  # or fewer of them, if they are large
+
+
+def predict(
+    model: Classifier | TrainResult, images: Tensor | ImageStream, *, domain: Domain = TARGET
+) -> Tensor:
+    """Class probabilities of images of any size.
+
+    Args:
+        model: a classifier or the result of `train`.
+        images: uint8, (N, H, W) or (N, H, W, 3), or a stream of such; N may be 0. A network for grey images
+            sees those in colour as its spec's `greying` says.
+        domain: whose batch statistics to use, where the network keeps them.
+
+    Returns:
+        (N, K) float32 on the CPU, rows sum to 1.
+
+    Raises:
+        DataError: the images have another type or shape.
+    """
+    check_images("images", images, least=0)
+    network = model if isinstance(model, Classifier) else model.model
+    if len(images) == 0:  # which interpolation would refuse
+        return torch.empty(0, network.spec.num_classes)
+    device = next(network.parameters()).device
+    pixels = (
+        resized(images, network.spec)
+        if isinstance(images, Tensor)
+        else StreamedImages(images, network.spec, device)
+    )
+    return predict_resized(network, pixels, domain=domain)
+
+
+def predict_resized(network: Classifier, images: Pixels, *, domain: Domain) -> Tensor:
+    """`predict` for images already in the network's size and channels: uint8 (N, C, S, S)."""
+    was_training = network.training
+    device = next(network.parameters()).device
+    size = max(1, min(BATCH, BATCH_PIXELS // network.spec.image_size**2))
+    network.eval()
+    probabilities, done = torch.empty(len(images), network.spec.num_classes), 0
+    with torch.inference_mode():
+        for batch in parts(images, size):
+            pixels = normalised(batch.to(device).float() / 255, network.spec.input_normalisation)
+            probabilities[done : done + len(batch)] = network(pixels, domain)[1].softmax(1).cpu()
+            done += len(batch)
+    network.train(was_training)
+    return probabilities
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Accuracy in [0, 1], per class (None without images of it), and counts [true class][predicted class]."""
+
+    accuracy: float
+    per_class: list[float | None]
+    confusion: list[list[int]]
+
+
+def score(predicted: Tensor, labels: Tensor, num_classes: int) -> Scores:
+    """Compare (N,) predicted classes with (N,) true ones, N >= 1."""
+    cells = torch.bincount(labels.cpu() * num_classes + predicted.cpu(), minlength=num_classes**2)
+    table = cells.reshape(num_classes, num_classes)  # (K, K)
+    totals = table.sum(1)
+    return Scores(
+        accuracy=float(table.diagonal().sum() / table.sum()),
+        per_class=[
+            float(hit / total) if total else None
+            for hit, total in zip(table.diagonal().tolist(), totals.tolist(), strict=True)
+        ],
+        confusion=table.tolist(),
+    )
+
+
+def accuracy_from_complementary(
+    predicted: Tensor,
+    complementary: Tensor,
+    num_classes: int,
+    *,
+    weights: Tensor | None = None,
+    images: Tensor | None = None,
+    label_noise: float = 0.0,
+) -> tuple[float, float] | None:
+    """Estimate the accuracy from labels that say what an image is not.
+
+    A wrong prediction hits the complementary label with probability 1/(K-1), a right one never; hence
+    accuracy = 1 - (K-1) * share of hits. The estimate is unbiased and may fall below 0. Where a share rho of
+    the labels is wrong and names the true class, right predictions hit it too, rho of them, and wrong ones
+    (1-rho)/(K-1); hence
+
+        accuracy = (1 - rho - (K-1) share) / (1 - K rho),
+
+    where rho comes from elsewhere, as from questions whose answer is known: estimated from predictions it
+    reads the same share the other way round. With rho left at 0, wrong labels make the accuracy seem lower,
+    by rho (K accuracy - 1).
+
+    All this is for uniform labels. For questions drawn with recorded probabilities q it holds with weights
+    1/q: a no that hits has expectation 1 (wrong) or 0 (right), any no has K - 1. Else a network that has
+    learnt to avoid the class that is named too often seems too good.
+
+    Args:
+        predicted: (N,) classes.
+        complementary: (N,) classes that the images are not, N may be 0.
+        num_classes: K.
+        weights: (N,) >= 0, how much each label counts; None counts them alike.
+        images: (N,) int64, the image of each label, on which the hits of several labels hang together; None
+            where each label has an image of its own.
+        label_noise: rho, the share by these weights.
+
+    Returns:
+        Estimate and its standard error, or None without labels that count, or where so many of them are wrong
+        (rho >= 1/K) that they say nothing.
+
+    Raises:
+        DataError: predictions, labels and weights differ in number.
+    """
+    found = _hit_share(predicted, complementary, weights, images)
+    told = 1 - num_classes * label_noise  # how much a label says, of what a right one does
+    if found is None or told <= 0:
+        return None
+    share, error = found
+    return (1 - label_noise - (num_classes - 1) * share) / told, (num_classes - 1) * error / told
+
+
+def label_noise_from_predictions(
+    predicted: Tensor,
+    complementary: Tensor,
+    num_classes: int,
+    *,
+    accuracy: float = 1.0,
+    weights: Tensor | None = None,
+    images: Tensor | None = None,
+) -> tuple[float, float] | None:
+    """Estimate which share of the complementary labels names the true class.
+
+    With a share rho of wrong labels and predictions of accuracy a, both independent of the image's class, a
+    prediction equals the label with probability
+
+        share = rho a + (1 - rho) m,  m = (1 - a) / (K - 1),    so    rho = (share - m) / (a - m).
+
+    What it cannot do: `accuracy` must be known from elsewhere (true labels), for errors of the network and of
+    people look alike here, and `accuracy_from_complementary` reads the same share the other way round; an
+    accuracy taken too high makes rho too large. On labels that the network was trained on rho comes out too
+    small once it has learnt to avoid wrong ones too; on labels held out this does not happen.
+
+    Args:
+        predicted: (N,) classes.
+        complementary: (N,) classes that people say the images are not, N may be 0.
+        num_classes: K.
+        accuracy: a, of the predictions on these images; above 1/K.
+        weights: (N,) >= 0, how much each label counts; None counts them alike.
+        images: (N,) int64, the image of each label; None where each label has an image of its own.
+
+    Returns:
+        Estimate in [0, 1] and its standard error, or None without labels that count.
+
+    Raises:
+        DataError: the accuracy is not above that of guessing, or lengths differ.
+    """
+    if not 1 / num_classes < accuracy <= 1:
+        raise DataError(
+            f"accuracy is {accuracy}; noise shows only in predictions better than guessing (1/{num_classes})"
+        )
+    found = _hit_share(predicted, complementary, weights, images)
+    if found is None:
+        return None
+    share, error = found
+    missed = (1 - accuracy) / (num_classes - 1)
+    estimate = (share - missed) / (accuracy - missed)
+    return min(max(estimate, 0.0), 1.0), error / (accuracy - missed)
+
+
+def _hit_share(
+    predicted: Tensor, labels: Tensor, weights: Tensor | None, images: Tensor | None
+) -> tuple[float, float] | None:
+    """Weighted share of predictions that equal the label, and its standard error.
+
+    The error is the larger of two: that of a share among so many labels of equal weight, smoothed because a
+    share of 0 has an error too, and that of the images' deviations, for hits that come together, several on
+    an image or on heavy labels.
+    """
+    trust = torch.ones(len(labels)) if weights is None else weights.cpu()
+    if not len(predicted) == len(labels) == len(trust):
+        raise DataError(
+            f"there are {len(predicted)} predictions, {len(labels)} labels and {len(trust)} weights; "
+            "expected as many of each"
+        )
+    trust = trust.double()
+    total = float(trust.sum())
+    if total == 0:
+        return None
+    hits = (predicted.cpu() == labels.cpu()).double()  # (N,)
+    share = float((trust * hits).sum()) / total
+    count = total**2 / float(trust.square().sum())  # labels of equal weight that would tell as much
+    # One success and one failure more than seen: an error of exactly 0 at no hits would be a lie.
+    smoothed = (share * count + 1) / (count + 2)
+    variance = smoothed * (1 - smoothed) / count
+    deviations = trust * (hits - share) / total  # (N,)
+    if images is not None:
+        _, image = torch.unique(images.cpu(), return_inverse=True)
+        deviations = torch.zeros_like(deviations).index_add_(0, image, deviations)
+    return share, math.sqrt(max(variance, float(deviations.square().sum())))
+
+
+def information(probabilities: Tensor) -> float:
+    """Entropy of the mean prediction less the mean entropy of the predictions, in nats.
+
+    Large when each image is classified surely and all classes are used; needs no labels. It is the criterion
+    that information maximisation trains on, and a network that is surely wrong scores as well as a right one.
+
+    Args:
+        probabilities: (N, K), rows sum to 1, N >= 1.
+
+    Returns:
+        Between 0 and log K.
+
+    Raises:
+        DataError: no rows, or rows that are no probabilities.
+    """
+    if not len(probabilities) or float((probabilities.sum(-1) - 1).abs().max()) > SUM_TOLERANCE:
+        raise DataError("information needs rows of probabilities that sum to 1; `predict` gives such")
+    mean, single = probabilities.double().mean(0), probabilities.double()
+    entropies = torch.special.entr(single).sum(1)  # (N,)
+    return float(torch.special.entr(mean).sum() - entropies.mean())
+
+
+def agreement(first: Tensor, second: Tensor) -> float:
+    """Share of images that two predictions (N, K) put in the same class, N >= 1; needs no labels.
+
+    Of an averaged network and the one in training it shows whether the run has settled. It does not notice
+    that two classes have merged, in which both agree; the smallest predicted share does.
+
+    Args:
+        first, second: (N, K) scores or probabilities of the same images.
+
+    Returns:
+        In [0, 1].
+
+    Raises:
+        DataError: no rows, or as many of each do not stand beside each other.
+    """
+    if first.shape != second.shape or not len(first):
+        raise DataError(
+            f"predictions of shape {tuple(first.shape)} and {tuple(second.shape)}; "
+            "expected two of the same images"
+        )
+    return float((first.argmax(1) == second.argmax(1)).double().mean())

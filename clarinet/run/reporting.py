@@ -1,0 +1,147 @@
+"""What a run tells of itself: a report after each epoch, and its result."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from clarinet.data.domains import Domains
+from clarinet.data.seeding import generator
+from clarinet.networks.classifier import SOURCE, TARGET, Classifier
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import Diverged
+from clarinet.run.evaluation import (
+    accuracy_from_complementary,
+    agreement,
+    information,
+    predict_resized,
+    score,
+)
+from clarinet.run.results import EpochReport, TrainResult
+from clarinet.run.resuming import RunState
+from clarinet.run.stages import Stage
+
+LOOKED_AT_PER_EPOCH = 2000  # images of the target predicted after each epoch; the last epoch scores all
+# Images of the target for each class, on average: of fewer a class of equal size may be missed by chance.
+LEAST_PER_CLASS = 20
+
+
+def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochReport:
+    """The report of the epoch that a state has just finished; empties its sums for the next one.
+
+    Args:
+        config: of the whole run.
+        state: after the epoch's last step.
+        stage: what is being trained.
+
+    Raises:
+        Diverged: the mean loss of the epoch, or what the network predicts, is not finite.
+    """
+    domains, epoch_steps = stage.domains, stage.epoch_steps
+    losses = {name: float(total) / epoch_steps for name, total in state.totals.items()}
+    epoch = stage.epochs_before + state.step // epoch_steps
+    if not all(math.isfinite(value) for value in losses.values()):
+        raise Diverged(epoch, losses)
+    state.totals.clear()
+    # In the pretraining the classifier stands where it began: its accuracy would only alarm people.
+    learns = state.step > stage.config.pretraining_epochs * epoch_steps
+    network = state.networks.averaged
+    estimate = _source_accuracy(config, network, domains)
+    enough = LEAST_PER_CLASS * domains.spec.num_classes
+    most = max(LOOKED_AT_PER_EPOCH, enough)
+    seen = domains.target[_looked_at(len(domains.target), most, config, "report/target")]
+    predicted = predict_resized(network, seen, domain=TARGET)  # (M, K)
+    if not bool(predicted.isfinite().all()):  # the last step of the epoch may have been the one
+        raise Diverged(epoch, losses)
+    counts = torch.bincount(predicted.argmax(1), minlength=domains.spec.num_classes)
+    student = state.networks.classifier
+    agreed = (
+        None if student is network else agreement(predicted, predict_resized(student, seen, domain=TARGET))
+    )
+    return EpochReport(
+        epoch=epoch,
+        epochs=config.epochs,
+        step=stage.steps_before + state.step,
+        steps=stage.steps_before + stage.steps + stage.steps_after,
+        seconds=state.seconds,
+        losses=losses,
+        target_accuracy=(
+            _target_accuracy(config, network, domains, whole=state.step == stage.steps) if learns else None
+        ),
+        source_accuracy_estimate=estimate[0] if estimate and learns else None,
+        source_accuracy_error=estimate[1] if estimate and learns else None,
+        smallest_predicted_share=float(counts.min() / counts.sum()),
+        target_information=information(predicted),
+        student_agreement=agreed,
+        least_predicted_class=int(counts.argmin()) if len(seen) >= enough else None,
+    )
+
+
+def _looked_at(count: int, most: int, config: TrainConfig, stream: str) -> Tensor:
+    """(R,) rows of so many, R <= most, the same ones in every epoch."""
+    if count <= most:
+        return torch.arange(count)
+    return torch.randperm(count, generator=generator(config.seed, stream))[:most]
+
+
+def _source_accuracy(
+    config: TrainConfig, network: Classifier, domains: Domains
+) -> tuple[float, float] | None:
+    """Estimate with its standard error; None where the held-out labels are not known to be uniform."""
+    held_out = domains.held_out_rows
+    trust, images = domains.weights[held_out], domains.example[held_out]
+    if domains.probabilities is not None:
+        asked = domains.probabilities[held_out]
+        trust = trust / asked
+        if config.label_noise > 0 and len(asked) and bool(asked.min() < asked.max()):
+            return None  # which share of these weights is wrong depends on which questions were
+    elif domains.uniformity is not None and domains.uniformity.is_rejected:
+        return None
+    return accuracy_from_complementary(
+        predict_resized(network, domains.source[images], domain=SOURCE).argmax(1),
+        domains.complementary[held_out],
+        domains.spec.num_classes,
+        weights=trust,
+        images=images,
+        # Only what is told from outside: the rate that neighbours give has their own errors in it, and a
+        # network that has learnt them would seem to be right.
+        label_noise=config.label_noise,
+    )
+
+
+def _target_accuracy(
+    config: TrainConfig, network: Classifier, domains: Domains, *, whole: bool
+) -> float | None:
+    if domains.test is None or domains.test_labels is None:
+        return None
+    images, labels = domains.test, domains.test_labels
+    if not whole:
+        rows = _looked_at(len(labels), LOOKED_AT_PER_EPOCH, config, "report/test")
+        images, labels = images[rows], labels[rows.to(labels.device)]
+    return score(
+        predict_resized(network, images, domain=TARGET).argmax(1), labels, domains.spec.num_classes
+    ).accuracy
+
+
+def run_result(config: TrainConfig, state: RunState, stage: Stage) -> TrainResult:
+    """The result of a run after the last step of its last stage, with its score on the whole test set."""
+    domains = stage.domains
+    network = state.networks.averaged.eval()
+    scores = None
+    if domains.test is not None and domains.test_labels is not None:
+        predicted = predict_resized(network, domains.test, domain=TARGET).argmax(1)
+        scores = score(predicted, domains.test_labels, domains.spec.num_classes)
+    return TrainResult(
+        model=network,
+        config=config,
+        reports=list(state.reports),
+        target_accuracy=scores.accuracy if scores else None,
+        per_class_accuracy=scores.per_class if scores else None,
+        confusion=scores.confusion if scores else None,
+        label_uniformity=domains.uniformity.p_value if domains.uniformity else None,
+        label_noise=state.neighbours.label_noise if state.neighbours else None,
+        alpha=domains.alpha if 0 < domains.alpha < 1 else None,
+        steps=stage.steps_before + state.step,
+        epochs=config.epochs,
+        seconds=state.seconds,
+    )

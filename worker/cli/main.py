@@ -1,0 +1,165 @@
+"""The `clarinet` command. Every import waits for the command that needs it: most of them need no torch."""
+
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from worker.cli import accounts, remote, runs
+from worker.cli import bench as benchmarks
+from worker.cli import simulate as simulating
+
+
+class Commands(TyperGroup):
+    """Commands that tell a refusal in a sentence, without a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:  # typer brings a click of its own, whose Context it does not export
+        """Run the command."""
+        from pydantic import ValidationError
+
+        from app.errors import AppError
+
+        try:
+            return super().invoke(ctx)
+        except AppError as error:
+            _refuse(error.detail)
+        except ValidationError as error:
+            _refuse("; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors()))
+
+
+def _refuse(why: str) -> NoReturn:
+    typer.echo(f"clarinet: {why}", err=True)
+    raise typer.Exit(1)
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    # The plain traceback is shorter, and shows no local variables: those hold passwords and tokens.
+    pretty_exceptions_enable=False,
+    help="Yes/no labelling and CLARINET training: from question to accuracy.",
+)
+database = typer.Typer(no_args_is_help=True, help="The database's schema.")
+app.add_typer(database, name="db")
+app.add_typer(accounts.users, name="user")
+app.add_typer(accounts.tokens, name="token")
+app.add_typer(remote.datasets, name="dataset")
+app.add_typer(remote.campaigns, name="campaign")
+app.add_typer(runs.runs, name="run")
+app.command()(simulating.simulate)
+app.command()(simulating.audit)
+
+Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network of this machine.")]
+Port = Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")]
+DataDir = Annotated[
+    Path | None, typer.Option(help="Where database, images and checkpoints lie [CLARINET_DATA_DIR or var].")
+]
+Parent = Annotated[int | None, typer.Option(hidden=True, help="Die when this process does.")]
+
+
+@app.command()
+def up(host: Host = "127.0.0.1", port: Port = 8000, data_dir: DataDir = None) -> None:
+    """Web, workers and upkeep in one terminal; SQLite and files unless the environment names servers."""
+    from worker.cli.serve import run_up
+
+    run_up(host=host, port=port, data_dir=data_dir)
+
+
+@app.command()
+def demo(
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    data_dir: DataDir = Path("var/demo"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one line of JSON once the server answers.")
+    ] = False,
+) -> None:
+    """A ready-made campaign, simulated annotators at work, and a first run, in one terminal."""
+    from worker.demo.running import run_demo
+
+    run_demo(host=host, port=port, data_dir=data_dir or Path("var/demo"), as_json=as_json)
+
+
+@app.command()
+def serve(
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    migrate: Annotated[bool, typer.Option(help="Bring the database's schema up to date first.")] = True,
+    parent: Parent = None,
+) -> None:
+    """The web process alone."""
+    from worker.cli.serve import run_serve
+
+    run_serve(host=host, port=port, migrate=migrate, parent=parent)
+
+
+@app.command()
+def worker(
+    queues: Annotated[str, typer.Option(help="Which jobs to take, with commas: io, gpu.")] = "io,gpu",
+    concurrency: Annotated[int, typer.Option(min=1, help="Jobs at a time; a GPU takes one.")] = 1,
+    parent: Parent = None,
+) -> None:
+    """Take jobs from the queue: io draws questions and imports images, gpu trains."""
+    from worker.cli.serve import run_jobs
+
+    run_jobs(queues.split(","), concurrency=concurrency, parent=parent)
+
+
+@app.command()
+def upkeep(parent: Parent = None) -> None:
+    """Send again what waits, and hand lost work on. One is enough; several do no harm."""
+    from worker.cli.serve import run_upkeep_process
+
+    run_upkeep_process(parent=parent)
+
+
+@database.command("upgrade")
+def upgrade_database(
+    revision: Annotated[str, typer.Argument(help="Where to; usually the newest.")] = "head",
+) -> None:
+    """Bring the database to the current schema."""
+    from app.db import connect
+    from app.migrate import upgrade
+    from app.settings import Settings
+
+    upgrade(connect(Settings().sqlalchemy_url).engine, revision)
+    typer.echo("The database is up to date.")
+
+
+def _hand_over(*words: str, what: str, to: typer.Typer = app) -> None:
+    """A command of the library under this one's name; the library reads its arguments."""
+    *_, name = words
+
+    @to.command(
+        name,
+        context_settings={"ignore_unknown_options": True, "help_option_names": []},
+        help=f"{what}: `clarinet {' '.join(words)} --help`.",
+    )
+    def hand_over(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+        from clarinet.commands.cli import main
+
+        raise typer.Exit(main([*words, *(arguments or [])]))
+
+
+_hand_over("train", what="Train on files, without a server")
+_hand_over("reproduce", what="The paper's tables, ours beside its own")
+bench = typer.Typer(no_args_is_help=True, help="Measure speed on this machine.")
+app.add_typer(bench, name="bench")
+bench.command()(benchmarks.scale)
+bench.command()(benchmarks.serve)
+_hand_over("bench", "step", what="A training step", to=bench)
+_hand_over("make-syn-digits", what="Make SYN-DIGITS anew, after its published recipe")
+
+
+@app.command()
+def schema() -> None:
+    """Write the library's TrainConfig as a JSON schema for the web process."""
+    from worker.schema import write_schema
+
+    write_schema()
+
+
+if __name__ == "__main__":
+    app()

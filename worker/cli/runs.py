@@ -1,0 +1,93 @@
+"""`clarinet run`: launching trainings on a server and reading their accuracy."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show, wait
+
+if TYPE_CHECKING:
+    from worker.client import Client
+
+runs = typer.Typer(no_args_is_help=True, help="Trainings.")
+
+
+def wait_for_run(client: "Client", run_id: str) -> dict[str, Any]:
+    """Look at a run until it has ended."""
+    return wait(
+        client,
+        f"/runs/{run_id}",
+        "Training",
+        until=lambda row: row["state"] not in {"queued", "running"},
+        done=lambda row: (row["epoch"], row["epochs"] or None),
+    )
+
+
+def _show_run(row: dict[str, Any], *, as_json: bool) -> None:
+    words = f"Run {row['number']}: {row['state']}"
+    if row["mean_accuracy"] is not None:
+        words += f", {100 * row['mean_accuracy']:.2f} % on the target"
+    if row["std_accuracy"] is not None:
+        words += f" (standard deviation {100 * row['std_accuracy']:.2f} over {len(row['seeds'])} seeds)"
+    failures = [f"\nSeed {trial['seed']}: {trial['failure']}" for trial in row["trials"] if trial["failure"]]
+    show(row, words + "".join(failures), as_json=as_json)
+    if row["state"] == "failed":
+        raise typer.Exit(1)
+
+
+@runs.command("start")
+def start_run(
+    campaign: Campaign,
+    target: Annotated[str, typer.Option(help="Name or id of the target dataset.")],
+    method: Annotated[str, typer.Option(help="clarinet-plus, clarinet, gac, ...")] = "clarinet-plus",
+    setting: Annotated[str, typer.Option(help="cc: complementary labels only; pc: true ones too.")] = "cc",
+    preset: Annotated[str, typer.Option(help="Named hyper-parameters; else the method's first.")] = "",
+    seeds: Annotated[str, typer.Option(help="One trial each, with commas.")] = "0",
+    values: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any field of TrainConfig.")
+    ] = None,
+    waiting: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Launch a training on the campaign's labels as they are now."""
+    with connect(base_url, token) as client:
+        body = {
+            "method": method,
+            "setting": setting,
+            "seeds": [int(seed) for seed in seeds.split(",")],
+            "target_dataset_id": find(client, "datasets", target)["id"],
+            "config": dict(_value(text) for text in values or []),
+        }
+        if preset:
+            body["preset"] = preset
+        row = client.post(f"/campaigns/{find(client, 'campaigns', campaign)['id']}/runs", body)
+        if waiting:
+            row = wait_for_run(client, row["id"])
+    _show_run(row, as_json=as_json)
+
+
+def _value(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+@runs.command("show")
+def show_run(
+    run: Annotated[str, typer.Argument(help="Number or id of the run.")],
+    waiting: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """A training's state and accuracy."""
+    with connect(base_url, token) as client:
+        row = find(client, "runs", run)
+        if waiting:
+            row = wait_for_run(client, row["id"])
+    _show_run(row, as_json=as_json)

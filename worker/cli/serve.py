@@ -1,0 +1,108 @@
+"""The commands that stay: web process, workers, upkeep, and all of them together."""
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from app.accounts import service as accounts
+from app.accounts.models import Role
+from app.clock import utc_now
+from app.db import Database, unit_of_work
+from app.errors import AppError
+from app.settings import Settings
+from worker.local.up import asked_to_end, bring_up_to_date, children, keep_up, require_free_port, settings_for
+
+SWITCH_S = 0.001  # so long a thread may keep the interpreter from others (Python: 0.005)
+GRACEFUL_S = 5  # uvicorn would wait for open event streams for ever
+
+
+def first_admin_link(database: Database, settings: Settings) -> str | None:
+    """A one-time link for the first admin; None where somebody can administer already."""
+    with unit_of_work(database.write, lambda _: None) as session:
+        if accounts.has_admin(session):
+            return None
+        _, secret = accounts.invite(session, role=Role.ADMIN, note="", by=None, now=utc_now())
+    return accounts.invitation_url(settings.public_url, secret)
+
+
+def _tie_to(parent: int | None) -> None:
+    from worker.local.processes import die_with_parent
+
+    if parent is not None:
+        die_with_parent(parent)
+
+
+def run_serve(*, host: str, port: int, migrate: bool, parent: int | None) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    import uvicorn
+
+    from app.main import create_app
+
+    _tie_to(parent)
+    settings = settings_for(host=host, port=port, data_dir=None)
+    if migrate:
+        bring_up_to_date(settings)
+    application = create_app(settings)
+    if link := first_admin_link(application.state.database, settings):
+        typer.echo(
+            f"Nobody can administer this installation yet. Open this link to become its admin:\n{link}"
+        )
+    # What is here now stays until the end: looking for garbage among it stops all requests for a while.
+    gc.collect()
+    gc.freeze()
+    # A batch takes one thread some milliseconds of Python; so long the answers of the database to the others
+    # lie there, and the database has nothing to do.
+    sys.setswitchinterval(SWITCH_S)
+    uvicorn.run(
+        application,
+        host=host,
+        port=port,
+        timeout_graceful_shutdown=GRACEFUL_S,
+        access_log=False,  # the application logs its requests itself, without secrets
+        log_level="warning",
+        server_header=False,
+        proxy_headers=True,
+        forwarded_allow_ips=settings.trusted_proxies,
+    )
+
+
+def run_jobs(queues: Sequence[str], *, concurrency: int, parent: int | None) -> None:
+    """Take jobs until SIGTERM or Ctrl-C."""
+    from worker.celery_app import QUEUES, run_worker
+
+    _tie_to(parent)
+    names = [name.strip() for name in queues]
+    unknown = [name for name in names if name not in QUEUES]
+    if unknown:
+        raise AppError(f"There is no queue called {unknown[0]!r}; there are {', '.join(QUEUES)}.")
+    run_worker(Settings(), queues=names, concurrency=concurrency)
+
+
+def run_upkeep_process(*, parent: int | None) -> None:
+    """Look after waiting and lost work until SIGTERM or Ctrl-C."""
+    from app.logs import configure_logs
+    from worker.context import Context
+    from worker.upkeep import run_upkeep
+
+    _tie_to(parent)
+    settings = Settings()
+    configure_logs(settings)
+    with asked_to_end() as ended:
+        run_upkeep(Context.of(settings), ended)
+
+
+def run_up(*, host: str, port: int, data_dir: Path | None) -> None:
+    """Run everything until SIGTERM or Ctrl-C."""
+    from app.logs import configure_logs
+
+    settings = settings_for(host=host, port=port, data_dir=data_dir)
+    configure_logs(settings)
+    require_free_port(host, port)
+    with asked_to_end() as ended:
+        bring_up_to_date(settings)
+        typer.echo(f"Clarinet starts at {settings.public_url} (process {os.getpid()}). Ctrl-C ends it.")
+        keep_up(children(settings, host=host, port=port), ended)

@@ -1,0 +1,109 @@
+"""`clarinet simulate` and `clarinet audit`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show
+
+if TYPE_CHECKING:
+    from worker.demo.annotators import Tally
+
+ALARMED = 3  # exit status of an audit that found something
+
+
+def simulate(
+    campaign: Campaign,
+    annotators: Annotated[int, typer.Option(min=1, max=64, help="How many accounts answer.")] = 4,
+    error: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of images seen as another class, uniformly.")
+    ] = 0.0,
+    confusion: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Instead: K x K weights as CSV, true class by row."),
+    ] = None,
+    pace: Annotated[
+        float | None, typer.Option(min=0.01, help="Answers per second of each; else as fast as it goes.")
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, max=100, help="Questions leased and answered at once.")] = 100,
+    seed: Annotated[int, typer.Option(help="Same seed, same errors.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many answers.")] = None,
+    leave: Annotated[int, typer.Option(min=0, help="Stop while so many questions wait.")] = 0,
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let programs answer a campaign's questions in people's place; pages show that they are simulated."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from worker.demo.annotators import Plan, simulate
+    from worker.demo.perception import read_confusion, read_truth
+    from worker.local.up import asked_to_end
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        TextColumn("{task.fields[rate]} answers/s"),
+        TimeElapsedColumn(),
+    )
+    with connect(base_url, token) as client, asked_to_end() as stop:
+        found = find(client, "campaigns", campaign)
+        names = [one["name"] for one in found["classes"]]
+        plan = Plan(
+            annotators=annotators,
+            error=error,
+            confusion=read_confusion(confusion, names) if confusion else None,
+            pace=pace,
+            batch=batch,
+            seed=seed,
+            leave=leave,
+            limit=limit,
+        )
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("Reading the images' true classes", total=None, rate="")
+            truth = read_truth(client, found)
+            total = client.get(f"/campaigns/{found['id']}/progress")["waiting"] - leave
+            bar.update(task, description="Answering", total=total)
+
+            def on_progress(tally: "Tally") -> None:
+                rate = round(tally.answers / tally.seconds) if tally.seconds else 0
+                bar.update(task, completed=max(0, total - tally.waiting + leave), rate=rate)
+
+            tally = simulate(client, found, plan, stop=stop, truth=truth, on_progress=on_progress)
+    figures = tally.summary()
+    words = (
+        f"{figures['answers']} answers in {figures['seconds']} s ({figures['answers_per_s']} answers/s): "
+        f"{figures['yes']} yes, {figures['no']} no, {figures['wrong']} of them wrong. "
+        f"{figures['waiting']} questions still wait."
+    )
+    show(figures, words, as_json=as_json)
+
+
+def audit(campaign: Campaign, base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson = False) -> None:
+    """Have the server recompute a campaign's draws, and print the tests; status 3 if something is wrong."""
+    with connect(base_url, token) as client:
+        address = f"/campaigns/{find(client, 'campaigns', campaign)['id']}/audit"
+        found = client.get(address, recompute=True)
+    show(found, _report(found), as_json=as_json)
+    if found["passed"] is False:
+        raise typer.Exit(ALARMED)
+
+
+def _report(found: dict[str, Any]) -> str:
+    secret = "not yet: the seed is secret until the campaign is closed"
+    said = {True: "yes", False: "NO", None: secret}
+    if found["uniformity"] is None:
+        return "The draws were not checked yet: a worker does it after the opening. Ask again soon."
+    lines = [
+        f"Images unchanged since the opening: {said[found['dataset_unchanged']]}",
+        f"Every draw as the seed says: {said[found['draws_match']]}",
+        f"Seed as committed to ({found['commitment'][:16]}...): {said[found['commitment_matches']]}",
+        f"Classes drawn uniformly: chi-square {found['uniformity']['statistic']:.1f}, "
+        f"p = {found['uniformity']['p_value']:.3f}",
+        *(f"ALARM: {alarm}" for alarm in found["alarms"]),
+        "Nothing is wrong." if found["passed"] else "Something is wrong.",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,285 @@
+"""Annotators who are programs: they answer through the REST API, with a chosen share of errors and pace."""
+
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from worker.client import ApiRefused, Client, ServerAway
+from worker.demo.perception import Unanswerable, perceived
+
+EXAMPLE = re.compile(r"/examples/(\d+)/image")
+IDLE_S = 0.2  # until an annotator to whom nothing was given asks again
+LOOK_S = 0.2
+CONFLICT = 409
+MAX_LEASED_S = 20.0  # lease no more than is answered in this time, or the others wait for it
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the simulated annotators answer.
+
+    `error` and `confusion`: as in `perception.perceived`. `pace`: answers per second of each annotator; None:
+    as fast as the server takes them. They stop when no more than `leave` questions wait, or after `limit`
+    answers.
+    """
+
+    annotators: int = 4
+    error: float = 0.0
+    confusion: Sequence[Sequence[float]] | None = None
+    pace: float | None = None
+    batch: int = 100
+    seed: int = 0
+    leave: int = 0
+    limit: int | None = None
+
+
+@dataclass
+class Tally:
+    """What the annotators have done so far; several threads change it under its lock."""
+
+    annotators: int
+    yes: int = 0
+    no: int = 0
+    wrong: int = 0  # not what somebody without errors would have said
+    refused: int = 0
+    # Questions that still need an answer. While they work no more than there are, for an answer may be in the
+    # server's figure and be counted here once more; at the end the server's figure.
+    waiting: int = 0
+    held: int = 0  # of these, leased by the annotators and not answered yet
+    seconds: float = 0.0
+    changes: int = 0  # how often somebody got questions or answered some
+    idle: set[int] = field(default_factory=set)  # to whom nothing was given since the last change
+    gone: set[int] = field(default_factory=set)  # who found that all is done, or may answer no longer
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def answers(self) -> int:
+        """How many answers were stored."""
+        return self.yes + self.no
+
+    def summary(self) -> dict[str, Any]:
+        """The figures for a program to read."""
+        figures = {name: getattr(self, name) for name in ("annotators", "yes", "no", "wrong", "refused")}
+        return figures | {
+            "answers": self.answers,
+            "waiting": self.waiting,
+            "seconds": round(self.seconds, 2),
+            "answers_per_s": round(self.answers / self.seconds, 1) if self.seconds else 0.0,
+        }
+
+
+def simulate(
+    client: Client,
+    campaign: Mapping[str, Any],
+    plan: Plan,
+    *,
+    stop: threading.Event,
+    truth: Mapping[int, int | None],
+    on_progress: Callable[[Tally], None],
+) -> Tally:
+    """Answer until nothing is left for the annotators, or `stop` is set.
+
+    Args:
+        client: of an admin, who makes the annotators' accounts.
+        campaign: as the API shows it; must be open.
+        plan: how to answer.
+        stop: ends the work after the answers that are under way.
+        truth: from `read_truth`.
+        on_progress: called a few times a second from the calling thread.
+
+    Raises:
+        AppError: an annotator was refused for another reason than the campaign being closed or paused.
+    """
+    progress = f"/campaigns/{campaign['id']}/progress"
+    tally = Tally(plan.annotators, waiting=client.get(progress)["waiting"])
+    crew = [
+        client.post("/simulated-annotators", {"name": name}, repeatable=True)
+        for name in _names(plan.annotators)
+    ]
+    started = time.monotonic()
+    with ThreadPoolExecutor(plan.annotators) as pool:
+        work = [
+            pool.submit(Annotator(client.base_url, made, campaign, plan, truth, tally, stop, number).work)
+            for number, made in enumerate(crew)
+        ]
+        try:
+            while not all(one.done() for one in work):
+                if any(one.done() and one.exception() for one in work):
+                    break
+                tally.seconds = time.monotonic() - started
+                on_progress(tally)
+                time.sleep(LOOK_S if plan.pace else LOOK_S / 10)
+        finally:
+            if not all(one.done() for one in work):
+                stop.set()
+    for one in work:
+        one.result()
+    tally.seconds = time.monotonic() - started
+    tally.waiting = client.get(progress)["waiting"]
+    on_progress(tally)
+    return tally
+
+
+def _names(count: int) -> list[str]:
+    return [f"Simulated annotator {number}" for number in range(1, count + 1)]
+
+
+@dataclass
+class Annotator:
+    """One account at work, in a thread and with a connection of its own."""
+
+    base_url: str
+    made: Mapping[str, Any]
+    campaign: Mapping[str, Any]
+    plan: Plan
+    truth: Mapping[int, int | None]
+    tally: Tally
+    stop: threading.Event
+    number: int
+
+    def work(self) -> None:
+        """Lease and answer until there is nothing left to do."""
+        path = f"/campaigns/{self.campaign['id']}"
+        self.jitter = random.Random(f"{self.plan.seed}/{self.number}")
+        with Client(self.base_url, self.made["token"]) as client:
+            try:
+                while not self.stop.is_set() and self.take_turn(client, path):
+                    pass
+            except ApiRefused as refused:
+                if refused.status != CONFLICT:  # the campaign was closed or paused, or this person was paused
+                    raise
+            with suppress(ApiRefused, ServerAway):  # what is left expires by itself
+                client.post(f"{path}/leases/release", {})
+            with self.tally.lock:  # what they gave back is there for the others
+                self.tally.gone.add(self.number)
+            with suppress(ApiRefused, ServerAway):
+                client.delete(f"/tokens/{self.made['token_id']}")
+
+    def take_turn(self, client: Client, path: str) -> bool:
+        """Lease some questions and answer them; False when it is time to stop."""
+        wanted = self._reserve()
+        if not wanted and self.plan.leave and self._has_more(client, path):
+            return True
+        before = self.tally.changes
+        questions: list[Any] = []
+        try:
+            if wanted:
+                leased = client.post(f"{path}/questions", {"count": wanted}, repeatable=True)
+                questions = leased["questions"][:wanted]
+                with self.tally.lock:
+                    self.tally.waiting = min(self.tally.waiting, leased["waiting"])
+            if questions:
+                self._note_change()
+                self._answer(client, path, questions)
+                self._note_change()
+        finally:
+            with self.tally.lock:
+                self.tally.held -= wanted
+        if questions:
+            return True
+        with self.tally.lock:
+            # A yes of one annotator becomes a question to the others, as does a contradiction: it is over
+            # when all who are left have asked in vain since the last answer.
+            if before == self.tally.changes:
+                self.tally.idle.add(self.number)
+            if len(self.tally.idle | self.tally.gone) == self.plan.annotators:
+                self.tally.gone.add(self.number)  # the others end as well, whatever people do meanwhile
+                return False
+        self.stop.wait(IDLE_S)
+        return True
+
+    def _note_change(self) -> None:
+        with self.tally.lock:
+            self.tally.changes += 1
+            self.tally.idle.clear()
+
+    def _has_more(self, client: Client, path: str) -> bool:
+        """Whether more may be answered than was thought.
+
+        What the server counts may have been stored before whoever stored it counts it here as well. While
+        nobody has anything in hand, its count is right.
+        """
+        with self.tally.lock:
+            before = self.tally.answers if self.tally.held == 0 else None
+        leased = client.post(f"{path}/questions", {"count": 1}, repeatable=True)
+        with self.tally.lock:
+            if before == self.tally.answers and self.tally.held == 0:
+                self.tally.waiting = leased["waiting"]
+            return bool(leased["questions"]) and self._room() > 0
+
+    def _reserve(self) -> int:
+        """How many questions to lease; 0 while the others hold all that may be answered.
+
+        Few where answering takes long, and few where few are left.
+        """
+        count = self.plan.batch
+        if self.plan.pace:
+            count = min(count, max(1, int(MAX_LEASED_S * self.plan.pace)))
+        with self.tally.lock:
+            room = self._room()
+            if self.plan.leave or self.plan.limit:
+                count = min(count, max(room // self.plan.annotators, int(room > 0)))
+            self.tally.held += count
+        return count
+
+    def _room(self) -> int:
+        """How many questions more may be leased; called under the tally's lock."""
+        room = self.tally.waiting - self.plan.leave - self.tally.held
+        if self.plan.limit is None:
+            return room
+        return min(room, self.plan.limit - self.tally.answers - self.tally.held)
+
+    def _answer(self, client: Client, path: str, questions: Sequence[Mapping[str, Any]]) -> None:
+        given = [self._decide(question) for question in questions]
+        if self.plan.pace is None:
+            self._send(client, path, given)
+            return
+        for answer, is_wrong in given:
+            pause_s = self.jitter.uniform(0.6, 1.4) / self.plan.pace
+            if self.stop.wait(pause_s):
+                return
+            self._send(client, path, [(answer | {"response_ms": round(pause_s * 1000)}, is_wrong)])
+
+    def _decide(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The answer to a question, and whether it is wrong."""
+        found = EXAMPLE.search(question["image_url"])
+        example_id = int(found[1]) if found else -1
+        if example_id not in self.truth:
+            raise Unanswerable(f"The image {question['image_url']} is not of the campaign's dataset.")
+        truth, asked = self.truth[example_id], question["candidate_class"]
+        seen = truth
+        if truth is not None:
+            num_classes = len(self.campaign["classes"])
+            seen = perceived(
+                truth,
+                num_classes,
+                error=self.plan.error,
+                confusion=self.plan.confusion,
+                chance_of=f"{self.plan.seed}/{self.number}/{example_id}",
+            )
+        value = "yes" if seen == asked else "no"
+        answer = {"question_id": question["id"], "value": value, "response_ms": None, "key": str(uuid4())}
+        return answer, (seen == asked) != (truth == asked)
+
+    def _send(self, client: Client, path: str, given: Sequence[tuple[dict[str, Any], bool]]) -> None:
+        """Send answers until the server has them: their keys make a repetition harmless."""
+        answers = [answer for answer, _ in given]
+        results = client.post(f"{path}/answers", {"answers": answers}, repeatable=True)["results"]
+        stored = [
+            (answer["value"], is_wrong)
+            for (answer, is_wrong), result in zip(given, results, strict=True)
+            if result["status"] != "refused"
+        ]
+        with self.tally.lock:
+            self.tally.yes += sum(value == "yes" for value, _ in stored)
+            self.tally.no += sum(value == "no" for value, _ in stored)
+            self.tally.wrong += sum(is_wrong for _, is_wrong in stored)
+            self.tally.refused += len(given) - len(stored)
+            self.tally.waiting -= sum(value == "no" for value, _ in stored)

@@ -1,0 +1,253 @@
+"""A claimed trial, trained: rows -> data -> clarinet -> metrics, result, model. Runs in its own process."""
+
+import hashlib
+import json
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import structlog
+import torch
+
+from app.claims import Claim, ClaimLost
+from app.clock import utc_now
+from app.db import Database, connect
+from app.logs import configure_logs
+from app.registry import service as registry
+from app.runs import trials
+from app.runs.models import Run, Trial
+from app.settings import Settings
+from app.storage import Storage
+from clarinet.export.onnx import export_model
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import (
+    CheckpointError,
+    CheckpointNotWritten,
+    ClarinetError,
+    ExportError,
+    Interrupted,
+)
+from clarinet.run.memory import keep_freed_memory
+from clarinet.run.training import EpochReport, TrainResult, train
+from worker.outages import OUTAGES, keep_trying
+from worker.trainer.exits import Exit
+from worker.trainer.trial_data import TrialData, load
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedTrial:
+    """What this process works on, and the hands it works with."""
+
+    database: Database
+    storage: Storage
+    claim: Claim
+    trial: Trial
+    run: Run
+
+    def record_epoch(self, report: EpochReport) -> None:
+        """Keep an epoch's figures in a transaction of their own; raises ClaimLost."""
+        figures = trials.Report(
+            epoch=report.epoch,
+            epochs=report.epochs,
+            step=report.step,
+            seconds=report.seconds,
+            losses=report.losses,
+            target_accuracy=report.target_accuracy,
+            source_accuracy_estimate=report.source_accuracy_estimate,
+            source_accuracy_error=report.source_accuracy_error,
+        )
+
+        def write() -> None:
+            with self.database.write.begin() as session:
+                trials.record_epoch(session, self.claim, figures, now=utc_now())
+
+        keep_trying(write)
+
+    def publish(self, result: TrainResult, loaded: TrialData) -> None:
+        """Store the model and end the trial well, both or neither.
+
+        Raises:
+            ClaimLost: the trial is not ours any more; the files are gone again.
+        """
+        key = registry.key_of(self.claim.id, self.claim.number)
+        folder = self.storage.path(key)
+        onnx = self._export(folder, result, loaded)
+        weights = _file_facts(folder / registry.WEIGHTS)
+        facts = _facts(result, loaded)
+        card = self._card(facts, loaded.class_names, weights["sha256"]) | {"onnx": onnx}
+        self.storage.put(f"{key}/{registry.CARD}", json.dumps(card, indent=2).encode())
+
+        def end() -> None:
+            now = utc_now()
+            with self.database.write.begin() as session:
+                trials.succeed_trial(
+                    session, self.claim, target_accuracy=result.target_accuracy, result=facts, now=now
+                )
+                registry.publish_model(
+                    session,
+                    trial_id=self.claim.id,
+                    key=key,
+                    digest=weights["sha256"],
+                    size_bytes=weights["size_bytes"],
+                    card=card,
+                    now=now,
+                )
+
+        try:
+            keep_trying(end)
+        except ClaimLost:
+            # A commit whose confirmation got lost has ended the trial, and its repetition finds it ended.
+            if not keep_trying(lambda: self._is_published(key)):
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+
+    def _export(self, folder: Path, result: TrainResult, loaded: TrialData) -> dict[str, Any]:
+        """Write the model's files; what the card says of the ONNX one, which a model can do without."""
+        share = self.run.snapshot_facts["simulated_share"]
+        simulated = {"share_of_answers": share} if share else None
+        try:
+            export_model(
+                folder,
+                result,
+                loaded.data,
+                class_names=loaded.class_names,
+                simulated=simulated,
+                made=loaded.made,
+            )
+        except ExportError as error:
+            log.warning("model.without_onnx", trial_id=str(self.claim.id), exc_info=True)
+            return {"missing": str(error)}
+        return _file_facts(folder / registry.ONNX)
+
+    def _is_published(self, key: str) -> bool:
+        with self.database.read.begin() as session:
+            return registry.is_published(session, key)
+
+    def fail(self, reason: str) -> None:
+        """End the trial with a reason in words; raises ClaimLost."""
+
+        def end() -> None:
+            with self.database.write.begin() as session:
+                trials.fail_trial(session, self.claim, reason=reason, now=utc_now())
+
+        keep_trying(end)
+
+    def _card(self, facts: dict[str, Any], class_names: list[str], digest: str) -> dict[str, Any]:
+        return {
+            "run": self.run.number,
+            "run_id": str(self.run.id),
+            "seed": self.trial.seed,
+            "method": self.run.method,
+            "setting": self.run.setting,
+            "preset": self.run.preset,
+            "classes": class_names,
+            "config": self.run.config | {"seed": self.trial.seed},
+            "labels": self.run.snapshot_facts,
+            "label_snapshot": self.run.snapshot_digest,
+            "weights_sha256": digest,
+            **facts,
+        }
+
+
+def train_claimed(trial_id: UUID, claim_number: int, *, should_stop: Callable[[], bool]) -> Exit:
+    """Train the trial under a claim that the supervisor took; gives what to tell the supervisor."""
+    settings = Settings()
+    configure_logs(settings)
+    keep_freed_memory()
+    if settings.trainer_threads:
+        torch.set_num_threads(settings.trainer_threads)
+    database = connect(settings.sqlalchemy_url)
+    claim = Claim(Trial, trial_id, claim_number)
+    try:
+        with database.read.begin() as session:
+            trial = trials.load_trial(session, trial_id)
+        work = ClaimedTrial(database, Storage(settings.artefact_dir), claim, trial, trial.run)
+        return _train(work, _device(settings.device), should_stop)
+    except ClaimLost:
+        log.warning("trial.claim_lost", trial_id=str(trial_id), claim=claim_number)
+        return Exit.CLAIM_LOST
+    except OUTAGES:
+        log.exception("trial.database_away")
+        return Exit.DATABASE_AWAY
+    finally:
+        database.dispose()
+
+
+def _train(work: ClaimedTrial, device: torch.device, should_stop: Callable[[], bool]) -> Exit:
+    checkpoint = work.storage.path(f"trials/{work.claim.id}/checkpoint.safetensors")
+    log.info("trial.training", trial_id=str(work.claim.id), device=str(device), resumed=checkpoint.exists())
+    try:
+        config = TrainConfig.from_dict(work.run.config | {"seed": work.trial.seed})
+        with work.database.read.begin() as session:
+            loaded = load(session, work.storage, work.run, config)
+        once = partial(
+            train,
+            config,
+            loaded.data,
+            device=device,
+            on_epoch=work.record_epoch,
+            checkpoint=checkpoint,
+            should_stop=should_stop,
+        )
+        result = _from_checkpoint_or_anew(once, checkpoint)
+    except Interrupted:
+        return Exit.INTERRUPTED
+    except ClarinetError as error:
+        reason = str(error)
+        work.fail(reason[:1].upper() + reason[1:] + ("" if reason.endswith(".") else "."))
+        return Exit.ENDED
+    work.publish(result, loaded)
+    checkpoint.unlink(missing_ok=True)
+    return Exit.ENDED
+
+
+def _from_checkpoint_or_anew(once: Callable[[], TrainResult], checkpoint: Path) -> TrainResult:
+    try:
+        return once()
+    except CheckpointNotWritten:
+        raise  # the disk is at fault; the checkpoint that is there is good
+    except CheckpointError:
+        # Damaged, or of an older version: the time in it is lost, the run need not be.
+        log.warning("trial.checkpoint_dropped", exc_info=True)
+        checkpoint.unlink(missing_ok=True)
+        return once()
+
+
+def _file_facts(path: Path) -> dict[str, Any]:
+    return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "size_bytes": path.stat().st_size}
+
+
+def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:
+    last = result.reports[-1]
+    return {
+        "target_accuracy": result.target_accuracy,
+        "per_class_accuracy": result.per_class_accuracy,
+        "confusion": result.confusion,
+        "scored_on": loaded.scored_on,
+        "made": loaded.made,
+        "smallest_predicted_share": last.smallest_predicted_share,
+        "merged_class": result.merged_class,
+        "target_information": last.target_information,
+        "student_agreement": last.student_agreement,
+        "label_uniformity": result.label_uniformity,
+        "label_noise": result.label_noise,
+        "alpha": result.alpha,
+        "steps": result.steps,
+        "epochs": result.epochs,
+        "seconds": result.seconds,
+        "computed_in": result.computed_in,
+        "versions": {"torch": str(torch.__version__), "python": platform.python_version()},
+    }
+
+
+def _device(wanted: str) -> torch.device:
+    if wanted == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(wanted)
