@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -16,6 +16,10 @@ from app.annotation.models import Answer, AnswerValue, Lease
 from app.annotation.participants import note_gold
 from app.annotation.submissions import Outcome, Stored, SubmittedAnswer, decide
 from app.annotation.tallies import count_answer, load_tallies
+
+_KNOWN = select(Answer.key, Answer.question_id, Answer.value).where(
+    Answer.user_id == bindparam("me"), Answer.key.in_(bindparam("keys", expanding=True))
+)
 
 
 def answer_questions(
@@ -85,10 +89,8 @@ def answer_and_lease(
 def _known(
     session: Session, submitted: Sequence[SubmittedAnswer], *, by: User
 ) -> dict[UUID, tuple[int, AnswerValue]]:
-    query = select(Answer.key, Answer.question_id, Answer.value).where(
-        Answer.user_id == by.id, Answer.key.in_([item.key for item in submitted])
-    )
-    return {key: (question_id, value) for key, question_id, value in session.execute(query)}
+    rows = session.execute(_KNOWN, {"me": by.id, "keys": [item.key for item in submitted]})
+    return {key: (question_id, value) for key, question_id, value in rows}
 
 
 def _answer(item: SubmittedAnswer, *, by: User, now: datetime) -> Answer:

@@ -1,12 +1,11 @@
 """Handing out questions: who may answer what, until when."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, CursorResult, and_, exists, func, select, update
+from sqlalchemy import CursorResult, Uuid, and_, bindparam, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -15,10 +14,46 @@ from app.annotation.gold import lots, lots_of_page, mix_in
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import Lease, Participant, Purpose, Question, Tally
 from app.annotation.participants import require_not_paused
-from app.annotation.queue import LEASE, block_of, head_of_queue, held_by, take
+from app.annotation.queue import HELD_BY_ME, LEASE, Block, first_block, held_count, mine, take
 from app.campaigns.models import Campaign, CampaignClass, CampaignState
 
 MAX_LEASED = 100  # questions one person can hold in one campaign
+
+
+_HELD = (
+    select(
+        Question.id,
+        Question.example_id,
+        Question.candidate_class,
+        CampaignClass.name.label("class_name"),
+        Lease.expires_at,
+    )
+    .join(Lease, Lease.question_id == Question.id)
+    .join(
+        CampaignClass,
+        and_(
+            CampaignClass.campaign_id == Question.campaign_id,
+            CampaignClass.position == Question.candidate_class,
+        ),
+    )
+    .where(*HELD_BY_ME)
+    .order_by(Lease.turn, Lease.id)
+)
+_CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
+_my_answers = select(func.sum(Tally.yes + Tally.no + Tally.unsure)).where(
+    Tally.campaign_id == _CAMPAIGN, Tally.user_id == _ME
+)
+_my_gold = select(Participant.gold_answers).where(
+    Participant.campaign_id == _CAMPAIGN, Participant.user_id == _ME
+)
+_finished = select(func.sum(Tally.finished)).where(Tally.campaign_id == _CAMPAIGN)
+_STANDING = select(
+    (func.coalesce(_my_answers.scalar_subquery(), 0) + func.coalesce(_my_gold.scalar_subquery(), 0)).label(
+        "answered_by_me"
+    ),
+    func.coalesce(_finished.scalar_subquery(), 0).label("finished"),
+    exists().where(Question.campaign_id == _CAMPAIGN, Question.purpose == Purpose.GOLD).label("has_gold"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +107,17 @@ def lease_questions(
         PersonPaused: this person is to wait.
     """
     with_gold = require_may_lease(session, campaign, by)
-    held = held_questions(session, campaign, by=by, now=now)
-    room = min(count, MAX_LEASED) - len(held)
-    block: Sequence[ColumnElement[bool]] | None = ()
+    places = min(count, MAX_LEASED)
+    block: Block | None = None
     drawn: list[bool] | None = None
     if one_class:
-        head = head_of_queue(session, campaign, by=by, now=now)
-        block = None if head is None else block_of(campaign, head)
-        if head is not None and with_gold:
-            drawn = lots_of_page(session, campaign, room, head.candidate_class, by=by, now=now)
-    if block is not None:
-        take(session, campaign, room - sum(drawn or ()), block, by=by, now=now)
-        held = held_questions(session, campaign, by=by, now=now)
+        block = first_block(session, campaign, by=by, now=now)
+        if block is not None and with_gold:
+            room = places - held_count(session, campaign, by=by, now=now)
+            drawn = lots_of_page(session, campaign, room, block.block_class, by=by, now=now)
+    if block is not None or not one_class:
+        take(session, campaign, places - sum(drawn or ()), block, by=by, now=now)
+    held = held_questions(session, campaign, by=by, now=now)
     counted = standing(session, campaign, by=by)
     if with_gold:
         held = with_gold_between(session, campaign, held, drawn, by=by, now=now)
@@ -132,25 +166,7 @@ def held_questions(
     session: Session, campaign: LockedCampaign, *, by: User, now: datetime
 ) -> list[LeasedQuestion]:
     """What this person holds, in the order in which it was leased."""
-    rows = session.execute(
-        select(
-            Question.id,
-            Question.example_id,
-            Question.candidate_class,
-            CampaignClass.name.label("class_name"),
-            Lease.expires_at,
-        )
-        .join(Lease, Lease.question_id == Question.id)
-        .join(
-            CampaignClass,
-            and_(
-                CampaignClass.campaign_id == Question.campaign_id,
-                CampaignClass.position == Question.candidate_class,
-            ),
-        )
-        .where(*held_by(campaign.id, by, now))
-        .order_by(Lease.turn, Lease.id)
-    )
+    rows = session.execute(_HELD, mine(campaign, by, now))
     return [LeasedQuestion(dataset_id=campaign.dataset_id, **row._mapping) for row in rows]
 
 
@@ -171,11 +187,12 @@ def _set_expiry(
     held = (
         select(Lease.id)
         .join(Question, Question.id == Lease.question_id)
-        .where(*held_by(campaign.id, by, now))
+        .where(*HELD_BY_ME)
         .with_for_update(of=Lease, skip_locked=True)
     )
     changed = session.execute(
         update(Lease).where(Lease.id.in_(held)).values(expires_at=expires_at),
+        mine(campaign, by, now),
         execution_options={"synchronize_session": False},
     )
     assert isinstance(changed, CursorResult)
@@ -184,22 +201,9 @@ def _set_expiry(
 
 def standing(session: Session, campaign: Campaign | LockedCampaign, *, by: User) -> Standing:
     """How many answers of mine count, and how many questions still wait: sums of few rows."""
-    mine = select(func.sum(Tally.yes + Tally.no + Tally.unsure)).where(
-        Tally.campaign_id == campaign.id, Tally.user_id == by.id
-    )
-    gold = select(Participant.gold_answers).where(
-        Participant.campaign_id == campaign.id, Participant.user_id == by.id
-    )
-    finished = select(func.sum(Tally.finished)).where(Tally.campaign_id == campaign.id)
-    has_gold = exists().where(Question.campaign_id == campaign.id, Question.purpose == Purpose.GOLD)
-    row = session.execute(
-        select(
-            func.coalesce(mine.scalar_subquery(), 0) + func.coalesce(gold.scalar_subquery(), 0),
-            func.coalesce(finished.scalar_subquery(), 0),
-            has_gold,
-        )
-    ).one()
-    return standing_of(int(row[0]), campaign.question_count - int(row[1]), has_gold=row[2])
+    row = session.execute(_STANDING, {"campaign": campaign.id, "me": by.id}).one()
+    waiting = campaign.question_count - int(row.finished)
+    return standing_of(int(row.answered_by_me), waiting, has_gold=row.has_gold)
 
 
 def standing_of(answered_by_me: int, waiting: int, *, has_gold: bool) -> Standing:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import BigInteger, BindParameter, Uuid, bindparam, exists, func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -32,6 +32,47 @@ class LockedCampaign:
     has_gold: bool
 
 
+_CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
+_TAKE_LOCKS = select(
+    func.pg_advisory_xact_lock(bindparam("person", type_=BigInteger())),
+    func.pg_advisory_xact_lock_shared(bindparam("state", type_=BigInteger())),
+)
+_FIND = select(
+    Campaign.id,
+    Campaign.dataset_id,
+    Campaign.state,
+    Campaign.seed,
+    Campaign.question_count,
+    Campaign.confirm_yes,
+    Campaign.gold_share,
+    Campaign.gold_bound,
+    Campaign.gold_feedback,
+    exists()
+    .where(
+        Participant.campaign_id == _CAMPAIGN,
+        Participant.user_id == _ME,
+        Participant.paused_at.is_not(None),
+    )
+    .label("is_paused"),
+    exists().where(Question.campaign_id == _CAMPAIGN, Question.purpose == Purpose.GOLD).label("has_gold"),
+).where(Campaign.id == _CAMPAIGN)
+_IDS: BindParameter[int] = bindparam("ids", expanding=True)
+# In the order of their ids, so that two requests cannot wait for each other.
+_LOCK_QUESTIONS = (
+    select(Question)
+    .where(Question.campaign_id == _CAMPAIGN, Question.id.in_(_IDS))
+    .order_by(Question.id)
+    .with_for_update(key_share=True)
+    .execution_options(populate_existing=True)
+)
+_SLOTS = select(Lease.question_id, Lease.id, Lease.slot, Lease.user_id, Lease.expires_at).where(
+    Lease.question_id.in_(_IDS)
+)
+_ANSWERS = select(Answer.question_id, Answer.user_id, Answer.value).where(
+    Answer.question_id.in_(_IDS), Answer.superseded_at.is_(None)
+)
+
+
 def lock_campaign(session: Session, campaign_id: UUID, *, by: User) -> LockedCampaign:
     """Let one request of this person in this campaign run at a time: two tabs get the same questions.
 
@@ -42,26 +83,9 @@ def lock_campaign(session: Session, campaign_id: UUID, *, by: User) -> LockedCam
     """
     if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer anyway
         person, state = lock_keys(campaign_id, by)
-        session.execute(select(func.pg_advisory_xact_lock(person), func.pg_advisory_xact_lock_shared(state)))
+        session.execute(_TAKE_LOCKS, {"person": person, "state": state})
     # A statement of its own: one that waits for a lock still sees what was before.
-    mine = (Participant.campaign_id == campaign_id, Participant.user_id == by.id)
-    row = session.execute(
-        select(
-            Campaign.id,
-            Campaign.dataset_id,
-            Campaign.state,
-            Campaign.seed,
-            Campaign.question_count,
-            Campaign.confirm_yes,
-            Campaign.gold_share,
-            Campaign.gold_bound,
-            Campaign.gold_feedback,
-            exists().where(*mine, Participant.paused_at.is_not(None)).label("is_paused"),
-            exists()
-            .where(Question.campaign_id == campaign_id, Question.purpose == Purpose.GOLD)
-            .label("has_gold"),
-        ).where(Campaign.id == campaign_id)
-    ).one_or_none()
+    row = session.execute(_FIND, {"campaign": campaign_id, "me": by.id}).one_or_none()
     if row is None:
         raise CampaignNotFound
     require_may_know(session, campaign_id, row.state, by)
@@ -76,26 +100,14 @@ def lock_keys(campaign_id: UUID, by: User) -> tuple[int, int]:
 def lock_questions(
     session: Session, campaign_id: UUID, ids: Collection[int]
 ) -> tuple[dict[int, Question], dict[int, rules.Asked]]:
-    """Questions of the campaign, locked until the transaction ends, and all that bears on them.
-
-    They are locked in the order of their ids, so that two requests cannot wait for each other.
-    """
-    query = (
-        select(Question)
-        .where(Question.campaign_id == campaign_id, Question.id.in_(ids))
-        .order_by(Question.id)
-        .with_for_update(key_share=True)
-        .execution_options(populate_existing=True)
-    )
-    questions = {question.id: question for question in session.scalars(query)}
+    """Questions of the campaign, locked until the transaction ends, and all that bears on them."""
+    found = session.scalars(_LOCK_QUESTIONS, {"campaign": campaign_id, "ids": list(ids)})
+    questions = {question.id: question for question in found}
     asked = {id_: rules.Asked(_state(question)) for id_, question in questions.items()}
     # In statements of their own, for the same reason as above.
-    slots = select(Lease.question_id, Lease.id, Lease.slot, Lease.user_id, Lease.expires_at)
-    for question_id, *slot in session.execute(slots.where(Lease.question_id.in_(asked))):
+    for question_id, *slot in session.execute(_SLOTS, {"ids": list(asked)}):
         asked[question_id].slots.append(rules.Slot._make(slot))
-    answers = select(Answer.question_id, Answer.user_id, Answer.value)
-    live = answers.where(Answer.question_id.in_(asked), Answer.superseded_at.is_(None))
-    for question_id, user_id, value in session.execute(live):
+    for question_id, user_id, value in session.execute(_ANSWERS, {"ids": list(asked)}):
         asked[question_id].answers.append((user_id, value))
     return questions, asked
 

@@ -2,9 +2,20 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from uuid import UUID
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, and_, exists, func, literal_column, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Uuid,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -12,6 +23,7 @@ from app.annotation.consensus import MAX_SLOTS
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import Answer, Lease, Question
 from app.campaigns.draws import MAX_BLOCK
+from app.db import UtcDateTime
 
 LEASE = timedelta(minutes=10)
 MAX_TRIES = 5  # where others take the same questions at the same moment
@@ -19,43 +31,77 @@ MAX_TRIES = 5  # where others take the same questions at the same moment
 _IS_WAITING: ColumnElement[bool] = literal_column("question.is_waiting")
 
 
-def held_by(campaign_id: UUID, by: User, now: datetime) -> tuple[ColumnElement[bool], ...]:
-    """Of a lease and its question: this person may answer it now."""
-    return Question.campaign_id == campaign_id, Lease.user_id == by.id, Lease.expires_at > now
-
-
-def _taken(now: datetime) -> ColumnElement[bool]:
-    return or_(Lease.expires_at.is_(None), Lease.expires_at > now)
-
-
-def _may_take(campaign: LockedCampaign, by: User, now: datetime) -> tuple[ColumnElement[bool], ...]:
-    """Of a question: it waits, has a slot for somebody, and this person neither holds nor answered it."""
-    of_it = and_(Lease.question_id == Question.id, _taken(now))
-    answered = exists().where(
-        Answer.question_id == Question.id, Answer.user_id == by.id, Answer.superseded_at.is_(None)
-    )
-    return (
-        Question.campaign_id == campaign.id,
+# Statements are built once, because building one takes longer than running it.
+_CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
+_NOW = bindparam("now", type_=UtcDateTime())
+# Of a lease and its question: this person may answer it now. With :campaign, :me and :now.
+HELD_BY_ME = (Question.campaign_id == _CAMPAIGN, Lease.user_id == _ME, Lease.expires_at > _NOW)
+_of_question = and_(
+    Lease.question_id == Question.id, or_(Lease.expires_at.is_(None), Lease.expires_at > _NOW)
+)
+# Questions that wait, have a slot for somebody, and that this person neither holds nor answered; in the order
+# of the queue. People pass by what others are taking at this moment.
+_FREE = (
+    select(Question.id, Question.candidate_class, Question.rank)
+    .where(
+        Question.campaign_id == _CAMPAIGN,
         _IS_WAITING,
-        Question.slots > select(func.count()).select_from(Lease).where(of_it).scalar_subquery(),
-        ~exists().where(of_it, Lease.user_id == by.id),
-        ~answered,
+        Question.slots > select(func.count()).select_from(Lease).where(_of_question).scalar_subquery(),
+        ~exists().where(_of_question, Lease.user_id == _ME),
+        ~exists().where(
+            Answer.question_id == Question.id, Answer.user_id == _ME, Answer.superseded_at.is_(None)
+        ),
     )
+    .order_by(Question.rank)
+    .limit(bindparam("room", type_=Integer()))
+    .with_for_update(key_share=True, skip_locked=True, of=Question)
+)
+_FREE_OF_BLOCK = _FREE.where(
+    Question.candidate_class == bindparam("block_class"),
+    Question.rank >= bindparam("block_start"),
+    Question.rank < bindparam("block_end"),
+)
+_I_HOLD = (
+    select(func.count().label("held"), func.coalesce(func.max(Lease.turn), 0).label("last_turn"))
+    .select_from(Lease)
+    .join(Question, Question.id == Lease.question_id)
+    .where(*HELD_BY_ME)
+)
+_LEASES = (
+    select(Lease)
+    .where(Lease.question_id.in_(bindparam("ids", expanding=True)))
+    .execution_options(populate_existing=True)
+)
 
 
-def head_of_queue(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> Question | None:
-    query = select(Question).where(*_may_take(campaign, by, now)).order_by(Question.rank).limit(1)
-    # Others pass it by; so it stays there to be taken.
-    return session.scalar(query.with_for_update(key_share=True, skip_locked=True, of=Question))
+def mine(campaign: LockedCampaign, by: User, now: datetime) -> dict[str, object]:
+    """What most statements here are about."""
+    return {"campaign": campaign.id, "me": by.id, "now": now}
 
 
-def block_of(campaign: LockedCampaign, head: Question) -> tuple[ColumnElement[bool], ...]:
-    """Of a question: it stands in the rest of the block that begins with `head`, or in its class's."""
-    return (
-        Question.candidate_class == head.candidate_class,
-        Question.rank >= head.rank,
-        Question.rank < end_of_block(campaign, head.rank),
-    )
+class Block(NamedTuple):
+    """A stretch of the queue about one class."""
+
+    block_class: int
+    block_start: int  # rank
+    block_end: int
+
+
+def first_block(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> Block | None:
+    """What begins with the first question that this person may take: the rest of its block, or of its class.
+
+    That question is locked, others pass it by: so it stays there to be taken.
+    """
+    head = session.execute(_FREE, mine(campaign, by, now) | {"room": 1}).one_or_none()
+    if head is None:
+        return None
+    return Block(head.candidate_class, head.rank, end_of_block(campaign, head.rank))
+
+
+def held_count(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> int:
+    """How many questions this person holds."""
+    held, _ = session.execute(_I_HOLD, mine(campaign, by, now)).one()
+    return int(held)
 
 
 def end_of_block(campaign: LockedCampaign, rank: int) -> int:
@@ -64,40 +110,29 @@ def end_of_block(campaign: LockedCampaign, rank: int) -> int:
 
 
 def take(
-    session: Session,
-    campaign: LockedCampaign,
-    room: int,
-    block: Sequence[ColumnElement[bool]],
-    *,
-    by: User,
-    now: datetime,
+    session: Session, campaign: LockedCampaign, places: int, block: Block | None, *, by: User, now: datetime
 ) -> None:
-    """Lease up to `room` questions, in the order of the queue."""
-    turns = select(func.coalesce(func.max(Lease.turn), 0)).join(Question, Question.id == Lease.question_id)
-    turn = session.scalar(turns.where(*held_by(campaign.id, by, now))) or 0
-    free = select(Question.id).where(*_may_take(campaign, by, now), *block).order_by(Question.rank)
+    """Lease questions, in the order of the queue or of a block, until this person holds `places`."""
+    held, last_turn = session.execute(_I_HOLD, mine(campaign, by, now)).one()
+    free = _FREE if block is None else _FREE_OF_BLOCK
+    values = mine(campaign, by, now) | (block._asdict() if block else {})
     for _ in range(MAX_TRIES):
-        if room <= 0:
+        if held >= places:
             return
-        # People pass by what others are taking at this moment.
-        locked = free.limit(room).with_for_update(key_share=True, skip_locked=True, of=Question)
-        ids = session.scalars(locked).all()
+        ids = session.scalars(free, values | {"room": places - held}).all()
         # Looked at anew: a lease may have been committed before the question was locked.
-        leases = select(Lease).where(Lease.question_id.in_(ids)).execution_options(populate_existing=True)
         of_question: dict[int, list[Lease]] = {id_: [] for id_ in ids}
-        for lease in session.scalars(leases):
+        for lease in session.scalars(_LEASES, {"ids": ids}) if ids else ():
             of_question[lease.question_id].append(lease)
-        taken = 0
-        for id_ in ids:
-            lease_ = _slot(id_, of_question[id_], by, now)
-            if lease_ is not None:
-                taken += 1
-                lease_.user_id, lease_.expires_at, lease_.turn = by.id, now + LEASE, turn + taken
-                session.add(lease_)
+        slots = [slot for id_ in ids if (slot := _slot(id_, of_question[id_], by, now)) is not None]
+        for slot in slots:
+            last_turn += 1
+            slot.user_id, slot.expires_at, slot.turn = by.id, now + LEASE, last_turn
+        session.add_all(slots)
         session.flush()
-        if taken == len(ids):
+        if len(slots) == len(ids):
             return
-        room, turn = room - taken, turn + taken
+        held += len(slots)
 
 
 def _slot(question_id: int, leases: Sequence[Lease], by: User, now: datetime) -> Lease | None:
