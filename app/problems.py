@@ -125,8 +125,8 @@ def on_malformed(request: Request, error: RequestValidationError) -> Response:
     found = error.errors()
     errors = [
         {
-            "pointer": shorten("/".join(map(str, item["loc"]))),
-            "detail": shorten(sentence(item["msg"])),
+            "pointer": _shorten("/".join(map(str, item["loc"]))),
+            "detail": _shorten(sentence(item["msg"])),
         }
         for item in found[:MOST_ERRORS]
     ]
@@ -144,7 +144,7 @@ def on_malformed(request: Request, error: RequestValidationError) -> Response:
     )
 
 
-def shorten(words: str) -> str:
+def _shorten(words: str) -> str:
     """What may hold a part of the input, at a length that a person reads."""
     return words if len(words) <= MOST_LETTERS else words[: MOST_LETTERS - 1] + "…"
 
