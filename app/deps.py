@@ -3,8 +3,9 @@
 import hmac
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
+from datetime import datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Protocol
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request, Security
@@ -113,6 +114,12 @@ def require_access(request: Request, endpoint: object) -> None:
         raise NotAllowed
 
 
+class UserOfSession(Protocol):
+    """Finds who is signed in with a cookie."""
+
+    def __call__(self, session: Session, secret: str, *, now: datetime) -> User | None: ...
+
+
 def identify(request: Request) -> None:
     """Leave in `request.state` who calls, None if nobody known, and how; waits for the database."""
     # A look in the request's own transaction would begin it, and on SQLite a begun transaction keeps every
@@ -121,11 +128,14 @@ def identify(request: Request) -> None:
         identify_in(looking, request)
 
 
-def identify_in(session: Session, request: Request, *, presumes: bool = False) -> None:
-    """The same in a transaction that has begun, or may begin now.
-
-    `presumes` as in `callers.user_of_token`.
-    """
+def identify_in(
+    session: Session,
+    request: Request,
+    *,
+    user_of_token: Callable[[Session, str], User | None] = callers.user_of_token,
+    user_of_session: UserOfSession = callers.user_of_session,
+) -> None:
+    """The same in a transaction that has begun, or may begin now; by these two, that look somebody up."""
     settings: Settings = request.app.state.settings
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     cookie = request.cookies.get(session_cookie(settings))
@@ -133,10 +143,10 @@ def identify_in(session: Session, request: Request, *, presumes: bool = False) -
     request.state.csrf_token = ""
     request.state.by_cookie = request.state.by_token = False
     if scheme.lower() == "bearer" and bearer:
-        user = callers.user_of_token(session, bearer.strip(), presumes=presumes)
+        user = user_of_token(session, bearer.strip())
         request.state.by_token = user is not None
     elif cookie:
-        user = callers.user_of_session(session, cookie, now=utc_now(), presumes=presumes)
+        user = user_of_session(session, cookie, now=utc_now())
         request.state.by_cookie = user is not None
         request.state.csrf_token = callers.csrf_token(settings.signing_secret(), cookie) if user else ""
     request.state.user = user

@@ -4,11 +4,14 @@ import random
 import re
 
 import anyio
+import anyio.to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.accounts.errors import NotSignedIn
+from app.deps import identify
 from app.languages import gettext
 from app.problems import on_http_error
 
@@ -26,8 +29,11 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 MAX_BODY_BYTES = 2 * 1024 * 1024
-TOO_LARGE = 413
+SMALL_BODY_BYTES = 64 * 1024  # more is read only from somebody we know
+PAUSE_S = 30.0  # between two pieces of a body
+TOO_SLOW, TOO_LARGE, UNAUTHENTICATED = 408, 413, 401
 BUSY = 503
+DIGITS = 12  # of a length; Python reads no number of thousands of them
 PLACES = 32  # anyio has 40 threads; the rest serve files and spool uploads
 PATIENCE_S = 4.0
 # Not all of them at the same moment, or the same crowd is there again.
@@ -62,11 +68,76 @@ class BodyTooLarge(HTTPException):
     """The body is, or grew while it was read, past its limit."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(TOO_LARGE, f"This address takes at most {limit // 1024**2} MB; nothing was stored.")
+        size = f"{limit // 1024**2} MB" if limit >= 1024**2 else f"{limit // 1024} KB"
+        detail = f"This address takes at most {size}; nothing was stored."
+        super().__init__(TOO_LARGE, detail, headers={"Connection": "close"})
+
+
+class BodyTooSlow(HTTPException):
+    """The body stopped arriving."""
+
+    def __init__(self) -> None:
+        detail = "The request did not arrive in time; nothing was stored. Send it again."
+        super().__init__(TOO_SLOW, detail, headers={"Connection": "close"})
+
+
+class _Unknown(HTTPException):
+    """As `NotSignedIn`; the framework lets nothing else through from where it reads a body."""
+
+    def __init__(self) -> None:
+        headers = {"WWW-Authenticate": "Bearer", "Connection": "close"}
+        super().__init__(UNAUTHENTICATED, NotSignedIn().detail, headers=headers)
+
+
+def declared_length(scope: Scope) -> int | None:
+    """Bytes of the body by its header; None where there is none.
+
+    Raises:
+        BodyTooLarge: it is no number, or one of more digits than any body has bytes.
+    """
+    declared = dict(scope["headers"]).get(b"content-length")
+    if declared is None:
+        return None
+    if not declared.isdigit() or len(declared) > DIGITS:
+        raise BodyTooLarge(MAX_BODY_BYTES)
+    return int(declared)
+
+
+async def read_small_body(scope: Scope, receive: Receive, *, seconds: float) -> bytes | None:
+    """The whole body, which nobody has looked into; None where the client went away.
+
+    Raises:
+        BodyTooLarge: more than SMALL_BODY_BYTES.
+        BodyTooSlow: the last of it did not arrive within so many seconds.
+    """
+    if (declared_length(scope) or 0) > SMALL_BODY_BYTES:
+        raise BodyTooLarge(SMALL_BODY_BYTES)
+    body: bytes = b""
+    with anyio.move_on_after(seconds):
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            body += message.get("body", b"")
+            if len(body) > SMALL_BODY_BYTES:
+                raise BodyTooLarge(SMALL_BODY_BYTES)
+            if not message.get("more_body"):
+                return body
+    raise BodyTooSlow
+
+
+async def _receive_in_time(receive: Receive) -> Message:
+    with anyio.move_on_after(PAUSE_S):
+        return await receive()
+    raise BodyTooSlow
 
 
 class BodyLimit:
-    """Refuse bodies above a limit, counted while they arrive; the upload routes have a larger one."""
+    """Refuse bodies above a limit, counted while they arrive; the upload routes have a larger one.
+
+    The framework reads and parses a body before it asks who calls. So of nobody in particular it gets to see
+    no more than SMALL_BODY_BYTES.
+    """
 
     def __init__(self, app: ASGIApp, *, upload_paths: re.Pattern[str], max_upload_bytes: int) -> None:
         self.app = app
@@ -80,19 +151,29 @@ class BodyLimit:
             return
         takes_files = self.upload_paths.fullmatch(scope["path"].rstrip("/"))
         limit = self.max_upload_bytes if takes_files else MAX_BODY_BYTES
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
-        seen = 0
+        seen, is_known = 0, False
 
         async def count() -> Message:
             # An HTTP error from here passes through the framework's own reading of bodies unchanged.
-            nonlocal seen
+            nonlocal seen, is_known
             message = await receive()
             seen += len(message.get("body", b""))
-            if seen > limit or not declared.isdigit() or int(declared) > limit:
+            size = max(seen, declared_length(scope) or 0)
+            if size > limit:
                 raise BodyTooLarge(limit)
+            if size > SMALL_BODY_BYTES and not is_known:
+                await _require_known(scope)
+                is_known = True
             return message
 
         await self.app(scope, count, send)
+
+
+async def _require_known(scope: Scope) -> None:
+    request = Request(scope)
+    await anyio.to_thread.run_sync(identify, request)
+    if request.state.user is None:
+        raise _Unknown
 
 
 class Gate:
@@ -116,7 +197,11 @@ class Gate:
         if scope["type"] != "http" or scope["path"].startswith(UNGATED_PATHS):
             await self.app(scope, receive, send)
             return
-        first = await receive()
+        try:
+            first = await _receive_in_time(receive)
+        except BodyTooSlow as error:
+            await on_http_error(Request(scope), error)(scope, receive, send)
+            return
         if not await self._has_place():
             await on_http_error(Request(scope), Busy())(scope, receive, send)
             return
@@ -171,7 +256,7 @@ class _Visit:
         if not self._has_more:
             return await self._receive()  # waits for the client to go away
         self.leave()
-        message = await self._receive()
+        message = await _receive_in_time(self._receive)
         self._has_more = message.get("more_body", False)
         if not self._has_more:
             await self._places.acquire()  # without a limit: what was sent, perhaps for minutes, is served

@@ -59,7 +59,7 @@ def ngettext(one: str, many: str, count: int) -> str:
     return _catalogue(_current.get()).ngettext(one, many, count)
 
 
-def later(message: str) -> str:
+def translatable(message: str) -> str:
     """Mark a message that is translated where it is shown, not where it is written."""
     return message
 

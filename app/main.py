@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Literal
 
 from fastapi import FastAPI
 
@@ -18,6 +19,8 @@ from app.datasets import api as datasets_api
 from app.datasets import pages as datasets_pages
 from app.db import Database, Publish, connect
 from app.deps import Guard
+from app.fast.layer import FastLayer
+from app.fast.writing import Writer
 from app.hardening import BodyLimit, Gate, SecurityHeaders
 from app.jobs import publisher
 from app.journal import api as journal_api
@@ -26,7 +29,6 @@ from app.labels import api as labels_api
 from app.labels import downloads as labels_downloads
 from app.labels import pages as labels_pages
 from app.logs import RequestLog, configure_logs
-from app.one_thread import OneThread
 from app.pages import FRONTEND, VersionedFiles
 from app.planning import api as planning_api
 from app.planning import pages as planning_pages
@@ -39,7 +41,6 @@ from app.runs import pages as runs_pages
 from app.runs.events import Streams
 from app.settings import Settings
 from app.storage import Storage
-from app.writing import Writer
 
 API = "/api/v1"
 # Pages come first where paths overlap: /campaigns/new before /campaigns/{campaign_id}.
@@ -73,9 +74,16 @@ UPLOAD_PATHS = re.compile(rf"{API}/datasets|/datasets/new|({API})?/campaigns/[^/
 
 
 def create_app(
-    settings: Settings | None = None, *, database: Database | None = None, publish: Publish | None = None
+    settings: Settings | None = None,
+    *,
+    database: Database | None = None,
+    publish: Publish | None = None,
+    answering: Literal["fast", "plain"] = "fast",
 ) -> FastAPI:
-    """The web process. Tests pass their own database and publisher; servers take all from the environment."""
+    """The web process. Tests pass their own database and publisher; servers take all from the environment.
+
+    `answering` says what serves annotators: `app.fast`, or for comparison the framework, as any other route.
+    """
     settings = settings or Settings()
     configure_logs(settings)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
@@ -84,7 +92,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         if database is None:
-            app.state.writer.close()
+            writer.close()
             app.state.database.dispose()
 
     app = FastAPI(
@@ -100,7 +108,7 @@ def create_app(
     app.state.settings = settings
     app.state.database = database or connect(settings.sqlalchemy_url)
     app.state.publish = publish or publisher(settings)
-    app.state.writer = Writer(app.state.database, app.state.publish)
+    writer = Writer(app.state.database, app.state.publish)
     app.state.storage = Storage(settings.artefact_dir)
     app.state.streams = Streams()
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
@@ -110,7 +118,8 @@ def create_app(
         max_upload_bytes=settings.max_upload_mb * 1024 * 1024,
     )
     app.add_middleware(Gate)
-    app.add_middleware(OneThread, router=annotation_api.router, prefix=API, writer=app.state.writer)
+    if answering == "fast":
+        app.add_middleware(FastLayer, router=annotation_api.router, prefix=API, writer=writer)
     problems.install(app)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)
     app.add_middleware(language_choice.ChosenLanguage)

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.accounts.errors import NotSignedIn
 from app.deps import identify
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
-from app.languages import gettext, later
+from app.languages import gettext, translatable
 from app.pages import as_sentence, render, wants_fragment, wants_page
 
 log = structlog.get_logger()
@@ -32,8 +32,10 @@ STATUS = {
 }
 SERVER_ERROR = 500
 NO_ROUTE = (404, 405)
+MOST_ERRORS = 20  # of a request's shape that are told
+MOST_LETTERS = 200  # of each of them
 # Of what the framework refuses; the others stay in English.
-PHRASES = (later("Not Found"), later("Method Not Allowed"), later("Service Unavailable"))
+PHRASES = (translatable("Not Found"), translatable("Method Not Allowed"), translatable("Service Unavailable"))
 
 
 def status_of(error: AppError) -> int:
@@ -120,19 +122,31 @@ def on_app_error(request: Request, error: AppError) -> Response:
 
 def on_malformed(request: Request, error: RequestValidationError) -> Response:
     """The input is not of the shape that the route takes."""
+    found = error.errors()
     errors = [
-        {"pointer": "/".join(map(str, item["loc"])), "detail": as_sentence(item["msg"])}
-        for item in error.errors()
+        {
+            "pointer": _shorten("/".join(map(str, item["loc"]))),
+            "detail": _shorten(as_sentence(item["msg"])),
+        }
+        for item in found[:MOST_ERRORS]
     ]
     named = "; ".join(f"{item['pointer']}: {item['detail']}" for item in errors[:3])
+    left_out = len(found) - len(errors)
+    more = f" There are {left_out:,} more errors than the {MOST_ERRORS} told here." if left_out else ""
     return _answer(
         request,
         422,
         type_="/problems/malformed-request",
         title="Malformed request",
-        detail=f"The request does not fit what this address takes. {named}",
+        detail=f"The request does not fit what this address takes. {named}{more}",
         errors=errors,
+        errors_left_out=left_out,
     )
+
+
+def _shorten(words: str) -> str:
+    """What may hold a part of the input, at a length that a person reads."""
+    return words if len(words) <= MOST_LETTERS else words[: MOST_LETTERS - 1] + "…"
 
 
 def on_http_error(request: Request, error: HTTPException) -> Response:
@@ -163,7 +177,7 @@ def on_unexpected(request: Request, error: Exception) -> Response:
         request,
         SERVER_ERROR,
         type_="about:blank",
-        title=later("Internal error"),
+        title=translatable("Internal error"),
         detail=gettext("Something went wrong on our side. Nothing was changed; please try again."),
         request_id=getattr(request.state, "request_id", ""),
     )

@@ -31,7 +31,7 @@ from app.runs.models import Run, Trial, TrialState
 from app.runs.snapshots import freeze
 from app.storage import Storage
 from clarinet.files.label_table import COMPLEMENTARY, TRUE, Labels
-from tests import turns
+from tests import annotators
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 PASSWORD = "correct horse battery"
@@ -316,8 +316,8 @@ def answer(
             Lease(question_id=question_id, slot=slot, user_id=user.id, expires_at=now + annotation.LEASE)
         )
         session.flush()
-    given = annotation.GivenAnswer(question_id, AnswerValue(value), response_ms, uuid4())
-    outcome = turns.submit(session, campaign, [given], by=user, now=now)[0]
+    given = annotation.SubmittedAnswer(question_id, AnswerValue(value), response_ms, uuid4())
+    outcome = annotators.submit(session, campaign, [given], by=user, now=now)[0]
     assert outcome.status is annotation.Status.STORED, outcome.detail
     return user
 

@@ -16,7 +16,7 @@ from app.languages import LANGUAGES, MESSAGES, SOURCE, choose, gettext, ngettext
 ROOT = Path(__file__).parent.parent
 TRANSLATIONS = [language for language in LANGUAGES if language != SOURCE]
 FOUND_IN = [("app/**.py", "python"), ("frontend/templates/**.html", "jinja2")]
-KEYWORDS = {"_": None, "gettext": None, "later": None, "ngettext": (1, 2), "_several": (1, 2)}
+KEYWORDS = {"_": None, "gettext": None, "translatable": None, "ngettext": (1, 2), "_several": (1, 2)}
 PLACEHOLDER = re.compile(r"\{\w+\}|%\(\w+\)s")
 Message = str | tuple[str, ...]
 

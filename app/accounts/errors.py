@@ -2,13 +2,13 @@
 
 from app.errors import Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
 from app.languages import gettext as _
-from app.languages import later
+from app.languages import translatable
 
 
 class NotSignedIn(Unauthenticated):
     """No session and no token."""
 
-    title = later("Not signed in")
+    title = translatable("Not signed in")
 
     def __init__(self) -> None:
         super().__init__(_("Sign in, or send a bearer token, to do this."))
@@ -17,7 +17,7 @@ class NotSignedIn(Unauthenticated):
 class WrongCredentials(Unauthenticated):
     """E-mail and password do not belong together; says no more, so that accounts cannot be listed."""
 
-    title = later("Wrong e-mail or password")
+    title = translatable("Wrong e-mail or password")
 
     def __init__(self) -> None:
         super().__init__(_("This e-mail and password do not belong together."))
@@ -26,16 +26,16 @@ class WrongCredentials(Unauthenticated):
 class NotAllowed(Forbidden):
     """Signed in, but not as somebody who may do this."""
 
-    title = later("Not allowed")
+    title = translatable("Not allowed")
 
-    def __init__(self, who: str = later("an admin")) -> None:
+    def __init__(self, who: str = translatable("an admin")) -> None:
         super().__init__(_("Only {who} can do this.").format(who=_(who)))
 
 
 class BadCsrfToken(Forbidden):
     """A write came with a session cookie but not from one of our pages."""
 
-    title = later("Form expired")
+    title = translatable("Form expired")
 
     def __init__(self) -> None:
         super().__init__(
@@ -46,7 +46,7 @@ class BadCsrfToken(Forbidden):
 class InvitationNotFound(NotFound):
     """The link is unknown, used or too old."""
 
-    title = later("Invitation not valid")
+    title = translatable("Invitation not valid")
 
     def __init__(self) -> None:
         super().__init__(_("This invitation link was used already or has expired. Ask for a new one."))
@@ -55,7 +55,7 @@ class InvitationNotFound(NotFound):
 class EmailTaken(Conflict):
     """There is an account with this address."""
 
-    title = later("E-mail in use")
+    title = translatable("E-mail in use")
 
     def __init__(self, email: str) -> None:
         super().__init__(_("There is already an account for {email}.").format(email=email))
@@ -64,7 +64,7 @@ class EmailTaken(Conflict):
 class WeakPassword(Unprocessable):
     """Too short to be safe."""
 
-    title = later("Password too short")
+    title = translatable("Password too short")
 
     def __init__(self, *, need: int) -> None:
         super().__init__(_("A password needs at least {need} characters.").format(need=need), need=need)
@@ -73,7 +73,7 @@ class WeakPassword(Unprocessable):
 class TokenNotFound(NotFound):
     """No such token of this person."""
 
-    title = later("Token not found")
+    title = translatable("Token not found")
 
     def __init__(self) -> None:
         super().__init__(_("There is no such token of yours."))
@@ -91,7 +91,7 @@ class UserNotFound(NotFound):
 class TooManySignIns(TooMany):
     """Too many failed sign-ins in a short time."""
 
-    title = later("Too many sign-ins")
+    title = translatable("Too many sign-ins")
 
     def __init__(self, *, wait_s: int) -> None:
         super().__init__(

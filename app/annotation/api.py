@@ -1,6 +1,6 @@
 """JSON routes of annotation: questions, answers, undo, leases; progress.
 
-Hundreds of people call these at once: see `app.one_thread`, which also says what parameters they have.
+Hundreds of people call these at once: `app.fast` serves the POST routes, and says what parameters they have.
 """
 
 from uuid import UUID
@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, status
 
 from app.access import admin_only, signed_in
 from app.annotation import schemas, service
-from app.annotation.handles import handles_of
+from app.annotation.public_ids import public_ids_of
 from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
 from app.datasets.pictures import image_addresses
@@ -24,12 +24,12 @@ def lease_questions(
     request: Request, campaign_id: UUID, body: schemas.LeaseRequest, user: CurrentUser, session: SessionDep
 ) -> schemas.LeasesRead:
     """Hold up to `count` questions for some minutes. Those held already come first, in the same order."""
-    turn = service.take_turn(session, campaign_id, by=user)
+    campaign = service.lock_campaign(session, campaign_id, by=user)
     leased = service.lease_questions(
-        session, turn, count=body.count, by=user, now=utc_now(), one_class=body.one_class
+        session, campaign, count=body.count, by=user, now=utc_now(), one_class=body.one_class
     )
     return schemas.LeasesRead.of(
-        leased, handles_of(session, campaign_id), image_addresses(request, turn.dataset_id)
+        leased, public_ids_of(session, campaign_id), image_addresses(request, campaign.dataset_id)
     )
 
 
@@ -40,29 +40,18 @@ def submit_answers(
 ) -> schemas.OutcomesRead:
     """Store answers, each exactly once, however often it is sent under its key; and lease what comes next."""
     now = utc_now()
-    handles = handles_of(session, campaign_id)
-    given = [item.given(handles) for item in body.answers]
-    ahead = service.about_answers(campaign_id, given, by=user)
-    turn, about = service.take_turn_with(session, campaign_id, ahead, by=user)
+    ids = public_ids_of(session, campaign_id)
+    submitted = [item.submitted(ids) for item in body.answers]
+    campaign = service.lock_campaign(session, campaign_id, by=user)
+    leased = None
     if body.next is None:
-        outcomes = service.answer_questions(session, turn, given, about, by=user, now=now)
-        leased = None
+        outcomes = service.answer_questions(session, campaign, submitted, by=user, now=now)
     else:
+        count, one_class = body.next.count, body.next.one_class
         outcomes, leased = service.answer_and_lease(
-            session,
-            turn,
-            given,
-            about,
-            count=body.next.count,
-            one_class=body.next.one_class,
-            by=user,
-            now=now,
+            session, campaign, submitted, count=count, one_class=one_class, by=user, now=now
         )
-    address_of = image_addresses(request, turn.dataset_id)
-    return schemas.OutcomesRead(
-        results=[schemas.OutcomeRead.of(item) for item in outcomes],
-        next=None if leased is None else schemas.LeasesRead.of(leased, handles, address_of),
-    )
+    return schemas.OutcomesRead.of(outcomes, leased, ids, image_addresses(request, campaign.dataset_id))
 
 
 @router.post("/campaigns/{campaign_id}/undo")
@@ -71,12 +60,12 @@ def undo_answers(
     request: Request, campaign_id: UUID, body: schemas.UndoInput, user: CurrentUser, session: SessionDep
 ) -> schemas.UndoRead:
     """Take back my last answers; their questions are mine again. At most the last 30 can be undone."""
-    turn = service.take_turn(session, campaign_id, by=user)
-    undone = service.undo_answers(session, turn, count=body.count, by=user, now=utc_now())
-    handles, address_of = handles_of(session, campaign_id), image_addresses(request, turn.dataset_id)
+    campaign = service.lock_campaign(session, campaign_id, by=user)
+    undone = service.undo_answers(session, campaign, count=body.count, by=user, now=utc_now())
+    ids, address_of = public_ids_of(session, campaign_id), image_addresses(request, campaign.dataset_id)
     return schemas.UndoRead(
         undone=[
-            schemas.UndoneRead(question=schemas.QuestionRead.of(question, handles, address_of), value=value)
+            schemas.UndoneRead(question=schemas.QuestionRead.of(question, ids, address_of), value=value)
             for question, value in undone
         ]
     )
@@ -92,8 +81,8 @@ def renew_leases(
     session: SessionDep,
 ) -> schemas.RenewalRead:
     """Hold my questions for another while."""
-    turn = service.take_turn(session, campaign_id, by=user)
-    until = service.renew_leases(session, turn, by=user, now=utc_now())
+    campaign = service.lock_campaign(session, campaign_id, by=user)
+    until = service.renew_leases(session, campaign, by=user, now=utc_now())
     return schemas.RenewalRead(expires_at=until)
 
 
@@ -107,8 +96,8 @@ def release_leases(
     session: SessionDep,
 ) -> None:
     """Give my questions back."""
-    turn = service.take_turn(session, campaign_id, by=user)
-    service.release_leases(session, turn, by=user, now=utc_now())
+    campaign = service.lock_campaign(session, campaign_id, by=user)
+    service.release_leases(session, campaign, by=user, now=utc_now())
 
 
 @router.get("/campaigns/{campaign_id}/progress")

@@ -4,15 +4,19 @@ from uuid import UUID
 
 from app.errors import Conflict, NotFound, Unprocessable
 from app.languages import gettext as _
-from app.languages import later
+from app.languages import translatable
 
-STATES = (later("draft"), later("paused"), later("closed"))  # as they stand in the sentence below
+STATES = (
+    translatable("draft"),
+    translatable("paused"),
+    translatable("closed"),
+)  # as they stand in the sentence below
 
 
 class CampaignNotOpen(Conflict):
     """The campaign hands out no questions and takes no undo now."""
 
-    title = later("Campaign is not open")
+    title = translatable("Campaign is not open")
 
     def __init__(self, *, state: str) -> None:
         super().__init__(
@@ -39,7 +43,7 @@ class KeyReused(Conflict):
 class NothingToUndo(Conflict):
     """No answer of this person is recent enough to be undone."""
 
-    title = later("Nothing to undo")
+    title = translatable("Nothing to undo")
 
     def __init__(self, *, limit: int) -> None:
         super().__init__(
@@ -50,7 +54,7 @@ class NothingToUndo(Conflict):
 class UndoTooLate(Conflict):
     """The question went to somebody else after it was skipped."""
 
-    title = later("Too late to undo")
+    title = translatable("Too late to undo")
 
     def __init__(self) -> None:
         super().__init__(_("Somebody else has this question now, so “can't tell” stays your answer."))
@@ -59,7 +63,7 @@ class UndoTooLate(Conflict):
 class PersonPaused(Conflict):
     """This person gets no more questions of this campaign for now."""
 
-    title = later("You are paused here")
+    title = translatable("You are paused here")
 
     def __init__(self) -> None:
         super().__init__(

@@ -12,21 +12,24 @@ from datetime import datetime
 from operator import itemgetter
 from uuid import UUID
 
-from sqlalchemy import delete, exists, func, insert, select
+from sqlalchemy import delete, exists, func, insert, literal, literal_column, select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.annotation import statements
 from app.annotation.errors import CampaignNotOpen, NothingKnown, UnknownPicture
+from app.annotation.locking import LockedCampaign
 from app.annotation.models import Answer, Lease, Purpose, Question
-from app.annotation.turns import Turn
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.datasets.models import Dataset, Example, Split
 from app.journal.models import Action
 
 CHUNK = 500
+# A literal because PostgreSQL uses no partial index for a value that it does not know.
+_IS_GOLD = Question.purpose == literal_column("'gold'")
 _chance = random.SystemRandom()  # what is gold must not be guessed
 
 
@@ -129,20 +132,20 @@ def gold_count(session: Session, campaign_id: UUID) -> int:
     return session.scalar(count) or 0
 
 
-def lots(turn: Turn, count: int) -> list[bool]:
+def lots(campaign: LockedCampaign, count: int) -> list[bool]:
     """Behind which of so many ordinary questions gold is to stand: each with the same chance."""
-    rate = turn.gold_share / (1 - turn.gold_share)  # gold per ordinary question
+    rate = campaign.gold_share / (1 - campaign.gold_share)  # gold per ordinary question
     return [_chance.random() < rate for _ in range(count)]
 
 
 def lots_of_page(
-    session: Session, turn: Turn, room: int, class_: int, *, by: User, now: datetime
+    session: Session, campaign: LockedCampaign, room: int, class_: int, *, by: User, now: datetime
 ) -> list[bool]:
     """The same for a page about one class: for as many ordinary questions as fill `room` with their gold."""
-    drawn = lots(turn, room)
+    drawn = lots(campaign, room)
     left = 0
     if any(drawn):
-        left = sum(map(len, _unanswered(session, turn, {class_}, by=by, now=now).values()))
+        left = sum(map(len, _unanswered(session, campaign, {class_}, by=by, now=now).values()))
     page: list[bool] = []
     for is_host in drawn:
         places = room - len(page) - sum(page)
@@ -154,7 +157,7 @@ def lots_of_page(
 
 def mix_in(
     session: Session,
-    turn: Turn,
+    campaign: LockedCampaign,
     fresh: Mapping[int, int],
     drawn: Sequence[bool],
     *,
@@ -165,7 +168,7 @@ def mix_in(
 
     Args:
         session: a writing one.
-        turn: of this person, in the campaign of the questions.
+        campaign: that of the questions.
         fresh: class by id of the questions just leased, in order.
         drawn: behind which of them; those that were not to be had are left out at the end.
         by: who got them.
@@ -174,7 +177,7 @@ def mix_in(
     hosts = [question_id for question_id, is_host in zip(fresh, drawn, strict=False) if is_host]
     if not hosts:
         return False
-    offered = _unanswered(session, turn, {fresh[host] for host in hosts}, by=by, now=now)
+    offered = _unanswered(session, campaign, {fresh[host] for host in hosts}, by=by, now=now)
     placed: dict[int, int] = {}  # gold by host
     for host in hosts:
         is_match = _chance.random() < 1 / 2
@@ -187,7 +190,7 @@ def mix_in(
 
 
 def _unanswered(
-    session: Session, turn: Turn, classes: set[int], *, by: User, now: datetime
+    session: Session, campaign: LockedCampaign, classes: set[int], *, by: User, now: datetime
 ) -> dict[tuple[int, bool], list[int]]:
     """Ids of gold questions that this person neither answered nor holds, by class and by what is right."""
     answered = exists().where(
@@ -196,8 +199,8 @@ def _unanswered(
     held = exists().where(Lease.question_id == Question.id, Lease.user_id == by.id, Lease.expires_at > now)
     rows = session.execute(
         select(Question.id, Question.candidate_class, Question.is_match).where(
-            Question.campaign_id == turn.id,
-            statements.IS_GOLD,
+            Question.campaign_id == campaign.id,
+            _IS_GOLD,
             Question.candidate_class.in_(classes),
             ~answered,
             ~held,
@@ -212,8 +215,18 @@ def _unanswered(
 def _lease(session: Session, placed: Mapping[int, int], *, by: User) -> None:
     # A slot of my own that ran out would be in the way. Gold has as many slots as people answer it.
     session.execute(delete(Lease).where(Lease.user_id == by.id, Lease.question_id.in_(placed.values())))
-    # In the order of their ids, so that two people cannot wait for each other.
+    insert = postgresql_insert if session.get_bind().dialect.name == "postgresql" else sqlite_insert
+    # In the order of their ids, so that two people cannot wait for each other. The gold comes right behind
+    # its host, because it has the same turn and a larger id. Where somebody else takes the same slot at the
+    # same moment, there is no gold this time.
     for host, gold in sorted(placed.items(), key=itemgetter(1)):
-        session.execute(
-            statements.LEASE_GOLD[session.get_bind().dialect.name], {"host": host, "gold": gold, "me": by.id}
-        )
+        taken = select(func.coalesce(func.max(Lease.slot) + 1, 0)).where(Lease.question_id == gold)
+        held = select(
+            literal(gold, Lease.question_id.type),
+            taken.scalar_subquery(),
+            Lease.user_id,
+            Lease.expires_at,
+            Lease.turn,
+        ).where(Lease.question_id == host, Lease.user_id == by.id)
+        columns = ["question_id", "slot", "user_id", "expires_at", "turn"]
+        session.execute(insert(Lease).from_select(columns, held).on_conflict_do_nothing())

@@ -74,7 +74,7 @@ def list_annotation(request: Request, user: CurrentUser, session: SessionDep) ->
     for campaign in campaigns.list_campaigns(session, by=user, limit=MAX_OPEN):
         if campaign.state is not CampaignState.OPEN:
             continue
-        standing = service.standing(session, campaign, by=user, now=utc_now())
+        standing = service.standing(session, campaign, by=user)
         offered.append(
             OfferedCampaign(
                 id=campaign.id,

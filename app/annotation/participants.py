@@ -1,18 +1,22 @@
 """People in a campaign: how they do on gold, who is paused, whose answers are left out."""
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.annotation import statements
+from app.annotation import rules
 from app.annotation.errors import ParticipantNotFound, PersonPaused
-from app.annotation.models import Participant, Tally
-from app.annotation.turns import Turn
+from app.annotation.locking import LockedCampaign
+from app.annotation.models import Answer, AnswerValue, Participant, Tally
+from app.annotation.submissions import Stored
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
 from app.journal.models import Action
@@ -37,24 +41,52 @@ def is_too_often_wrong(right: int, wrong: int, *, bound: float) -> bool:
     return right + wrong >= MIN_GOLD and upper_end(right, wrong) < bound
 
 
-def require_not_paused(session: Session, turn: Turn, user: User) -> bool:
+def require_not_paused(session: Session, campaign: LockedCampaign, user: User) -> bool:
     """Whether there is gold to mix in, for somebody who may go on.
 
     Raises:
         PersonPaused: this person is to wait.
     """
-    if not turn.has_gold:  # then nothing in this request has paused them
-        is_paused, has_gold = turn.is_paused, False
-    else:
-        [(is_paused, has_gold)] = statements.PERSON.rows(session, campaign=turn.id, me=user.id)
+    is_paused = campaign.is_paused
+    if campaign.has_gold:  # by which something in this request may have paused them
+        paused_at = select(Participant.paused_at).where(*_is(campaign, user.id))
+        is_paused = session.scalar(paused_at) is not None
     if is_paused:
         raise PersonPaused
-    return bool(has_gold)
+    return campaign.has_gold
+
+
+def note_gold(
+    session: Session, campaign: LockedCampaign, stored: Sequence[Stored], *, by: User, now: datetime
+) -> dict[UUID, AnswerValue]:
+    """Note how this person does on known pictures; gives what is right by key, if it is to be told."""
+    gold = [item for item in stored if item.question.is_gold]
+    if not gold:
+        return {}
+    before: set[int] = set()
+    if campaign.gold_feedback:  # who was told what is right and took the answer back had one chance
+        taken_back = select(Answer.question_id).where(
+            Answer.question_id.in_([item.answer.question_id for item in gold]),
+            Answer.user_id == by.id,
+            Answer.superseded_at.is_not(None),
+        )
+        before = set(session.scalars(taken_back))
+    told: dict[UUID, AnswerValue] = {}
+    right = wrong = 0
+    for answer, question, _, _ in gold:
+        truth = rules.right_value(question)
+        if answer.value not in (truth, AnswerValue.UNSURE):
+            told[answer.key] = truth
+        if answer.question_id not in before and answer.value is not AnswerValue.UNSURE:
+            right += answer.value is truth
+            wrong += answer.value is not truth
+    count_gold(session, campaign, answers=len(gold), right=right, wrong=wrong, by=by, now=now)
+    return told if campaign.gold_feedback else {}
 
 
 def count_gold(
     session: Session,
-    turn: Turn,
+    campaign: LockedCampaign,
     *,
     answers: int,
     right: int,
@@ -63,15 +95,17 @@ def count_gold(
     now: datetime,
 ) -> None:
     """Add to what this person answered of gold; whoever is surely too often wrong is paused."""
-    _add(session, turn.id, by.id, answers=answers, right=right, wrong=wrong)
+    _add(session, campaign.id, by.id, answers=answers, right=right, wrong=wrong)
     if wrong <= 0:
         return
-    row = session.get_one(Participant, (turn.id, by.id), populate_existing=True)
-    if row.paused_at is None and is_too_often_wrong(row.gold_right, row.gold_wrong, bound=turn.gold_bound):
+    row = session.get_one(Participant, (campaign.id, by.id), populate_existing=True)
+    if row.paused_at is None and is_too_often_wrong(
+        row.gold_right, row.gold_wrong, bound=campaign.gold_bound
+    ):
         row.paused_at, row.paused_by_id = now, None
         session.flush()
         facts = {"person": by.name, "gold_right": row.gold_right, "gold_wrong": row.gold_wrong}
-        noted = session.get_one(Campaign, turn.id)
+        noted = session.get_one(Campaign, campaign.id)
         note(session, Action.PERSON_PAUSED, noted, by=None, details=facts)
 
 
@@ -139,7 +173,7 @@ def _require_participant(session: Session, campaign: Campaign, user_id: UUID, *,
         _add(session, campaign.id, user_id)
 
 
-def _is(campaign: Campaign, user_id: UUID) -> tuple[ColumnElement[bool], ...]:
+def _is(campaign: Campaign | LockedCampaign, user_id: UUID) -> tuple[ColumnElement[bool], ...]:
     return Participant.campaign_id == campaign.id, Participant.user_id == user_id
 
 
@@ -152,14 +186,17 @@ def _add(
     right: int = 0,
     wrong: int = 0,
 ) -> None:
-    session.execute(
-        statements.ADD_TO_PARTICIPANT[session.get_bind().dialect.name],
-        {
-            "campaign_id": campaign_id,
-            "user_id": user_id,
-            "gold_answers": answers,
-            "gold_right": right,
-            "gold_wrong": wrong,
-            "is_left_out": False,
-        },
+    insert = postgresql_insert if session.get_bind().dialect.name == "postgresql" else sqlite_insert
+    row = insert(Participant).values(
+        campaign_id=campaign_id,
+        user_id=user_id,
+        gold_answers=answers,
+        gold_right=right,
+        gold_wrong=wrong,
+        is_left_out=False,
     )
+    counts = {
+        column.name: column + row.excluded[column.name]
+        for column in (Participant.gold_answers, Participant.gold_right, Participant.gold_wrong)
+    }
+    session.execute(row.on_conflict_do_update(index_elements=("campaign_id", "user_id"), set_=counts))

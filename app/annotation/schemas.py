@@ -1,23 +1,23 @@
 """What the JSON API of annotation accepts and returns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
 
-from app.annotation.handles import Handles
 from app.annotation.models import AnswerValue
 from app.annotation.progress import Counts, Progress
+from app.annotation.public_ids import PublicIds
 from app.annotation.service import (
     LEASE,
     UNDO_LIMIT,
-    GivenAnswer,
     Leased,
     LeasedQuestion,
     Outcome,
     Status,
+    SubmittedAnswer,
 )
 from app.languages import gettext
 from app.schemas import Input, Output
@@ -40,8 +40,8 @@ class LeaseRequest(Input):
 class QuestionRead(Output):
     """ "Is this a *class_name*?" about one picture.
 
-    `id` is a handle for answering it in this campaign. Exports have the question's own number; the answer's
-    `key` joins the two.
+    `id` stands for it in this campaign, and answers name it. Exports have the question's own number; the
+    answer's `key` joins the two.
     """
 
     id: int
@@ -50,12 +50,10 @@ class QuestionRead(Output):
     class_name: str
 
     @classmethod
-    def of(
-        cls, question: LeasedQuestion, handles: Handles, address_of: Callable[[int], str]
-    ) -> "QuestionRead":
-        """With its handle and the address of its picture."""
+    def of(cls, question: LeasedQuestion, ids: PublicIds, address_of: Callable[[int], str]) -> "QuestionRead":
+        """With its public id and the address of its picture."""
         return cls(
-            id=handles.of(question.id),
+            id=ids.of(question.id),
             image_url=address_of(question.example_id),
             candidate_class=question.candidate_class,
             class_name=question.class_name,
@@ -75,10 +73,10 @@ class LeasesRead(Output):
     lease_s: int
 
     @classmethod
-    def of(cls, leased: Leased, handles: Handles, address_of: Callable[[int], str]) -> "LeasesRead":
-        """With the questions' handles and the addresses of their pictures."""
+    def of(cls, leased: Leased, ids: PublicIds, address_of: Callable[[int], str]) -> "LeasesRead":
+        """With the questions' public ids and the addresses of their pictures."""
         return cls(
-            questions=[QuestionRead.of(question, handles, address_of) for question in leased.questions],
+            questions=[QuestionRead.of(question, ids, address_of) for question in leased.questions],
             expires_at=min((question.expires_at for question in leased.questions), default=None),
             answered_by_me=leased.standing.answered_by_me,
             waiting=leased.standing.waiting,
@@ -99,10 +97,10 @@ class AnswerInput(Input):
     response_ms: Annotated[int, Field(ge=0, le=MAX_RESPONSE_MS)] | None = None
     key: UUID
 
-    def given(self, handles: Handles) -> GivenAnswer:
+    def submitted(self, ids: PublicIds) -> SubmittedAnswer:
         """For the service."""
-        question_id = handles.question_id(self.question_id)
-        return GivenAnswer(question_id, self.value, self.response_ms, self.key)
+        question_id = ids.question_id(self.question_id)
+        return SubmittedAnswer(question_id, self.value, self.response_ms, self.key)
 
 
 class AnswersInput(Input):
@@ -142,6 +140,20 @@ class OutcomesRead(Output):
 
     results: list[OutcomeRead]
     next: LeasesRead | None
+
+    @classmethod
+    def of(
+        cls,
+        outcomes: Sequence[Outcome],
+        leased: Leased | None,
+        ids: PublicIds,
+        address_of: Callable[[int], str],
+    ) -> "OutcomesRead":
+        """With the questions' public ids and the addresses of their pictures."""
+        return cls(
+            results=[OutcomeRead.of(item) for item in outcomes],
+            next=None if leased is None else LeasesRead.of(leased, ids, address_of),
+        )
 
 
 class Empty(Input):

@@ -1,16 +1,8 @@
 """What routes, tasks and other features call: leases, answers, gold, progress."""
 
-from app.annotation.answering import (
-    GivenAnswer,
-    Outcome,
-    Status,
-    about_answers,
-    answer_and_lease,
-    answer_questions,
-)
+from app.annotation.answering import answer_and_lease, answer_questions
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.leasing import (
-    LEASE,
     Leased,
     LeasedQuestion,
     about,
@@ -19,23 +11,25 @@ from app.annotation.leasing import (
     renew_leases,
     standing,
 )
+from app.annotation.locking import LockedCampaign, campaign_to_answer, lock_campaign
 from app.annotation.participants import leave_out, pause_person, paused_count, resume_person
 from app.annotation.progress import finished_questions, progress
-from app.annotation.turns import campaign_to_answer, take_turn, take_turn_with
+from app.annotation.queue import LEASE
+from app.annotation.submissions import Outcome, Status, SubmittedAnswer
 from app.annotation.undoing import UNDO_LIMIT, undo_answers
 from app.annotation.waiting import wait_again
 
 __all__ = [
     "LEASE",
     "UNDO_LIMIT",
-    "GivenAnswer",
     "KnownPicture",
     "Leased",
     "LeasedQuestion",
+    "LockedCampaign",
     "Outcome",
     "Status",
+    "SubmittedAnswer",
     "about",
-    "about_answers",
     "answer_and_lease",
     "answer_questions",
     "campaign_to_answer",
@@ -43,6 +37,7 @@ __all__ = [
     "gold_count",
     "lease_questions",
     "leave_out",
+    "lock_campaign",
     "mark_known",
     "pause_person",
     "paused_count",
@@ -52,8 +47,6 @@ __all__ = [
     "resume_person",
     "some_known",
     "standing",
-    "take_turn",
-    "take_turn_with",
     "undo_answers",
     "wait_again",
 ]

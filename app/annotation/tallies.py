@@ -1,44 +1,45 @@
 """Running sums of answers, so that pages of a campaign with many answers need not count them."""
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection
 from datetime import datetime
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation import statements
-from app.annotation.models import AnswerValue
-from app.annotation.turns import Turn
+from app.annotation.locking import LockedCampaign
+from app.annotation.models import AnswerValue, Tally
+from app.annotation.rules import Effect
+
+_COUNTS = ("yes", "no", "unsure", "first_yes", "first_no", "finished", "timed", "active_ms")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What one answer adds; as `statements.ADD_TO_TALLIES` takes it."""
+def load_tallies(
+    session: Session, campaign: LockedCampaign, classes: Collection[int], *, by: User, now: datetime
+) -> dict[int, Tally]:
+    """This person's sums by class, to be changed: only their own requests write them, one at a time."""
+    query = select(Tally).where(
+        Tally.campaign_id == campaign.id, Tally.user_id == by.id, Tally.candidate_class.in_(classes)
+    )
+    found = session.scalars(query.execution_options(populate_existing=True)) if classes else ()
+    tallies = {tally.candidate_class: tally for tally in found}
+    for class_ in set(classes) - set(tallies):
+        tallies[class_] = Tally(
+            campaign_id=campaign.id, user_id=by.id, candidate_class=class_, **dict.fromkeys(_COUNTS, 0)
+        )
+        session.add(tallies[class_])
+    for tally in tallies.values():
+        tally.last_at = now
+    return tallies
 
-    candidate_class: int
-    value: AnswerValue | None  # None: nobody's answer
-    is_first: bool  # on the question's first slot: before any confirmation
-    response_ms: int | None
-    finished: int  # 1: the question stopped waiting, -1: it waits again
 
-
-def take_out_of_tallies(
-    session: Session, turn: Turn, changes: Sequence[Change], *, by: User, now: datetime
+def count_answer(
+    tally: Tally, effect: Effect, *, value: AnswerValue, response_ms: int | None, sign: int = 1
 ) -> None:
-    """Take what this person's undone answers added out of the sums again."""
-    rows = [asdict(change) for change in changes]
-    if rows:
-        statements.ADD_TO_TALLIES.run(session, rows, campaign=turn.id, me=by.id, now=now, sign=-1)
-
-
-def take_back_finished(
-    session: Session, turn: Turn, classes: Sequence[int], *, by: User, now: datetime
-) -> None:
-    """Note that questions about these classes wait again, though nobody took back an answer."""
-    changes = [
-        Change(class_, value=None, is_first=False, response_ms=None, finished=count)
-        for class_, count in Counter(classes).items()
-    ]
-    take_out_of_tallies(session, turn, changes, by=by, now=now)
+    """Add an answer and what follows from it; `sign` -1 takes the answer out again."""
+    setattr(tally, value, getattr(tally, value) + sign)
+    if effect.is_first and value is not AnswerValue.UNSURE:
+        setattr(tally, f"first_{value}", getattr(tally, f"first_{value}") + sign)
+    tally.finished += effect.finished
+    tally.timed += sign * (response_ms is not None)
+    tally.active_ms += sign * (response_ms or 0)

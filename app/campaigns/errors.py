@@ -2,13 +2,13 @@
 
 from app.errors import Conflict, NotFound, Unprocessable
 from app.languages import gettext as _
-from app.languages import later
+from app.languages import translatable
 
 
 class CampaignNotFound(NotFound):
     """No such campaign, or none that this person may know of."""
 
-    title = later("Campaign not found")
+    title = translatable("Campaign not found")
 
     def __init__(self) -> None:
         super().__init__(_("There is no such campaign, or it is not open to you."))

@@ -18,7 +18,7 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.clock import utc_now
 from app.deps import Guard, check_csrf, get_session, get_user
-from app.one_thread import OneThread
+from app.fast.layer import FastLayer
 from tests.factories import make_user
 from tests.middleware import part_of
 
@@ -213,10 +213,10 @@ def test_no_origin_is_told_that_it_may_read(client: TestClient) -> None:
     assert client.options("/api/v1/me", headers={"Origin": "null"}).status_code == 405
 
 
-def test_what_is_served_in_one_thread_skips_no_dependency(app: FastAPI, client: TestClient) -> None:
-    """`OneThread` does itself what these do; a further one would be left out silently."""
+def test_what_the_fast_layer_serves_skips_no_dependency(app: FastAPI, client: TestClient) -> None:
+    """`FastLayer` does itself what these do; a further one would be left out silently."""
     client.get("/readyz")
-    hot = {route.endpoint for route in part_of(app, OneThread).routes.values()}
+    hot = {route.marked for route in part_of(app, FastLayer).routes.values()}
     found = {
         route.endpoint: [item.call for item in getattr(route, "dependant").dependencies]  # noqa: B009  # not in its type
         for route in iter_route_contexts(app.routes)

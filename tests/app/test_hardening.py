@@ -1,11 +1,13 @@
 """What holds for every answer."""
 
+import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import anyio
@@ -18,6 +20,7 @@ from fastapi.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
 from app.db import Base, connect
+from app.fast.layer import FastLayer
 from app.hardening import MAX_BODY_BYTES, Gate
 from app.main import create_app
 from app.settings import Settings
@@ -50,6 +53,110 @@ def test_a_body_that_grows_past_the_limit_is_refused(client: TestClient) -> None
     response = client.post("/api/v1/tokens", content=chunks(), headers={"content-type": "application/json"})
 
     assert response.status_code == 413
+
+
+def json_of(size: int) -> bytes:
+    """Answers that fit, and as many bytes of them."""
+    item = b'{"question_id": 1, "value": "no", "key": "00000000-0000-4000-8000-000000000000"}'
+    return b'{"answers": [' + b", ".join([item] * (size // (len(item) + 2))) + b"]}"
+
+
+JSON = {"content-type": "application/json"}
+ANSWERS = f"/api/v1/campaigns/{uuid4()}/answers"
+
+
+class TestNobodyIsParsed:
+    """Who is not known makes us read little, and parse nothing of answers."""
+
+    @pytest.fixture
+    def parsed(self, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+        """What was handed to a JSON parser."""
+        seen: list[object] = []
+
+        def parse(_: Any, body: bytes, /, **__: object) -> None:
+            seen.append(body)
+            raise AssertionError("parsed")
+
+        monkeypatch.setattr("pydantic.BaseModel.model_validate_json", classmethod(parse))
+        monkeypatch.setattr("starlette.requests.Request.json", lambda request: parse(request, b""))
+        return seen
+
+    @pytest.mark.parametrize("path", [ANSWERS, "/api/v1/campaigns", "/api/v1/tokens"])
+    def test_of_two_megabytes(self, anonymous: TestClient, parsed: list[object], path: str) -> None:
+        response = anonymous.post(path, content=json_of(1_900_000), headers=JSON)
+
+        assert response.status_code == (413 if path == ANSWERS else 401)
+        assert response.headers["content-type"] == "application/problem+json"
+        assert len(response.content) < 1_000
+        assert parsed == []
+
+    def test_nor_where_it_does_not_say_how_much(self, anonymous: TestClient, parsed: list[object]) -> None:
+        pieces = (b" " * 65_536 for _ in range(20))
+
+        response = anonymous.post("/api/v1/tokens", content=pieces, headers=JSON)
+
+        assert (response.status_code, parsed) == (401, [])
+
+    def test_nor_a_small_one_of_answers(self, anonymous: TestClient, parsed: list[object]) -> None:
+        response = anonymous.post(ANSWERS, content=b"{" * 1_000, headers=JSON)
+
+        assert (response.status_code, response.json()["type"]) == (401, "/problems/not-signed-in")
+        assert parsed == []
+
+    def test_known_people_may_send_more_elsewhere(self, client: TestClient) -> None:
+        body = b'{"name": "' + b"x" * 100_000 + b'"}'
+
+        assert client.post("/api/v1/tokens", content=body, headers=JSON).status_code == 422
+        assert client.post(ANSWERS, content=body, headers=JSON).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong"),
+    [
+        (ANSWERS, {"answers": [{}] * 200}),  # in the fast way
+        (ANSWERS, {"answers": [{}] * 5_000, "x" * 5_000: 1}),
+        ("/api/v1/tokens", dict.fromkeys(map(str, range(5_000)), "x" * 100)),
+    ],
+)
+def test_of_many_errors_a_few_are_told(client: TestClient, path: str, wrong: dict[str, object]) -> None:
+    response = client.post(path, json=wrong)
+    problem = response.json()
+    left_out = problem["errors_left_out"]
+
+    assert response.status_code == 422
+    assert len(problem["errors"]) <= 20
+    assert len(response.content) < 8_000
+    assert bool(left_out) == (f"{left_out:,} more errors" in problem["detail"])
+    assert left_out == 0 or len(problem["errors"]) == 20
+    assert (left_out > 500) == ("x" * 5_000 not in wrong)
+
+
+def test_answers_by_another_name_than_json_are_refused_in_words(client: TestClient) -> None:
+    response = client.post(ANSWERS, content=b"{}", headers={"content-type": "text/plain"})
+
+    assert (response.status_code, "application/json" in response.json()["detail"]) == (415, True)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/campaigns/{}/answers", "/api/v1/tokens"])
+def test_who_sends_a_byte_now_and_then_is_not_waited_for(
+    crowded: tuple[str, str], monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr("app.fast.layer.READ_S", 0.4)
+    monkeypatch.setattr("app.hardening.PAUSE_S", 0.4)
+    url, token = crowded
+    address = urlsplit(url)
+    head = (
+        f"POST {path.format(uuid4())} HTTP/1.1\r\nHost: {address.netloc}\r\nAuthorization: Bearer {token}\r\n"
+        "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+    )
+    with socket.create_connection((address.hostname, address.port), timeout=20) as slow:
+        slow.sendall(head.encode() + b'{"ans')
+        answer = b""
+        while piece := slow.recv(65_536):  # until the server closes
+            answer += piece
+
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"did not arrive in time" in answer
 
 
 def test_a_request_id_is_given_back_unless_it_could_forge_a_log_line(anonymous: TestClient) -> None:
@@ -94,9 +201,7 @@ class TestGate:
                 start.wait()
                 if n % 2:
                     return client.post("/api/v1/tokens", json={"name": f"{n}"}).status_code
-                named = {
-                    "content-type": "application/vnd.clarinet+json"
-                }  # the framework reads it, in threads
+                named = {"content-type": "application/vnd.clarinet+json"}
                 path = f"/api/v1/campaigns/{uuid4()}/questions"
                 return client.post(path, content=b'{"count": 1}', headers=named).status_code
 
@@ -154,7 +259,8 @@ def test_annotators_pass_by_the_pages_queue(app: FastAPI, client: TestClient) ->
 def test_annotators_in_a_long_line_are_told_to_come_again_and_pages_are_served(
     app: FastAPI, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app.state.writer, "is_full", lambda: True)
+    client.get("/readyz")
+    monkeypatch.setattr(part_of(app, FastLayer).writer, "is_full", lambda: True)
 
     refused = client.post(f"/api/v1/campaigns/{uuid4()}/questions", json={"count": 1})
 

@@ -1,6 +1,7 @@
 """`clarinet bench serve` serves, measures and finds what is lost."""
 
 import json
+from typing import Literal
 from uuid import UUID, uuid4
 
 import pytest
@@ -11,7 +12,7 @@ from app.annotation.models import Answer, AnswerValue, Question
 from app.clock import utc_now
 from tests.conftest import postgres_database
 from worker.bench.rows import add_campaign, add_dataset, add_people, fresh_context
-from worker.bench.serve import as_row, as_text, checked, measure_serving
+from worker.bench.serve import Row, as_row, as_sentence, as_text, checked, comparisons, measure_serving
 from worker.context import Context
 from worker.drawing import open_campaign
 
@@ -20,7 +21,12 @@ from worker.drawing import open_campaign
 def test_answers_are_served_and_counted(kind: str) -> None:
     def rows(url: str) -> list[dict[str, object]]:
         cases = [(2, 1, 2), (3, 5, 1)]
-        measured = list(measure_serving(url, cases, seconds=1.5, say=lambda _: None))
+        measured = list(measure_serving(url, cases, seconds=1.5, say=lambda _: None, paths=("fast", "plain")))
+        assert [row.path for row in measured] == ["fast", "plain"] * len(cases)
+        [*compared] = comparisons(measured)
+        assert [(each.clients, each.batch) for each in compared] == [(2, 1), (3, 5)]
+        assert all((each.cpu_ratio or 0) > 0 and each.pairs_ratio > 0 for each in compared)
+        assert all("times the processor time" in as_sentence(each) for each in compared)
         assert all(str(row.clients) in as_text(row) for row in measured)
         return [as_row(row) for row in measured]
 
@@ -31,9 +37,10 @@ def test_answers_are_served_and_counted(kind: str) -> None:
             found = rows(url)
 
     cases = [(row["database"], row["clients"], row["batch"], row["requests"]) for row in found]
-    assert cases == [(kind, 2, 1, 2), (kind, 3, 5, 1)]
+    assert cases == [(kind, 2, 1, 2)] * 2 + [(kind, 3, 5, 1)] * 2
     for row in json.loads(json.dumps(found)):
         assert row["pairs_per_s"] > 1
+        assert 0 < row["cpu_ms"] < 1000
         assert 0 < row["p50_ms"] <= row["p99_ms"] <= row["max_ms"] <= row["longest_wait_ms"]
         assert (row["refused"], row["failed"], row["lost"], row["doubled"]) == (0, 0, 0, 0)
 
@@ -66,3 +73,17 @@ def _answer(context: Context, campaign_id: UUID, place: int, *, by: User) -> str
             )
         )
     return str(key)
+
+
+def test_paths_are_compared_by_their_medians() -> None:
+    def row(path: Literal["fast", "plain"], pairs_per_s: float, cpu_ms: float | None) -> Row:
+        return Row(path, "sqlite", 32, 1, 1, pairs_per_s, cpu_ms, 1, 1, 1, 1, 0, 0, 0, 0)
+
+    rows = [row("fast", 400, 2.0), row("plain", 100, 9.0), row("fast", 600, 3.0), row("plain", 100, 6.0)]
+
+    [found] = comparisons(rows)
+    assert (found.cpu_ratio, found.pairs_ratio) == (3.0, 5.0)
+    assert comparisons([row("fast", 400, 2.0)]) == []
+    [untold] = comparisons([row("fast", 400, None), row("plain", 100, None)])
+    assert untold.cpu_ratio is None
+    assert "processor" not in as_sentence(untold)

@@ -20,6 +20,9 @@ from app.accounts.models import Role, User
 from app.annotation import service as annotation
 from app.annotation.models import AnswerValue
 from app.clock import utc_now
+from app.fast.answering import answer
+from app.fast.leasing import lease_questions
+from app.fast.locking import lock_campaign
 from app.main import create_app
 from worker.bench.rows import add_campaign, add_dataset, add_people, fresh_context
 from worker.context import Context
@@ -189,13 +192,11 @@ def _pairs(context: Context, campaign_id: UUID, people: list[User]) -> tuple[flo
         person = people[number % len(people)]
         start = time.perf_counter()
         with context.unit_of_work() as session:
-            turn = annotation.take_turn(session, campaign_id, by=person)
-            held = annotation.lease_questions(session, turn, count=1, by=person, now=utc_now()).questions
-        given = [annotation.GivenAnswer(held[0].id, AnswerValue.NO, 900, uuid4())]
+            campaign, _ = lock_campaign(session, campaign_id, by=person)
+            held = lease_questions(session, campaign, count=1, by=person, now=utc_now()).questions
+        submitted = [annotation.SubmittedAnswer(held[0].id, AnswerValue.NO, 900, uuid4())]
         with context.unit_of_work() as session:
-            ahead = annotation.about_answers(campaign_id, given, by=person)
-            turn, about = annotation.take_turn_with(session, campaign_id, ahead, by=person)
-            annotation.answer_questions(session, turn, given, about, by=person, now=utc_now())
+            answer(session, campaign_id, submitted, count=0, by=person, now=utc_now())
         took.append(1000 * (time.perf_counter() - start))
     return statistics.median(took), statistics.quantiles(took, n=100, method="inclusive")[98]
 

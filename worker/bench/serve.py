@@ -2,38 +2,30 @@
 
 A real `clarinet serve` in a process of its own and clients in threads of this one, each with an account and a
 connection of its own: what they take of the machine is part of the figure. No pictures are fetched, and
-there is no gold.
+there is no gold. For comparison, rows of the plain execution (`create_app`) come in turns with the others,
+from a second process.
 """
 
-import json
-import os
-import random
-import socket
 import statistics
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
-from http.client import HTTPConnection, HTTPException
-from typing import Any
-from uuid import UUID, uuid4
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from itertools import product
+from uuid import UUID
 
 from sqlalchemy import func, select
 
 from app.accounts import service as accounts
 from app.annotation.models import Answer, AnswerValue, Question
 from app.clock import utc_now
+from worker.bench.load import TIMEOUT_S, Client, Clock, work
 from worker.bench.rows import add_campaign, add_dataset, add_people, fresh_context
+from worker.bench.web import Execution, Server, serving
 from worker.context import Context
 from worker.drawing import open_campaign
 
-START_S = 30
-TIMEOUT_S = 30
-YES_RATE = 0.1
-BUSY = 503
 PLENTY, BATCHED_PLENTY = 1_500, 12_000  # questions for each second: more than are answered
 
 
@@ -41,11 +33,13 @@ PLENTY, BATCHED_PLENTY = 1_500, 12_000  # questions for each second: more than a
 class Row:
     """What was measured in one case; times are of a pair, refused requests apart."""
 
+    path: Execution  # of the answers: `fast`, or `plain` for comparison
     database: str
     clients: int
     batch: int
     requests: int  # per pair: 1 where answers bring the next questions, 2 where these are asked for
     pairs_per_s: float  # questions leased and answered
+    cpu_ms: float | None  # of the web process per pair; None where the system does not tell
     p50_ms: float
     p99_ms: float
     max_ms: float
@@ -56,58 +50,36 @@ class Row:
     doubled: int  # questions with more answers than they need, or twice by one person
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A batch leased and answered: when it ended, seconds of the served requests and of all, questions."""
-
-    end: float
-    seconds: float
-    waited: float
-    questions: int
-
-
-@dataclass(slots=True)
-class _Client:
-    """One person's work and what came of it."""
-
-    token: str
-    took: list["_Pair"] = field(default_factory=list)
-    stored: set[str] = field(default_factory=set)  # keys of acknowledged answers
-    refused: int = 0
-    failed: int = 0
-
-
-class _Clock:
-    """Starts when all clients have a connection."""
-
-    def __init__(self, clients: int, seconds: float) -> None:
-        self.seconds = seconds
-        self.started = 0.0
-        self.all_here = threading.Barrier(clients, action=self._start, timeout=TIMEOUT_S)
-
-    def _start(self) -> None:
-        self.started = time.perf_counter()
-
-
 def measure_serving(
-    database_url: str, cases: Sequence[tuple[int, int, int]], *, seconds: float, say: Callable[[str], None]
+    database_url: str,
+    cases: Sequence[tuple[int, int, int]],
+    *,
+    seconds: float,
+    say: Callable[[str], None],
+    paths: Sequence[Execution] = ("fast",),
+    repeats: int = 1,
 ) -> Iterator[Row]:
-    """One row per case, each with people and a campaign of its own.
+    """A row per case, repeat and path, in this order, each with people and a campaign of its own.
 
     Args:
         database_url: of an empty database; SQLite if none is named.
         cases: clients at work at once, questions per request, and requests per pair (1 or 2).
         seconds: each takes; a case ends earlier when no question is left. The first fifth is warming up.
         say: told what happens.
+        paths: what serves the answers, in turns.
+        repeats: of each case.
     """
-    with fresh_context(database_url) as context, _serving(context) as port:
-        for case in cases:
+    with fresh_context(database_url) as context, ExitStack() as servers:
+        served = {path: servers.enter_context(serving(context, path)) for path in paths}
+        for case, _, path in product(cases, range(repeats), paths):
             clients, batch, _ = case
-            say(f"{context.database.engine.dialect.name}, {clients} clients, batches of {batch}")
-            yield _measured(context, port, case, seconds=seconds)
+            say(f"{context.database.engine.dialect.name}, {clients} clients, batches of {batch}, {path}")
+            yield _measured(context, served[path], case, path, seconds=seconds)
 
 
-def _measured(context: Context, port: int, case: tuple[int, int, int], *, seconds: float) -> Row:
+def _measured(
+    context: Context, server: Server, case: tuple[int, int, int], path: Execution, *, seconds: float
+) -> Row:
     clients, batch, _ = case
     examples = int(seconds * (PLENTY if batch == 1 else BATCHED_PLENTY)) + clients * batch
     with context.unit_of_work() as session:
@@ -115,21 +87,34 @@ def _measured(context: Context, port: int, case: tuple[int, int, int], *, second
         tokens = [accounts.create_token(session, person, "bench", now=utc_now())[1] for person in people]
         campaign_id = add_campaign(session, admin, add_dataset(session, admin, examples))
     open_campaign(context, campaign_id)
-    workers = [_Client(token) for token in tokens]
-    clock = _Clock(clients, seconds)
+    workers = [Client(token) for token in tokens]
+    clock = Clock(clients, seconds)
     threads = [
-        threading.Thread(target=_work, args=(worker, port, campaign_id, case, clock), daemon=True)
+        threading.Thread(target=work, args=(worker, server.port, campaign_id, case, clock), daemon=True)
         for worker in workers
     ]
     for thread in threads:
         thread.start()
+    clock.all_begun.wait(TIMEOUT_S)
+    since = clock.started + seconds / 5
+    time.sleep(max(0.0, since - time.perf_counter()))
+    warm_s = server.cpu_s()
     for thread in threads:
         thread.join()
-    return _row(context, campaign_id, workers, case, since=clock.started + seconds / 5)
+    end_s = server.cpu_s()
+    cpu_s = None if warm_s is None or end_s is None else end_s - warm_s
+    return _row(context, campaign_id, workers, case, path, since=since, cpu_s=cpu_s)
 
 
 def _row(
-    context: Context, campaign_id: UUID, workers: list[_Client], case: tuple[int, int, int], *, since: float
+    context: Context,
+    campaign_id: UUID,
+    workers: list[Client],
+    case: tuple[int, int, int],
+    path: Execution,
+    *,
+    since: float,
+    cpu_s: float | None,
 ) -> Row:
     pairs = [pair for worker in workers for pair in worker.took if pair.end > since]
     if len(pairs) < 2:  # noqa: PLR2004
@@ -139,12 +124,15 @@ def _row(
     span = max(pair.end for pair in pairs) - since
     lost, doubled = checked(context, campaign_id, set().union(*(worker.stored for worker in workers)))
     clients, batch, requests = case
+    questions = sum(pair.questions for pair in pairs)
     return Row(
+        path=path,
         database=context.database.engine.dialect.name,
         clients=clients,
         batch=batch,
         requests=requests,
-        pairs_per_s=sum(pair.questions for pair in pairs) / span,
+        pairs_per_s=questions / span,
+        cpu_ms=None if cpu_s is None else 1000 * cpu_s / questions,
         p50_ms=statistics.median(ms),
         p99_ms=statistics.quantiles(ms, n=100, method="inclusive")[98],
         max_ms=max(ms),
@@ -179,121 +167,6 @@ def checked(context: Context, campaign_id: UUID, acknowledged: set[str]) -> tupl
     return len(acknowledged - stored), len(doubled)
 
 
-def _work(client: _Client, port: int, campaign_id: UUID, case: tuple[int, int, int], clock: _Clock) -> None:
-    with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)) as connection:
-        connection.request("GET", "/healthz")
-        connection.getresponse().read()
-        clock.all_here.wait()
-        _answer_until(client, connection, campaign_id, case, clock.started + clock.seconds)
-
-
-def _answer_until(
-    client: _Client,
-    connection: HTTPConnection,
-    campaign_id: UUID,
-    case: tuple[int, int, int],
-    deadline: float,
-) -> None:
-    _, batch, requests = case
-    chance = random.Random(client.token)
-    path = f"/api/v1/campaigns/{campaign_id}"
-    headers = {"Authorization": f"Bearer {client.token}", "Content-Type": "application/json"}
-    served = 0.0  # seconds of the requests of this pair that were served
-
-    def post(what: str, body: object) -> Any:
-        nonlocal served
-        while (start := time.perf_counter()) < deadline:
-            try:
-                connection.request("POST", f"{path}/{what}", json.dumps(body), headers)
-                response = connection.getresponse()
-                text = response.read()
-            except (OSError, HTTPException):
-                client.failed += 1
-                connection.close()
-                continue
-            if response.status == BUSY:
-                client.refused += 1
-                time.sleep(float(response.headers["Retry-After"]))
-                continue
-            if response.status != 200:  # noqa: PLR2004
-                client.failed += 1
-                continue
-            served += time.perf_counter() - start
-            return json.loads(text)
-        return None
-
-    begun = time.perf_counter()
-    leased = post("questions", {"count": batch})
-    while leased and leased["questions"]:
-        answers: dict[str, object] = {
-            "answers": [
-                {
-                    "question_id": question["id"],
-                    "value": "yes" if chance.random() < YES_RATE else "no",
-                    "response_ms": 900,
-                    "key": str(uuid4()),
-                }
-                for question in leased["questions"]
-            ]
-        }
-        done = post("answers", answers | ({"next": {"count": batch}} if requests == 1 else {}))
-        if done is None:
-            return
-        end = time.perf_counter()
-        kept = [item["key"] for item in done["results"] if item["status"] in ("stored", "repeated")]
-        client.stored.update(kept)
-        client.took.append(_Pair(end, served, end - begun, len(kept)))
-        begun, served = end, 0.0
-        leased = done["next"] if requests == 1 else post("questions", {"count": batch})
-
-
-@contextmanager
-def _serving(context: Context) -> Iterator[int]:
-    """`clarinet serve` over the context's database; gives its port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    environment = os.environ | {
-        "CLARINET_ENVIRONMENT": "test",
-        "CLARINET_LOG_FORMAT": "json",  # as in production
-        "CLARINET_DATA_DIR": str(context.settings.data_dir),
-        "CLARINET_DATABASE_URL": context.settings.database_url,
-    }
-    command = [
-        sys.executable,
-        "-m",
-        "worker.cli.main",
-        "serve",
-        "--port",
-        str(port),
-        "--no-migrate",
-    ]
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-    )
-    try:
-        _wait(port, process)
-        yield port
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=1):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError("The web process did not start.")
-
-
 def as_row(row: Row) -> dict[str, object]:
     """For a program."""
     return asdict(row)
@@ -301,10 +174,53 @@ def as_row(row: Row) -> dict[str, object]:
 
 def as_text(row: Row) -> str:
     """For a person."""
+    cpu = "" if row.cpu_ms is None else f"{row.cpu_ms:.2f} ms of the web process a pair, "
     return (
-        f"{row.database}, {row.clients} clients, batches of {row.batch}, requests per pair: {row.requests}: "
-        f"{row.pairs_per_s:.0f} pairs/s, "
+        f"{row.path}: {row.database}, {row.clients} clients, batches of {row.batch}, "
+        f"requests per pair: {row.requests}: "
+        f"{row.pairs_per_s:.0f} pairs/s, {cpu}"
         f"median {row.p50_ms:.0f} ms, 99th percentile {row.p99_ms:.0f} ms, at most {row.max_ms:.0f} ms, "
         f"longest wait {row.longest_wait_ms:.0f} ms; "
         f"{row.refused} refused, {row.failed} failed, {row.lost} lost, {row.doubled} doubled"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Of one case: medians of the plain rows divided by those of the fast ones."""
+
+    database: str
+    clients: int
+    batch: int
+    requests: int
+    cpu_ratio: float | None  # so many times the processor time of the web process per pair
+    pairs_ratio: float  # so many times fewer pairs a second
+
+
+def comparisons(rows: Sequence[Row]) -> list[Comparison]:
+    """How much more the plain execution needs, for each case that has rows of both."""
+    found = []
+    cases = {(row.database, row.clients, row.batch, row.requests): None for row in rows}
+    for case in cases:
+        here = [row for row in rows if (row.database, row.clients, row.batch, row.requests) == case]
+        cpu = {path: _median(row.cpu_ms for row in here if row.path == path) for path in ("fast", "plain")}
+        pace = {path: _median(row.pairs_per_s for row in here if row.path == path) for path in cpu}
+        if pace["fast"] and pace["plain"]:
+            ratio = cpu["plain"] / cpu["fast"] if cpu["plain"] and cpu["fast"] else None
+            found.append(Comparison(*case, cpu_ratio=ratio, pairs_ratio=pace["fast"] / pace["plain"]))
+    return found
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def as_sentence(found: Comparison) -> str:
+    """For a person."""
+    cpu = "" if found.cpu_ratio is None else f"{found.cpu_ratio:.2f} times the processor time a pair, "
+    return (
+        f"{found.database}, {found.clients} clients, batches of {found.batch}, requests per pair: "
+        f"{found.requests}: the plain path takes {cpu}"
+        f"and gives {1 / found.pairs_ratio:.2f} times the pairs a second (medians)"
     )

@@ -1,6 +1,7 @@
 """`clarinet bench scale` and `clarinet bench serve`."""
 
 import json
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -38,19 +39,35 @@ def serve(
     database_url: Annotated[
         list[str], typer.Option(help="An empty database, which is filled; several times. Empty: SQLite.")
     ] = [""],  # noqa: B006
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Beside each row one of the plain execution, in turns.")
+    ] = False,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, max=50, help="Of each row; else 1, with --reference 5.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
 ) -> None:
     """Questions handed out and answered a second, by many people at once, over HTTP."""
-    from worker.bench.serve import as_row, as_text, measure_serving
+    from worker.bench.serve import as_row, as_sentence, as_text, comparisons, measure_serving
 
     cases = [(people, size, each) for people in clients for size in batch for each in requests]
     rows = []
     for url in database_url:
         for row in measure_serving(
-            url, cases, seconds=seconds, say=lambda words: typer.echo(words, err=True)
+            url,
+            cases,
+            seconds=seconds,
+            say=lambda words: typer.echo(words, err=True),
+            paths=("fast", "plain") if reference else ("fast",),
+            repeats=repeats or (5 if reference else 1),
         ):
-            rows.append(as_row(row))
+            rows.append(row)
             if not as_json:
                 typer.echo(as_text(row))
+    compared = comparisons(rows)
     if as_json:
-        typer.echo(json.dumps({"rows": rows}))
+        figures = {"rows": [as_row(row) for row in rows], "comparisons": [asdict(each) for each in compared]}
+        typer.echo(json.dumps(figures))
+        return
+    for each in compared:
+        typer.echo(as_sentence(each))

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -36,8 +37,15 @@ def _tie_to(parent: int | None) -> None:
         die_with_parent(parent)
 
 
-def run_serve(*, host: str, port: int, migrate: bool, parent: int | None) -> None:
-    """Serve until SIGTERM or Ctrl-C."""
+def run_serve(
+    *,
+    host: str,
+    port: int,
+    migrate: bool,
+    parent: int | None,
+    answering: Literal["fast", "plain"] = "fast",
+) -> None:
+    """Serve until SIGTERM or Ctrl-C; `answering` as `create_app` has it."""
     import uvicorn
 
     from app.main import create_app
@@ -46,7 +54,7 @@ def run_serve(*, host: str, port: int, migrate: bool, parent: int | None) -> Non
     settings = settings_for(host=host, port=port, data_dir=None)
     if migrate:
         bring_up_to_date(settings)
-    application = create_app(settings)
+    application = create_app(settings, answering=answering)
     if link := first_admin_link(application.state.database, settings):
         typer.echo(
             f"Nobody can administer this installation yet. Open this link to become its admin:\n{link}"

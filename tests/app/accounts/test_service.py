@@ -1,6 +1,5 @@
 """Who somebody is and what they may do."""
 
-from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
@@ -19,7 +18,6 @@ from app.accounts.errors import (
 )
 from app.accounts.models import ApiToken, LoginSession, Role, User
 from app.accounts.passwords import digest
-from app.prepared import Mistaken, is_presuming, together
 from tests.factories import NOW, PASSWORD, make_user
 
 NOWHERE = UUID(int=0)
@@ -110,26 +108,6 @@ def test_revoked_tokens_are_useless(session: Session) -> None:
     service.revoke_token(session, token.id, by=user, now=NOW)
 
     assert callers.user_of_token(session, secret) is None
-
-
-def test_who_called_before_is_presumed_until_something_changed(session: Session) -> None:
-    user = make_user(session)
-    _, secret = service.create_token(session, user, "script", now=NOW)
-
-    def is_presumed() -> bool:
-        callers.user_of_token(session, secret, presumes=True)
-        presumed = is_presuming(session)
-        with suppress(Mistaken):
-            together(session)
-        return presumed
-
-    assert [is_presumed(), is_presumed()] == [False, True]
-    callers.user_of_token(session, secret)  # as for a picture between two answers
-    assert is_presumed()
-    user.name = "Another Name"
-    assert is_presumed()  # mistaken, and asked again without presuming
-    callers.user_of_token(session, secret)
-    assert [is_presumed(), is_presumed()] == [False, True]
 
 
 def test_nobody_revokes_another_persons_token(session: Session) -> None:

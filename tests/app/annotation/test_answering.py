@@ -11,30 +11,36 @@ from app.accounts.models import User
 from app.annotation import service
 from app.annotation.errors import CampaignNotOpen, KeyReused, NothingToUndo, UndoTooLate
 from app.annotation.models import Answer, AnswerValue, Lease, Question
-from app.annotation.service import LEASE, UNDO_LIMIT, GivenAnswer, Status
+from app.annotation.service import LEASE, UNDO_LIMIT, Status, SubmittedAnswer
 from app.campaigns.models import Campaign, CampaignState
-from tests import turns
+from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 LATER = NOW + LEASE + timedelta(seconds=1)
 STORED, REPEATED, REFUSED = Status.STORED, Status.REPEATED, Status.REFUSED
 
 
-def given(question_id: int, value: str = "no") -> GivenAnswer:
+@pytest.fixture(autouse=True, params=[annotators.FAST, annotators.PLAIN], ids=["fast", "plain"])
+def _execution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here holds for both executions."""
+    monkeypatch.setattr(annotators, "execution", request.param)
+
+
+def given(question_id: int, value: str = "no") -> SubmittedAnswer:
     """An answer under a new key."""
-    return GivenAnswer(question_id, AnswerValue(value), 800, uuid4())
+    return SubmittedAnswer(question_id, AnswerValue(value), 800, uuid4())
 
 
 def lease(session: Session, campaign: Campaign, by: User, count: int = 5) -> list[int]:
     """Ids of newly held questions."""
-    return [q.id for q in turns.lease(session, campaign, count=count, by=by, now=NOW)]
+    return [q.id for q in annotators.lease(session, campaign, count=count, by=by, now=NOW)]
 
 
 def statuses(
-    session: Session, campaign: Campaign, answers: list[GivenAnswer], by: User, now: object = NOW
+    session: Session, campaign: Campaign, answers: list[SubmittedAnswer], by: User, now: object = NOW
 ) -> list[Status]:
     """What becomes of answers."""
-    outcomes = turns.submit(session, campaign, answers, by=by, now=now)  # type: ignore[arg-type]
+    outcomes = annotators.submit(session, campaign, answers, by=by, now=now)  # type: ignore[arg-type]
     assert [outcome.key for outcome in outcomes] == [item.key for item in answers]
     for outcome in outcomes:
         assert (outcome.detail is not None) == (outcome.status is REFUSED)
@@ -76,13 +82,13 @@ class TestExactlyOnce:
         first = given(ids[0])
         statuses(session, campaign, [first], annotator)
         other = (
-            GivenAnswer(ids[0], AnswerValue.YES, 800, first.key)
+            SubmittedAnswer(ids[0], AnswerValue.YES, 800, first.key)
             if change == "value"
-            else GivenAnswer(ids[1], AnswerValue.NO, 800, first.key)
+            else SubmittedAnswer(ids[1], AnswerValue.NO, 800, first.key)
         )
 
         with pytest.raises(KeyReused):
-            turns.submit(session, campaign, [given(ids[2]), other], by=annotator, now=NOW)
+            annotators.submit(session, campaign, [given(ids[2]), other], by=annotator, now=NOW)
 
         assert stored(session) == 1
 
@@ -94,10 +100,10 @@ class TestExactlyOnce:
         one = given(ids[0])
 
         with pytest.raises(KeyReused):
-            turns.submit(
+            annotators.submit(
                 session,
                 campaign,
-                [one, GivenAnswer(ids[1], AnswerValue.NO, 1, one.key)],
+                [one, SubmittedAnswer(ids[1], AnswerValue.NO, 1, one.key)],
                 by=annotator,
                 now=NOW,
             )
@@ -110,8 +116,12 @@ class TestExactlyOnce:
         mine, theirs = lease(session, campaign, annotator, 1)[0], lease(session, campaign, other, 1)[0]
         key = uuid4()
 
-        assert statuses(session, campaign, [GivenAnswer(mine, AnswerValue.NO, 1, key)], annotator) == [STORED]
-        assert statuses(session, campaign, [GivenAnswer(theirs, AnswerValue.YES, 1, key)], other) == [STORED]
+        assert statuses(session, campaign, [SubmittedAnswer(mine, AnswerValue.NO, 1, key)], annotator) == [
+            STORED
+        ]
+        assert statuses(session, campaign, [SubmittedAnswer(theirs, AnswerValue.YES, 1, key)], other) == [
+            STORED
+        ]
 
     def test_a_second_answer_to_a_question_is_refused(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session)
@@ -134,7 +144,7 @@ class TestLeaseIsCheckedAgain:
     def test_a_late_answer_counts_while_nobody_took_the_slot(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session)
         ids = lease(session, campaign, annotator, 2)
-        turns.release(session, campaign, by=annotator, now=NOW)
+        annotators.release(session, campaign, by=annotator, now=NOW)
 
         assert statuses(session, campaign, [given(ids[0])], annotator, NOW) == [STORED]
         assert statuses(session, campaign, [given(ids[1])], annotator, LATER) == [STORED]
@@ -143,7 +153,7 @@ class TestLeaseIsCheckedAgain:
         campaign = make_campaign(session, examples=2)
         ids = lease(session, campaign, annotator, 2)
         other = make_user(session)
-        taken = turns.lease(session, campaign, count=1, by=other, now=LATER)[0].id
+        taken = annotators.lease(session, campaign, count=1, by=other, now=LATER)[0].id
 
         outcomes = dict(
             zip(ids, statuses(session, campaign, [given(id_) for id_ in ids], annotator, LATER), strict=True)
@@ -237,10 +247,10 @@ class TestUndo:
         ids = lease(session, campaign, annotator, 3)
         statuses(session, campaign, [given(ids[0], "yes"), given(ids[1], "no")], annotator)
 
-        [(question, value)] = turns.undo(session, campaign, by=annotator, now=NOW)
+        [(question, value)] = annotators.undo(session, campaign, by=annotator, now=NOW)
 
         assert (question.id, value) == (ids[1], AnswerValue.NO)
-        again = turns.lease(session, campaign, count=3, by=annotator, now=NOW)
+        again = annotators.lease(session, campaign, count=3, by=annotator, now=NOW)
         assert [q.id for q in again][:2] == [ids[1], ids[2]]
         assert statuses(session, campaign, [given(ids[1], "yes")], annotator) == [STORED]
         live = session.execute(
@@ -254,7 +264,7 @@ class TestUndo:
         ids = lease(session, campaign, annotator, 3)
         statuses(session, campaign, [given(ids[0], "unsure")], annotator)
 
-        turns.undo(session, campaign, by=annotator, now=NOW)
+        annotators.undo(session, campaign, by=annotator, now=NOW)
 
         assert lease(session, campaign, annotator, 3) == ids
 
@@ -264,14 +274,14 @@ class TestUndo:
         for id_ in ids:
             statuses(session, campaign, [given(id_)], annotator)
 
-        [(last, value)] = turns.undo(session, campaign, by=annotator, now=NOW)
-        page = turns.undo(session, campaign, count=100, by=annotator, now=NOW)
+        [(last, value)] = annotators.undo(session, campaign, by=annotator, now=NOW)
+        page = annotators.undo(session, campaign, count=100, by=annotator, now=NOW)
 
         assert (last.id, value) == (ids[-1], "no")
         assert [question.id for question, _ in page] == ids[2:-1], "in the order of the page"
         assert lease(session, campaign, annotator, UNDO_LIMIT) == ids[2:], "and held again in that order"
         with pytest.raises(NothingToUndo):
-            turns.undo(session, campaign, by=annotator, now=NOW)
+            annotators.undo(session, campaign, by=annotator, now=NOW)
 
     def test_only_my_own_answers_of_this_campaign(self, session: Session, annotator: User) -> None:
         campaign, other = make_campaign(session), make_campaign(session)
@@ -279,16 +289,16 @@ class TestUndo:
         answer(session, other, questions_of(session, other)[0].id, by=annotator)
 
         with pytest.raises(NothingToUndo):
-            turns.undo(session, campaign, by=annotator, now=NOW)
+            annotators.undo(session, campaign, by=annotator, now=NOW)
 
     def test_an_undone_answer_sent_again_stays_undone(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session)
         item = given(lease(session, campaign, annotator, 1)[0])
         statuses(session, campaign, [item], annotator)
-        turns.undo(session, campaign, by=annotator, now=NOW)
+        annotators.undo(session, campaign, by=annotator, now=NOW)
 
         assert statuses(session, campaign, [item], annotator) == [REPEATED]
-        assert service.standing(session, campaign, by=annotator, now=NOW).answered_by_me == 0
+        assert service.standing(session, campaign, by=annotator).answered_by_me == 0
 
     def test_a_confirmed_yes_taken_back_waits_for_me_alone(self, session: Session) -> None:
         campaign = make_campaign(session, examples=1, confirm_yes=True)
@@ -296,7 +306,7 @@ class TestUndo:
         first = answer(session, campaign, question.id, "yes")
         answer(session, campaign, question.id, "yes")
 
-        turns.undo(session, campaign, by=first, now=NOW)
+        annotators.undo(session, campaign, by=first, now=NOW)
 
         session.refresh(question)
         assert (question.slots, question.is_waiting) == (2, True)
@@ -312,7 +322,7 @@ class TestUndo:
         second = make_user(session)
         lease(session, campaign, second)
 
-        turns.undo(session, campaign, by=first, now=NOW)
+        annotators.undo(session, campaign, by=first, now=NOW)
 
         assert lease(session, campaign, make_user(session)) == []
         assert statuses(session, campaign, [given(question.id)], first) == [STORED]
@@ -327,7 +337,7 @@ class TestUndo:
         question = questions_of(session, campaign)[0]
         answer(session, campaign, question.id, "unsure", by=annotator)
 
-        [(again, value)] = turns.undo(session, campaign, by=annotator, now=NOW)
+        [(again, value)] = annotators.undo(session, campaign, by=annotator, now=NOW)
 
         assert (again.id, value) == (question.id, AnswerValue.UNSURE)
         assert statuses(session, campaign, [given(question.id)], annotator) == [STORED]
@@ -339,7 +349,7 @@ class TestUndo:
         other = make_user(session)
         lease(session, campaign, other)
 
-        turns.undo(session, campaign, by=annotator, now=LATER)
+        annotators.undo(session, campaign, by=annotator, now=LATER)
 
         assert statuses(session, campaign, [given(question.id)], other, LATER) == [REFUSED]
         assert statuses(session, campaign, [given(question.id)], annotator, LATER) == [STORED]
@@ -355,14 +365,14 @@ class TestUndo:
             statuses(session, campaign, [given(question.id)], other)
 
         with pytest.raises(UndoTooLate):
-            turns.undo(session, campaign, by=annotator, now=NOW)
+            annotators.undo(session, campaign, by=annotator, now=NOW)
 
     def test_the_last_of_three_cannot_tell_opens_the_question_again(self, session: Session) -> None:
         campaign = make_campaign(session, examples=1)
         question = questions_of(session, campaign)[0]
         people = [answer(session, campaign, question.id, "unsure") for _ in range(3)]
 
-        turns.undo(session, campaign, by=people[2], now=NOW)
+        annotators.undo(session, campaign, by=people[2], now=NOW)
 
         session.refresh(question)
         assert question.is_waiting
@@ -373,7 +383,7 @@ class TestUndo:
         campaign = make_campaign(session, state=state)
 
         with pytest.raises(CampaignNotOpen):
-            turns.undo(session, campaign, by=admin, now=NOW)
+            annotators.undo(session, campaign, by=admin, now=NOW)
 
 
 def test_finished_questions_leave_the_queue_and_unfinished_ones_stay(session: Session) -> None:

@@ -14,8 +14,8 @@ from app.accounts import callers
 from app.accounts import service as accounts
 from app.accounts.models import Role, User
 from app.annotation import service
-from app.annotation.handles import Handles
 from app.annotation.models import Answer, Lease, Purpose, Question
+from app.annotation.public_ids import PublicIds
 from app.annotation.service import KnownPicture
 from app.campaigns.models import Campaign, CampaignState
 from app.clock import utc_now
@@ -49,7 +49,7 @@ class TestQuestions:
 
         first = questions_of(session, campaign)[0]
         assert body["questions"][0] == {
-            "id": Handles(campaign.seed).of(first.id),
+            "id": PublicIds(campaign.seed).of(first.id),
             "image_url": f"/api/v1/datasets/{campaign.dataset_id}/examples/{first.example_id}/image",
             "candidate_class": first.candidate_class,
             "class_name": campaign.class_names[first.candidate_class],
@@ -68,9 +68,9 @@ class TestQuestions:
 
         body = annotator_client.post(url(campaign, "questions"), json={"count": 30}).json()
 
-        handles = Handles(campaign.seed)
+        ids = PublicIds(campaign.seed)
         gold = set(session.scalars(select(Question.id).where(Question.purpose == Purpose.GOLD)))
-        is_gold = [handles.question_id(question["id"]) in gold for question in body["questions"]]
+        is_gold = [ids.question_id(question["id"]) in gold for question in body["questions"]]
         assert 5 < sum(is_gold) < 25
         # Sorted by what is shown, gold stands between the others.
         shown = sorted(zip((question["id"] for question in body["questions"]), is_gold, strict=True))

@@ -20,12 +20,18 @@ from app.clock import utc_now
 from app.db import Base, Database, connect
 from app.errors import Conflict
 from app.quality import service as quality
-from tests import turns
+from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import make_campaign, make_user
 
 PEOPLE = 8
 TIMEOUT_S = 120
+
+
+@pytest.fixture(autouse=True, params=[annotators.FAST, annotators.PLAIN], ids=["fast", "plain"])
+def _execution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here holds for both executions."""
+    monkeypatch.setattr(annotators, "execution", request.param)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -93,7 +99,7 @@ def test_people_who_ask_at_once_get_different_questions(committed: Database) -> 
         for count in (1, 5, 20):
             with committed.write.begin() as session:
                 campaign = service.campaign_to_answer(session, campaign_id, by=person)
-                leased = turns.lease(session, campaign, count=count, by=person, now=utc_now())
+                leased = annotators.lease(session, campaign, count=count, by=person, now=utc_now())
             held[person.id] = [question.id for question in leased]
 
     at_once([lambda person=person: ask(person) for person in people])  # type: ignore[misc]
@@ -110,7 +116,8 @@ def test_pages_of_one_class_are_shared_by_nobody(committed: Database) -> None:
     def ask(person: User) -> None:
         with committed.write.begin() as session:
             campaign = service.campaign_to_answer(session, campaign_id, by=person)
-            pages.append(turns.lease(session, campaign, count=30, one_class=True, by=person, now=utc_now()))
+            page = annotators.lease(session, campaign, count=30, one_class=True, by=person, now=utc_now())
+            pages.append(page)
 
     at_once([lambda person=person: ask(person) for person in people])  # type: ignore[misc]
 
@@ -128,7 +135,7 @@ def test_two_tabs_of_one_person_get_the_same_questions(committed: Database) -> N
     def ask() -> None:
         with committed.write.begin() as session:
             campaign = service.campaign_to_answer(session, campaign_id, by=person)
-            leased = turns.lease(session, campaign, count=10, by=person, now=utc_now())
+            leased = annotators.lease(session, campaign, count=10, by=person, now=utc_now())
         seen.append([question.id for question in leased])
 
     at_once([ask] * 6)
@@ -141,14 +148,14 @@ def test_one_batch_sent_six_times_at_once_is_stored_once(committed: Database) ->
     campaign_id, (person, *_) = arranged(committed, examples=50, confirm_yes=False)
     with committed.write.begin() as session:
         campaign = service.campaign_to_answer(session, campaign_id, by=person)
-        leased = turns.lease(session, campaign, count=20, by=person, now=utc_now())
-    batch = [service.GivenAnswer(question.id, AnswerValue.NO, 5, uuid4()) for question in leased]
+        leased = annotators.lease(session, campaign, count=20, by=person, now=utc_now())
+    batch = [service.SubmittedAnswer(question.id, AnswerValue.NO, 5, uuid4()) for question in leased]
     outcomes: list[service.Outcome] = []
 
     def send() -> None:
         with committed.write.begin() as session:
             campaign = service.campaign_to_answer(session, campaign_id, by=person)
-            outcomes.extend(turns.submit(session, campaign, batch, by=person, now=utc_now()))
+            outcomes.extend(annotators.submit(session, campaign, batch, by=person, now=utc_now()))
 
     at_once([send] * 6)
 
@@ -173,9 +180,9 @@ def test_closing_waits_for_an_answer_that_is_being_stored(committed: Database) -
     def answer() -> None:
         with committed.write.begin() as session:
             campaign = service.campaign_to_answer(session, campaign_id, by=person)
-            (question,) = turns.lease(session, campaign, count=1, by=person, now=utc_now())
-            item = service.GivenAnswer(question.id, AnswerValue.NO, 5, uuid4())
-            turns.submit(session, campaign, [item], by=person, now=utc_now())
+            (question,) = annotators.lease(session, campaign, count=1, by=person, now=utc_now())
+            item = service.SubmittedAnswer(question.id, AnswerValue.NO, 5, uuid4())
+            annotators.submit(session, campaign, [item], by=person, now=utc_now())
             stored.set()
             assert not closed.wait(0.5)
 
@@ -197,19 +204,19 @@ def test_a_campaign_read_before_it_closed_takes_nothing_afterwards(committed: Da
     campaign_id, (person, *_) = arranged(committed, examples=20, confirm_yes=False)
     with committed.write.begin() as session:
         campaign = service.campaign_to_answer(session, campaign_id, by=person)
-        first, second = turns.lease(session, campaign, count=2, by=person, now=utc_now())
-        item = service.GivenAnswer(first.id, AnswerValue.NO, 5, uuid4())
-        turns.submit(session, campaign, [item], by=person, now=utc_now())
+        first, second = annotators.lease(session, campaign, count=2, by=person, now=utc_now())
+        item = service.SubmittedAnswer(first.id, AnswerValue.NO, 5, uuid4())
+        annotators.submit(session, campaign, [item], by=person, now=utc_now())
 
     with committed.write.begin() as session:
         campaign = service.campaign_to_answer(session, campaign_id, by=person)
         close(committed, campaign_id)
-        late = service.GivenAnswer(second.id, AnswerValue.NO, 5, uuid4())
-        (outcome,) = turns.submit(session, campaign, [late], by=person, now=utc_now())
+        late = service.SubmittedAnswer(second.id, AnswerValue.NO, 5, uuid4())
+        (outcome,) = annotators.submit(session, campaign, [late], by=person, now=utc_now())
         with pytest.raises(CampaignNotOpen):
-            turns.undo(session, campaign, by=person, now=utc_now())
+            annotators.undo(session, campaign, by=person, now=utc_now())
         with pytest.raises(CampaignNotOpen):
-            turns.lease(session, campaign, count=5, by=person, now=utc_now())
+            annotators.lease(session, campaign, count=5, by=person, now=utc_now())
 
     assert outcome.status is service.Status.REFUSED
 
@@ -219,17 +226,17 @@ def test_an_undo_of_many_and_answers_to_the_same_questions_pass_each_other(commi
         campaign = make_campaign(session, examples=20, overlap=2)
         people = [make_user(session) for _ in range(2)]
         for person in people:
-            assert len(turns.lease(session, campaign, count=20, by=person, now=utc_now())) == 20
+            assert len(annotators.lease(session, campaign, count=20, by=person, now=utc_now())) == 20
 
     def answer_all_and_undo(person: User) -> None:
         for _ in range(15):
             with committed.write.begin() as session:
-                held = turns.lease(session, campaign, count=20, by=person, now=utc_now())
-            given = [service.GivenAnswer(question.id, AnswerValue.NO, 5, uuid4()) for question in held]
+                held = annotators.lease(session, campaign, count=20, by=person, now=utc_now())
+            given = [service.SubmittedAnswer(question.id, AnswerValue.NO, 5, uuid4()) for question in held]
             with committed.write.begin() as session:
-                turns.submit(session, campaign, given, by=person, now=utc_now())
+                annotators.submit(session, campaign, given, by=person, now=utc_now())
             with committed.write.begin() as session:
-                assert len(turns.undo(session, campaign, count=20, by=person, now=utc_now())) == 20
+                assert len(annotators.undo(session, campaign, count=20, by=person, now=utc_now())) == 20
 
     at_once([lambda person=person: answer_all_and_undo(person) for person in people])  # type: ignore[misc]
 
@@ -248,7 +255,7 @@ def test_a_busy_campaign_ends_without_doubles(committed: Database) -> None:
         while idle < 3:
             with committed.write.begin() as session:
                 campaign = service.campaign_to_answer(session, campaign_id, by=person)
-                leased = turns.lease(
+                leased = annotators.lease(
                     session,
                     campaign,
                     count=chance.choice([1, 3, 20]),
@@ -259,19 +266,19 @@ def test_a_busy_campaign_ends_without_doubles(committed: Database) -> None:
             idle = 0 if leased else idle + 1
             if chance.random() < 0.1:
                 with committed.write.begin() as session:
-                    turns.release(session, campaign, by=person, now=utc_now())
+                    annotators.release(session, campaign, by=person, now=utc_now())
             values = chance.choices(["yes", "no", "unsure"], [3, 6, 1], k=len(leased))
             batch = [
-                service.GivenAnswer(question.id, AnswerValue(value), 5, uuid4())
+                service.SubmittedAnswer(question.id, AnswerValue(value), 5, uuid4())
                 for question, value in zip(leased, values, strict=True)
             ]
             for _ in range(chance.choice([1, 1, 2])):
                 with committed.write.begin() as session:
-                    turns.submit(session, campaign, batch, by=person, now=utc_now())
+                    annotators.submit(session, campaign, batch, by=person, now=utc_now())
             if chance.random() < 0.2:
                 try:
                     with committed.write.begin() as session:
-                        turns.undo(session, campaign, by=person, now=utc_now())
+                        annotators.undo(session, campaign, by=person, now=utc_now())
                 except Conflict:
                     continue
 

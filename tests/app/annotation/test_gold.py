@@ -25,7 +25,7 @@ from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.labels import service as labelling
 from app.quality import service as quality
-from tests import turns
+from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, asked_again, make_campaign, make_rows_only_dataset, make_user, questions_of
 
@@ -65,15 +65,15 @@ def work(
     session: Session, campaign: Campaign, user: User, *, wrong: bool, count: int = 60
 ) -> list[service.Outcome]:
     """Answer leased questions: drawn ones with no, gold rightly or wrongly."""
-    leased = [q.id for q in turns.lease(session, campaign, count=count, by=user, now=NOW)]
+    leased = [q.id for q in annotators.lease(session, campaign, count=count, by=user, now=NOW)]
     known = gold_of(session, leased)
     given = [
-        service.GivenAnswer(
+        service.SubmittedAnswer(
             id_, AnswerValue.YES if id_ in known and known[id_] != wrong else AnswerValue.NO, 500, uuid4()
         )
         for id_ in leased
     ]
-    return turns.submit(session, campaign, given, by=user, now=NOW)
+    return annotators.submit(session, campaign, given, by=user, now=NOW)
 
 
 class TestMarking:
@@ -135,7 +135,7 @@ class TestAnswers:
         part = session.get_one(Participant, (campaign.id, annotator.id), populate_existing=True)
         assert all(outcome.status is service.Status.STORED for outcome in outcomes)
         assert part.gold_answers == part.gold_right == len(given) > 0
-        assert service.standing(session, campaign, by=annotator, now=NOW).answered_by_me == len(outcomes)
+        assert service.standing(session, campaign, by=annotator).answered_by_me == len(outcomes)
         progress = service.progress(session, campaign, now=NOW)
         assert progress.counts.total == len(outcomes) - len(given)
         assert sum(progress_class.drawn for progress_class in progress.classes) == 300
@@ -152,9 +152,9 @@ class TestAnswers:
         self, session: Session, admin: User, annotator: User
     ) -> None:
         campaign = golden(session, admin)
-        leased = turns.lease(session, campaign, count=60, by=annotator, now=NOW)
-        answers = [service.GivenAnswer(q.id, AnswerValue.UNSURE, 5, uuid4()) for q in leased]
-        turns.submit(session, campaign, answers, by=annotator, now=NOW)
+        leased = annotators.lease(session, campaign, count=60, by=annotator, now=NOW)
+        answers = [service.SubmittedAnswer(q.id, AnswerValue.UNSURE, 5, uuid4()) for q in leased]
+        annotators.submit(session, campaign, answers, by=annotator, now=NOW)
 
         part = session.get_one(Participant, (campaign.id, annotator.id), populate_existing=True)
         assert (part.gold_right, part.gold_wrong) == (0, 0)
@@ -165,16 +165,16 @@ class TestAnswers:
         self, session: Session, admin: User, annotator: User, feedback: bool
     ) -> None:
         campaign = golden(session, admin, gold_feedback=feedback)
-        leased = [q.id for q in turns.lease(session, campaign, count=60, by=annotator, now=NOW)]
+        leased = [q.id for q in annotators.lease(session, campaign, count=60, by=annotator, now=NOW)]
         question_id, is_match = next(iter(gold_of(session, leased).items()))
         right, wrong = (AnswerValue.YES, AnswerValue.NO) if is_match else (AnswerValue.NO, AnswerValue.YES)
 
         def give(value: AnswerValue) -> service.Outcome:
-            answer = service.GivenAnswer(question_id, value, 5, uuid4())
-            return turns.submit(session, campaign, [answer], by=annotator, now=NOW)[0]
+            answer = service.SubmittedAnswer(question_id, value, 5, uuid4())
+            return annotators.submit(session, campaign, [answer], by=annotator, now=NOW)[0]
 
         told = give(wrong)
-        [(again, value)] = turns.undo(session, campaign, by=annotator, now=NOW)
+        [(again, value)] = annotators.undo(session, campaign, by=annotator, now=NOW)
         give(right)
 
         part = session.get_one(Participant, (campaign.id, annotator.id), populate_existing=True)
@@ -216,12 +216,12 @@ class TestPausing:
         work(session, campaign, annotator, wrong=True)
 
         with pytest.raises(PersonPaused):
-            turns.lease(session, campaign, count=5, by=annotator, now=NOW)
+            annotators.lease(session, campaign, count=5, by=annotator, now=NOW)
         (person,) = quality.people(session, campaign)
         assert (person.user_id, person.is_paused_by_gold, person.gold_right) == (annotator.id, True, 0)
         assert service.paused_count(session, campaign.id) == 1
         service.resume_person(session, campaign, annotator.id, by=admin)
-        assert turns.lease(session, campaign, count=5, by=annotator, now=NOW)
+        assert annotators.lease(session, campaign, count=5, by=annotator, now=NOW)
         assert quality.people(session, campaign)[0].gold_wrong == 0
 
     def test_others_and_other_campaigns_go_on(self, session: Session, admin: User, annotator: User) -> None:
@@ -231,7 +231,7 @@ class TestPausing:
         work(session, campaign, make_user(session), wrong=False)
         assert service.paused_count(session, campaign.id) == 1
         other = make_campaign(session)
-        assert turns.lease(session, other, count=2, by=annotator, now=NOW)
+        assert annotators.lease(session, other, count=2, by=annotator, now=NOW)
 
     def test_by_an_admin(self, session: Session, admin: User, annotator: User) -> None:
         campaign = make_campaign(session)
@@ -243,7 +243,7 @@ class TestPausing:
 
         assert not quality.people(session, campaign)[0].is_paused_by_gold
         with pytest.raises(PersonPaused):
-            turns.lease(session, campaign, count=5, by=annotator, now=NOW)
+            annotators.lease(session, campaign, count=5, by=annotator, now=NOW)
 
 
 class TestLeavingOut:

@@ -11,7 +11,7 @@ from app.accounts.models import User
 from app.annotation import service
 from app.annotation.leasing import held_questions
 from app.annotation.models import AnswerValue, Lease, Purpose, Question
-from tests import turns
+from tests import annotators
 from tests.app.annotation.test_gold import fixed_chance, gold_of, golden
 from tests.factories import NOW, make_user, questions_of
 
@@ -24,8 +24,8 @@ class TestMixing:
     ) -> None:
         campaign = golden(session, admin, per_class=30)
 
-        turns.lease(session, campaign, count=60, by=annotator, now=NOW)
-        leased = turns.lease(session, campaign, count=100, by=annotator, now=NOW)
+        annotators.lease(session, campaign, count=60, by=annotator, now=NOW)
+        leased = annotators.lease(session, campaign, count=100, by=annotator, now=NOW)
 
         known = gold_of(session, [q.id for q in leased])
         assert len(known) >= 30
@@ -41,29 +41,29 @@ class TestMixing:
         campaign = golden(session, admin, examples=400, per_class=1, overlap=1)
         seen: list[int] = []
         for _ in range(4):
-            leased = turns.lease(session, campaign, count=50, by=annotator, now=NOW)
+            leased = annotators.lease(session, campaign, count=50, by=annotator, now=NOW)
             seen += gold_of(session, [q.id for q in leased])
-            answers = [service.GivenAnswer(q.id, AnswerValue.NO, 5, uuid4()) for q in leased]
-            turns.submit(session, campaign, answers, by=annotator, now=NOW)
+            answers = [service.SubmittedAnswer(q.id, AnswerValue.NO, 5, uuid4()) for q in leased]
+            annotators.submit(session, campaign, answers, by=annotator, now=NOW)
 
         assert len(seen) == len(set(seen)) > 5
         other = make_user(session)
-        leased = turns.lease(session, campaign, count=90, by=other, now=NOW)
+        leased = annotators.lease(session, campaign, count=90, by=other, now=NOW)
         assert set(gold_of(session, [q.id for q in leased])) & set(seen)
 
     def test_a_page_leaves_nothing_behind(self, session: Session, admin: User, annotator: User) -> None:
         campaign = golden(session, admin, examples=600, per_class=30)
 
         def page() -> list[service.LeasedQuestion]:
-            return turns.lease(session, campaign, count=12, by=annotator, now=NOW, one_class=True)
+            return annotators.lease(session, campaign, count=12, by=annotator, now=NOW, one_class=True)
 
         first = page()
         assert len(first) == 12
         assert 0 < len(gold_of(session, [question.id for question in first])) < 12
-        turn = service.take_turn(session, campaign.id, by=annotator)
-        assert held_questions(session, turn, by=annotator, now=NOW) == first
-        given = [service.GivenAnswer(question.id, AnswerValue.NO, 500, uuid4()) for question in first]
-        turns.submit(session, campaign, given, by=annotator, now=NOW)
+        locked = service.lock_campaign(session, campaign.id, by=annotator)
+        assert held_questions(session, locked, by=annotator, now=NOW) == first
+        given = [service.SubmittedAnswer(question.id, AnswerValue.NO, 500, uuid4()) for question in first]
+        annotators.submit(session, campaign, given, by=annotator, now=NOW)
         assert len(page()) == 12
 
     def test_a_page_takes_no_slot_that_it_does_not_keep(
@@ -72,10 +72,10 @@ class TestMixing:
         """Somebody's slots that ran out still take a late answer, as long as nobody else has taken them."""
         campaign = golden(session, admin, examples=60, per_class=30)
         slow = make_user(session)
-        turns.lease(session, campaign, count=60, by=slow, now=NOW)
+        annotators.lease(session, campaign, count=60, by=slow, now=NOW)
         later = NOW + 2 * service.LEASE
 
-        page = turns.lease(session, campaign, count=12, by=annotator, now=later, one_class=True)
+        page = annotators.lease(session, campaign, count=12, by=annotator, now=later, one_class=True)
 
         known = gold_of(session, [question.id for question in page])
         slots = select(Lease).join(Question).where(Question.purpose != Purpose.GOLD)
@@ -98,11 +98,11 @@ class TestMixing:
             question.candidate_class = place // per_block % 10
         session.flush()
         served = known = 0
-        while page := turns.lease(session, campaign, count=30, by=annotator, now=NOW, one_class=True):
+        while page := annotators.lease(session, campaign, count=30, by=annotator, now=NOW, one_class=True):
             assert len(page) <= 30
             served, known = served + len(page), known + len(gold_of(session, [q.id for q in page]))
-            given = [service.GivenAnswer(q.id, AnswerValue.NO, 9, uuid4()) for q in page]
-            turns.submit(session, campaign, given, by=annotator, now=NOW)
+            given = [service.SubmittedAnswer(q.id, AnswerValue.NO, 9, uuid4()) for q in page]
+            annotators.submit(session, campaign, given, by=annotator, now=NOW)
 
         assert served - known == 480
         spread = (share * (1 - share) / served) ** 0.5
@@ -111,6 +111,6 @@ class TestMixing:
     def test_without_a_share_there_is_none(self, session: Session, admin: User, annotator: User) -> None:
         campaign = golden(session, admin, gold_share=0.0)
 
-        leased = turns.lease(session, campaign, count=60, by=annotator, now=NOW)
+        leased = annotators.lease(session, campaign, count=60, by=annotator, now=NOW)
 
         assert not gold_of(session, [q.id for q in leased])

@@ -1,6 +1,6 @@
 """Who holds which question, until when."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -10,13 +10,13 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import service
 from app.annotation.errors import CampaignNotOpen
-from app.annotation.leasing import LOOK_AGAIN, taking
 from app.annotation.models import AnswerValue, Lease
-from app.annotation.service import LEASE, GivenAnswer
+from app.annotation.service import LEASE, SubmittedAnswer
 from app.campaigns.draws import MIN_BLOCK
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import CampaignState
-from tests import turns
+from app.fast.queue import LOOK_AGAIN, leasing_now
+from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 LATER = NOW + LEASE + timedelta(seconds=1)
@@ -27,7 +27,7 @@ class TestLease:
         campaign = make_campaign(session, examples=40)
         queue = questions_of(session, campaign)
 
-        leased = turns.lease(session, campaign, count=7, by=annotator, now=NOW)
+        leased = annotators.lease(session, campaign, count=7, by=annotator, now=NOW)
 
         assert [q.id for q in leased] == [q.id for q in queue[:7]]
         assert [q.class_name for q in leased] == [campaign.class_names[q.candidate_class] for q in queue[:7]]
@@ -36,9 +36,9 @@ class TestLease:
     def test_held_questions_come_first_and_in_the_same_order(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=40)
 
-        first = turns.lease(session, campaign, count=3, by=annotator, now=NOW)
-        more = turns.lease(session, campaign, count=5, by=annotator, now=NOW)
-        fewer = turns.lease(session, campaign, count=2, by=annotator, now=NOW)
+        first = annotators.lease(session, campaign, count=3, by=annotator, now=NOW)
+        more = annotators.lease(session, campaign, count=5, by=annotator, now=NOW)
+        fewer = annotators.lease(session, campaign, count=2, by=annotator, now=NOW)
 
         assert more[:3] == first
         assert len({q.id for q in more}) == 5
@@ -48,17 +48,17 @@ class TestLease:
         self, session: Session, annotator: User
     ) -> None:
         campaign = make_campaign(session, examples=8, confirm_yes=True)
-        turns.lease(session, campaign, count=3, by=make_user(session), now=NOW)
-        mine = turns.lease(session, campaign, count=2, by=annotator, now=LATER - LEASE / 2)
+        annotators.lease(session, campaign, count=3, by=make_user(session), now=NOW)
+        mine = annotators.lease(session, campaign, count=2, by=annotator, now=LATER - LEASE / 2)
 
-        turns.renew(session, campaign, by=annotator, now=LATER)
-        more = turns.lease(session, campaign, count=5, by=annotator, now=LATER)
+        annotators.renew(session, campaign, by=annotator, now=LATER)
+        more = annotators.lease(session, campaign, count=5, by=annotator, now=LATER)
 
         assert [q.id for q in more] == [
             q.id for q in questions_of(session, campaign)[3:5] + questions_of(session, campaign)[:3]
         ]
         assert [q.id for q in more[:2]] == [q.id for q in mine]
-        assert turns.lease(session, campaign, count=5, by=annotator, now=LATER) == more
+        assert annotators.lease(session, campaign, count=5, by=annotator, now=LATER) == more
 
     def test_what_others_let_run_out_is_found_within_a_second(
         self, session: Session, annotator: User
@@ -66,10 +66,10 @@ class TestLease:
         campaign = make_campaign(session, examples=40)
         queue = [q.id for q in questions_of(session, campaign)]
         others = [make_user(session) for _ in range(2)]
-        turns.lease(session, campaign, count=3, by=annotator, now=NOW)
-        turns.lease(session, campaign, count=3, by=others[0], now=LATER - 2 * LOOK_AGAIN)
+        annotators.lease(session, campaign, count=3, by=annotator, now=NOW)
+        annotators.lease(session, campaign, count=3, by=others[0], now=LATER - 2 * LOOK_AGAIN)
 
-        found = turns.lease(session, campaign, count=3, by=others[1], now=LATER)
+        found = annotators.lease(session, campaign, count=3, by=others[1], now=LATER)
 
         assert [q.id for q in found] == queue[:3]
 
@@ -78,15 +78,15 @@ class TestLease:
     ) -> None:
         campaign = make_campaign(session, examples=8)
         queue = [q.id for q in questions_of(session, campaign)]
-        turns.lease(session, campaign, count=3, by=annotator, now=NOW)
-        turns.lease(session, campaign, count=3, by=make_user(session), now=NOW)
+        annotators.lease(session, campaign, count=3, by=annotator, now=NOW)
+        annotators.lease(session, campaign, count=3, by=make_user(session), now=NOW)
         # As another process gives back what the first one holds: this one does not hear of it.
         session.execute(update(Lease).where(Lease.user_id == annotator.id).values(expires_at=NOW))
 
         other = make_user(session)
-        first = turns.lease(session, campaign, count=1, by=other, now=NOW)
+        first = annotators.lease(session, campaign, count=1, by=other, now=NOW)
         session.execute(update(Lease).where(Lease.user_id == other.id).values(expires_at=NOW))
-        rest = turns.lease(session, campaign, count=10, by=other, now=NOW)
+        rest = annotators.lease(session, campaign, count=10, by=other, now=NOW)
 
         assert first[0].id in (queue[0], queue[6])
         assert {q.id for q in rest} == set(queue[:3]) | set(queue[6:])
@@ -98,19 +98,19 @@ class TestLease:
         for number, question_id in enumerate(queue):  # each goes to the end of the queue
             answer(session, campaign, question_id, "unsure", by=one if number < 2 else None)
 
-        [theirs] = turns.lease(session, campaign, count=1, by=one, now=NOW)
-        [found] = turns.lease(session, campaign, count=1, by=make_user(session), now=NOW)
+        [theirs] = annotators.lease(session, campaign, count=1, by=one, now=NOW)
+        [found] = annotators.lease(session, campaign, count=1, by=make_user(session), now=NOW)
 
         assert [theirs.id, found.id] == [queue[2], queue[0]]
 
     def test_a_clock_that_goes_back_hides_nothing(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=8)
         queue = [q.id for q in questions_of(session, campaign)]
-        turns.lease(session, campaign, count=2, by=make_user(session), now=NOW)
-        turns.lease(session, campaign, count=1, by=annotator, now=NOW)
+        annotators.lease(session, campaign, count=2, by=make_user(session), now=NOW)
+        annotators.lease(session, campaign, count=1, by=annotator, now=NOW)
         session.execute(update(Lease).values(expires_at=NOW - timedelta(hours=2)))
 
-        found = turns.lease(session, campaign, count=1, by=annotator, now=NOW - timedelta(hours=1))
+        found = annotators.lease(session, campaign, count=1, by=annotator, now=NOW - timedelta(hours=1))
 
         assert [q.id for q in found] == queue[:1]
 
@@ -118,13 +118,13 @@ class TestLease:
         campaign = make_campaign(session, examples=10)
         queue = [q.id for q in questions_of(session, campaign)]
         for _ in range(2):
-            turns.lease(session, campaign, count=1, by=make_user(session), now=NOW)
+            annotators.lease(session, campaign, count=1, by=make_user(session), now=NOW)
 
-        with taking(campaign.id, 1), taking(campaign.id, 2):
-            mine = turns.lease(session, campaign, count=2, by=annotator, now=NOW)
-        passed_by = turns.lease(session, campaign, count=2, by=make_user(session), now=NOW + LOOK_AGAIN)
-        with taking(campaign.id, 100):  # and where nothing is behind them, finds what is before
-            rest = turns.lease(session, campaign, count=9, by=make_user(session), now=NOW + LOOK_AGAIN)
+        with leasing_now(campaign.id, 1), leasing_now(campaign.id, 2):
+            mine = annotators.lease(session, campaign, count=2, by=annotator, now=NOW)
+        passed_by = annotators.lease(session, campaign, count=2, by=make_user(session), now=NOW + LOOK_AGAIN)
+        with leasing_now(campaign.id, 100):  # and where nothing is behind them, finds what is before
+            rest = annotators.lease(session, campaign, count=9, by=make_user(session), now=NOW + LOOK_AGAIN)
 
         is_remembered = session.get_bind().dialect.name == "postgresql"
         assert [q.id for q in mine] == (queue[4:6] if is_remembered else queue[2:4])
@@ -135,10 +135,10 @@ class TestLease:
         campaign = make_campaign(session, examples=200)
         queue = questions_of(session, campaign)
         block = [q.id for q in queue[:30] if q.candidate_class == queue[0].candidate_class]
-        turns.lease(session, campaign, count=3, by=make_user(session), now=NOW)
+        annotators.lease(session, campaign, count=3, by=make_user(session), now=NOW)
 
-        page = turns.lease(session, campaign, count=30, one_class=True, by=annotator, now=NOW)
-        again = turns.lease(session, campaign, count=30, one_class=True, by=annotator, now=NOW)
+        page = annotators.lease(session, campaign, count=30, one_class=True, by=annotator, now=NOW)
+        again = annotators.lease(session, campaign, count=30, one_class=True, by=annotator, now=NOW)
 
         assert [q.id for q in page] == block[3:]
         assert len(page) >= MIN_BLOCK - 3
@@ -150,20 +150,20 @@ class TestLease:
     ) -> None:
         campaign = make_campaign(session, examples=300, confirm_yes=True)
         other = make_user(session)
-        while leased := turns.lease(session, campaign, count=100, by=other, now=NOW):
-            given = [GivenAnswer(q.id, AnswerValue.YES, None, uuid4()) for q in leased]
-            turns.submit(session, campaign, given, by=other, now=NOW)
+        while leased := annotators.lease(session, campaign, count=100, by=other, now=NOW):
+            given = [SubmittedAnswer(q.id, AnswerValue.YES, None, uuid4()) for q in leased]
+            annotators.submit(session, campaign, given, by=other, now=NOW)
 
-        page = turns.lease(session, campaign, count=30, one_class=True, by=annotator, now=NOW)
+        page = annotators.lease(session, campaign, count=30, one_class=True, by=annotator, now=NOW)
 
         assert len(page) == 30
         assert len({q.candidate_class for q in page}) == 1
 
     def test_no_page_when_nothing_is_left(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=4)
-        turns.lease(session, campaign, count=4, by=make_user(session), now=NOW)
+        annotators.lease(session, campaign, count=4, by=make_user(session), now=NOW)
 
-        assert turns.lease(session, campaign, count=30, one_class=True, by=annotator, now=NOW) == []
+        assert annotators.lease(session, campaign, count=30, one_class=True, by=annotator, now=NOW) == []
 
     def test_two_people_never_hold_the_same_question(self, session: Session) -> None:
         campaign = make_campaign(session, examples=10)
@@ -171,28 +171,28 @@ class TestLease:
         held = [
             q.id
             for _ in range(3)
-            for q in turns.lease(session, campaign, count=4, by=make_user(session), now=NOW)
+            for q in annotators.lease(session, campaign, count=4, by=make_user(session), now=NOW)
         ]
 
         assert len(held) == len(set(held)) == 10
 
     def test_a_lease_that_ran_out_goes_to_somebody_else(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=2)
-        mine = turns.lease(session, campaign, count=2, by=annotator, now=NOW)
+        mine = annotators.lease(session, campaign, count=2, by=annotator, now=NOW)
         other = make_user(session)
 
-        assert turns.lease(session, campaign, count=2, by=other, now=NOW) == []
-        theirs = turns.lease(session, campaign, count=2, by=other, now=LATER)
+        assert annotators.lease(session, campaign, count=2, by=other, now=NOW) == []
+        theirs = annotators.lease(session, campaign, count=2, by=other, now=LATER)
 
         assert {q.id for q in theirs} == {q.id for q in mine}
-        assert turns.lease(session, campaign, count=2, by=annotator, now=LATER) == []
+        assert annotators.lease(session, campaign, count=2, by=annotator, now=LATER) == []
         assert session.scalar(select(func.count()).select_from(Lease)) == 2
 
     def test_my_own_lease_that_ran_out_is_mine_again(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=2)
-        mine = turns.lease(session, campaign, count=2, by=annotator, now=NOW)
+        mine = annotators.lease(session, campaign, count=2, by=annotator, now=NOW)
 
-        again = turns.lease(session, campaign, count=2, by=annotator, now=LATER)
+        again = annotators.lease(session, campaign, count=2, by=annotator, now=LATER)
 
         assert [q.id for q in again] == [q.id for q in mine]
 
@@ -202,7 +202,7 @@ class TestLease:
         answer(session, campaign, queue[0].id, "no", by=annotator)
         answer(session, campaign, queue[1].id, "yes")
 
-        left = turns.lease(session, campaign, count=9, by=annotator, now=NOW)
+        left = annotators.lease(session, campaign, count=9, by=annotator, now=NOW)
 
         assert [q.id for q in left] == [q.id for q in queue[2:]]
 
@@ -211,13 +211,13 @@ class TestLease:
         campaign = make_campaign(session, state=state)
 
         with pytest.raises(CampaignNotOpen):
-            turns.lease(session, campaign, count=1, by=admin, now=NOW)
+            annotators.lease(session, campaign, count=1, by=admin, now=NOW)
 
     def test_campaigns_do_not_mix(self, session: Session, annotator: User) -> None:
         one, other = make_campaign(session, examples=3), make_campaign(session, examples=3)
-        held = turns.lease(session, one, count=3, by=annotator, now=NOW)
+        held = annotators.lease(session, one, count=3, by=annotator, now=NOW)
 
-        more = turns.lease(session, other, count=3, by=annotator, now=NOW)
+        more = annotators.lease(session, other, count=3, by=annotator, now=NOW)
 
         assert len(more) == 3
         assert not {q.id for q in held} & {q.id for q in more}
@@ -230,9 +230,9 @@ class TestConfirmation:
         first = answer(session, campaign, queue[0].id, "yes")
         second = make_user(session)
 
-        mine = turns.lease(session, campaign, count=9, by=first, now=NOW)
-        turns.release(session, campaign, by=first, now=NOW)
-        theirs = turns.lease(session, campaign, count=9, by=second, now=NOW)
+        mine = annotators.lease(session, campaign, count=9, by=first, now=NOW)
+        annotators.release(session, campaign, by=first, now=NOW)
+        theirs = annotators.lease(session, campaign, count=9, by=second, now=NOW)
 
         assert queue[0].id not in [q.id for q in mine]
         assert [q.id for q in theirs] == [q.id for q in [*queue[1:], queue[0]]]
@@ -241,7 +241,7 @@ class TestConfirmation:
         campaign = make_campaign(session, examples=1, confirm_yes=True)
         answer(session, campaign, questions_of(session, campaign)[0].id, "no")
 
-        assert turns.lease(session, campaign, count=1, by=make_user(session), now=NOW) == []
+        assert annotators.lease(session, campaign, count=1, by=make_user(session), now=NOW) == []
 
     def test_a_third_person_decides_and_then_it_is_over(self, session: Session) -> None:
         campaign = make_campaign(session, examples=1, confirm_yes=True)
@@ -249,11 +249,11 @@ class TestConfirmation:
 
         for value in ("yes", "no", "no"):
             person = make_user(session)
-            leased = turns.lease(session, campaign, count=1, by=person, now=NOW)
+            leased = annotators.lease(session, campaign, count=1, by=person, now=NOW)
             assert [q.id for q in leased] == [question_id]
             answer(session, campaign, question_id, value, by=person)
 
-        assert turns.lease(session, campaign, count=1, by=make_user(session), now=NOW) == []
+        assert annotators.lease(session, campaign, count=1, by=make_user(session), now=NOW) == []
 
 
 class TestCannotTell:
@@ -264,9 +264,9 @@ class TestCannotTell:
         queue = questions_of(session, campaign)
         answer(session, campaign, queue[0].id, "unsure", by=annotator)
 
-        mine = turns.lease(session, campaign, count=9, by=annotator, now=NOW)
-        turns.release(session, campaign, by=annotator, now=NOW)
-        theirs = turns.lease(session, campaign, count=9, by=make_user(session), now=NOW)
+        mine = annotators.lease(session, campaign, count=9, by=annotator, now=NOW)
+        annotators.release(session, campaign, by=annotator, now=NOW)
+        theirs = annotators.lease(session, campaign, count=9, by=make_user(session), now=NOW)
 
         assert [q.id for q in mine] == [q.id for q in queue[1:]]
         assert [q.id for q in theirs] == [q.id for q in [*queue[1:], queue[0]]]
@@ -276,46 +276,46 @@ class TestCannotTell:
         question_id = questions_of(session, campaign)[0].id
         for _ in range(3):
             person = make_user(session)
-            assert turns.lease(session, campaign, count=1, by=person, now=NOW)
+            assert annotators.lease(session, campaign, count=1, by=person, now=NOW)
             answer(session, campaign, question_id, "unsure", by=person)
 
-        assert turns.lease(session, campaign, count=1, by=make_user(session), now=NOW) == []
-        assert service.standing(session, campaign, by=make_user(session), now=NOW).waiting == 0
+        assert annotators.lease(session, campaign, count=1, by=make_user(session), now=NOW) == []
+        assert service.standing(session, campaign, by=make_user(session)).waiting == 0
 
 
 class TestRenewAndRelease:
     def test_renewed_leases_hold_longer(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=2)
-        turns.lease(session, campaign, count=2, by=annotator, now=NOW)
+        annotators.lease(session, campaign, count=2, by=annotator, now=NOW)
 
-        until = turns.renew(session, campaign, by=annotator, now=NOW + LEASE / 2)
+        until = annotators.renew(session, campaign, by=annotator, now=NOW + LEASE / 2)
 
         assert until == NOW + LEASE / 2 + LEASE
-        assert turns.lease(session, campaign, count=2, by=make_user(session), now=LATER) == []
+        assert annotators.lease(session, campaign, count=2, by=make_user(session), now=LATER) == []
 
     def test_nothing_held_is_nothing_renewed(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=2)
-        turns.lease(session, campaign, count=1, by=make_user(session), now=NOW)
+        annotators.lease(session, campaign, count=1, by=make_user(session), now=NOW)
 
-        assert turns.renew(session, campaign, by=annotator, now=NOW) is None
+        assert annotators.renew(session, campaign, by=annotator, now=NOW) is None
 
     def test_released_questions_are_free_at_once(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=2)
-        mine = turns.lease(session, campaign, count=2, by=annotator, now=NOW)
+        mine = annotators.lease(session, campaign, count=2, by=annotator, now=NOW)
 
-        turns.release(session, campaign, by=annotator, now=NOW)
+        annotators.release(session, campaign, by=annotator, now=NOW)
 
-        theirs = turns.lease(session, campaign, count=2, by=make_user(session), now=NOW)
+        theirs = annotators.lease(session, campaign, count=2, by=make_user(session), now=NOW)
         assert [q.id for q in theirs] == [q.id for q in mine]
 
     def test_answered_slots_are_neither_renewed_nor_released(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session, examples=1)
         answer(session, campaign, questions_of(session, campaign)[0].id, "no", by=annotator)
 
-        turns.release(session, campaign, by=annotator, now=NOW)
+        annotators.release(session, campaign, by=annotator, now=NOW)
 
-        assert turns.renew(session, campaign, by=annotator, now=NOW) is None
-        assert turns.lease(session, campaign, count=2, by=make_user(session), now=NOW) == []
+        assert annotators.renew(session, campaign, by=annotator, now=NOW) is None
+        assert annotators.lease(session, campaign, count=2, by=make_user(session), now=NOW) == []
 
 
 class TestWhoMayAnswer:
@@ -333,7 +333,7 @@ class TestWhoMayAnswer:
         campaign = make_campaign(session)
         answered = answer(session, campaign, questions_of(session, campaign)[0].id)
         holding = make_user(session)
-        turns.lease(session, campaign, count=1, by=holding, now=NOW)
+        annotators.lease(session, campaign, count=1, by=holding, now=NOW)
         campaign.state = CampaignState(state)
         session.flush()
 
@@ -345,18 +345,19 @@ class TestStanding:
     def test_of_many_questions_is_counted_again_after_a_second(
         self, session: Session, annotator: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("app.annotation.leasing.FEW", 8)
+        monkeypatch.setattr("app.fast.leasing.FEW", 8)
         campaign = make_campaign(session, examples=10)
-        queue = questions_of(session, campaign)
+        asked = questions_of(session, campaign)
         soon = NOW + LOOK_AGAIN
-        seen = []
-        for number, now in enumerate((NOW, soon - timedelta(milliseconds=1), soon)):
-            turns.lease(session, campaign, count=1, by=annotator, now=now)
-            answer(session, campaign, queue[number].id, "no", by=annotator)
-            standing = service.standing(session, campaign, by=annotator, now=now)
-            seen.append((standing.answered_by_me, standing.waiting))
 
-        assert seen == [(1, 10), (2, 10), (3, 7)]
-        turns.lease(session, campaign, count=1, by=annotator, now=soon)
-        answer(session, campaign, queue[3].id, "no", by=annotator)
-        assert service.standing(session, campaign, by=annotator, now=soon).waiting == 6  # few are counted
+        def seen(now: datetime) -> tuple[int, int]:
+            leased = annotators.FAST.lease(session, campaign, count=1, by=annotator, now=now, one_class=False)
+            return leased.standing.answered_by_me, leased.standing.waiting
+
+        found = []
+        for number, now in enumerate((NOW, soon - timedelta(milliseconds=1), soon, soon)):
+            found.append(seen(now))
+            answer(session, campaign, asked[number].id, "no", by=annotator)
+
+        assert found == [(0, 10), (1, 10), (2, 8), (3, 7)]  # few are counted each time
+        assert service.standing(session, campaign, by=annotator).waiting == 6

@@ -17,12 +17,18 @@ from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.campaigns.models import CampaignState
 from app.db import Database
 from app.errors import Conflict
-from tests import turns
+from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, make_campaign, make_user
 
 PEOPLE = st.integers(0, 3)
 VALUES = st.sampled_from(list(AnswerValue))
+
+
+@pytest.fixture(autouse=True, params=[annotators.FAST, annotators.PLAIN], ids=["fast", "plain"])
+def _execution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here holds for both executions."""
+    monkeypatch.setattr(annotators, "execution", request.param)
 
 
 class Answering(RuleBasedStateMachine):
@@ -38,7 +44,7 @@ class Answering(RuleBasedStateMachine):
         self.people = [make_user(self.session, role="admin") for _ in range(4)]
         self.now = NOW
         self.drawn = self.classes()
-        self.acknowledged: dict[service.GivenAnswer, int] = {}
+        self.acknowledged: dict[service.SubmittedAnswer, int] = {}
 
     def classes(self) -> dict[int, int]:
         """What each question asks about."""
@@ -51,8 +57,10 @@ class Answering(RuleBasedStateMachine):
         self.session.rollback()
         self.session.close()
 
-    def send(self, person: int, given: service.GivenAnswer) -> service.Status:
-        outcome = turns.submit(self.session, self.campaign, [given], by=self.people[person], now=self.now)[0]
+    def send(self, person: int, given: service.SubmittedAnswer) -> service.Status:
+        [outcome] = annotators.submit(
+            self.session, self.campaign, [given], by=self.people[person], now=self.now
+        )
         if outcome.status is service.Status.STORED:
             self.acknowledged[given] = person
         return outcome.status
@@ -60,7 +68,7 @@ class Answering(RuleBasedStateMachine):
     @rule(person=PEOPLE, count=st.integers(1, 4))
     def lease(self, person: int, count: int) -> None:
         try:
-            leased = turns.lease(
+            leased = annotators.lease(
                 self.session, self.campaign, count=count, by=self.people[person], now=self.now
             )
         except Conflict:
@@ -75,7 +83,7 @@ class Answering(RuleBasedStateMachine):
 
     @rule(person=PEOPLE, value=VALUES, which=st.integers(0, 4))
     def answer(self, person: int, value: AnswerValue, which: int) -> None:
-        given = service.GivenAnswer(sorted(self.drawn)[which], value, 700, uuid4())
+        given = service.SubmittedAnswer(sorted(self.drawn)[which], value, 700, uuid4())
         live = self.session.scalar(
             select(Lease.id).where(
                 Lease.question_id == given.question_id,
@@ -96,17 +104,17 @@ class Answering(RuleBasedStateMachine):
     @rule(person=PEOPLE)
     def undo(self, person: int) -> None:
         try:
-            turns.undo(self.session, self.campaign, by=self.people[person], now=self.now)
+            annotators.undo(self.session, self.campaign, by=self.people[person], now=self.now)
         except Conflict:
             return
 
     @rule(person=PEOPLE)
     def release(self, person: int) -> None:
-        turns.release(self.session, self.campaign, by=self.people[person], now=self.now)
+        annotators.release(self.session, self.campaign, by=self.people[person], now=self.now)
 
     @rule(person=PEOPLE)
     def renew(self, person: int) -> None:
-        turns.renew(self.session, self.campaign, by=self.people[person], now=self.now)
+        annotators.renew(self.session, self.campaign, by=self.people[person], now=self.now)
 
     @rule(minutes=st.sampled_from([1, 11]))
     def wait(self, minutes: int) -> None:

@@ -17,7 +17,7 @@ from app.campaigns.models import Campaign, CampaignState, PricePer
 from app.datasets.models import Dataset
 from app.errors import Conflict
 from app.quality import service as quality
-from tests import turns
+from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 
@@ -76,17 +76,17 @@ class TestProgress:
             person = chance.choice(people)
             if chance.random() < 0.2:
                 try:
-                    turns.undo(session, campaign, by=person, now=NOW)
+                    annotators.undo(session, campaign, by=person, now=NOW)
                 except Conflict:
                     continue
-            leased = turns.lease(session, campaign, count=3, by=person, now=NOW)
+            leased = annotators.lease(session, campaign, count=3, by=person, now=NOW)
             given = [
-                service.GivenAnswer(
+                service.SubmittedAnswer(
                     q.id, chance.choice(list(AnswerValue)), chance.choice([None, 700]), uuid4()
                 )
                 for q in leased
             ]
-            turns.submit(session, campaign, given, by=person, now=NOW)
+            annotators.submit(session, campaign, given, by=person, now=NOW)
 
         assert_sums(session, campaign)
         assert session.scalar(

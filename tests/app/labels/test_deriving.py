@@ -15,7 +15,7 @@ from app.datasets.models import Example
 from app.labels import service as labelling
 from app.labels.deriving import combine
 from clarinet.files.label_table import LabelRow
-from tests import turns
+from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 TRUE, COMPLEMENTARY = LabelKind.TRUE, LabelKind.COMPLEMENTARY
@@ -52,7 +52,7 @@ class TestLabels:
     def test_undone_answers_do_not_count(self, session: Session, annotator: User) -> None:
         campaign = make_campaign(session)
         answer(session, campaign, questions_of(session, campaign)[0].id, "no", by=annotator)
-        turns.undo(session, campaign, by=annotator, now=NOW)
+        annotators.undo(session, campaign, by=annotator, now=NOW)
 
         assert list(labelling.labels(session, campaign)) == []
 

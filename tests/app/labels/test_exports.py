@@ -26,7 +26,7 @@ from app.labels.exports.formats import ExportFormat
 from clarinet.files.label_files import FORMULA_STARTS, guarded, load_labels
 from clarinet.files.label_table import LabelRow
 from clarinet.recipes.errors import DataError
-from tests import turns
+from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 HOSTILE = ["=1+1", 'cat, "wild"', "+cmd|'/c calc'!A0"]
@@ -167,7 +167,7 @@ def answered(session: Session, campaign: Campaign) -> list[Question]:
     answer(session, campaign, rows[0].id, "yes", by=second, response_ms=None)
     answer(session, campaign, rows[1].id, "no", by=first, response_ms=1200)
     undone = answer(session, campaign, rows[2].id, "no")
-    turns.undo(session, campaign, by=undone, now=NOW)
+    annotators.undo(session, campaign, by=undone, now=NOW)
     session.commit()
     return rows
 

@@ -23,7 +23,7 @@ from app.datasets.models import Example
 from app.labels import service as labelling
 from app.quality.judging import question_answers
 from clarinet.files.label_table import LabelRow
-from tests import turns
+from tests import annotators
 from tests.app.quality.crowds import (
     ALWAYS_NO,
     CONFUSION,
@@ -148,16 +148,17 @@ class People:
 
     def _turn(self, user: User, batch: int) -> bool:
         try:
-            leased = turns.lease(self.session, self.campaign, count=batch, by=user, now=NOW)
+            leased = annotators.lease(self.session, self.campaign, count=batch, by=user, now=NOW)
         except PersonPaused:
             self.paused.add(user)
-            turns.release(self.session, self.campaign, by=user, now=NOW)
+            annotators.release(self.session, self.campaign, by=user, now=NOW)
             return True  # what they held waits for others
         given = [
-            service.GivenAnswer(question.id, self._says(user, question), None, uuid4()) for question in leased
+            service.SubmittedAnswer(question.id, self._says(user, question), None, uuid4())
+            for question in leased
         ]
         if given:
-            turns.submit(self.session, self.campaign, given, by=user, now=NOW)
+            annotators.submit(self.session, self.campaign, given, by=user, now=NOW)
         return bool(given)
 
     def _says(self, user: User, question: service.LeasedQuestion) -> AnswerValue:

@@ -12,7 +12,7 @@ from app.annotation.models import AnswerValue
 from app.datasets.errors import ExampleNotFound
 from app.quality import service as quality
 from app.quality.history import EventKind
-from tests import turns
+from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 HTML = {"accept": "text/html"}
@@ -22,10 +22,10 @@ def test_tells_who_answered_took_back_settled_and_holds(session: Session, admin:
     campaign = make_campaign(session, examples=1, confirm_yes=True)
     question = questions_of(session, campaign)[0]
     first = answer(session, campaign, question.id, "no", now=NOW)
-    turns.undo(session, campaign, by=first, now=NOW + timedelta(seconds=5))
+    annotators.undo(session, campaign, by=first, now=NOW + timedelta(seconds=5))
     answer(session, campaign, question.id, "yes", by=first, now=NOW + timedelta(seconds=9))
     holder = make_user(session)
-    turns.lease(session, campaign, count=1, by=holder, now=NOW + timedelta(seconds=10))
+    annotators.lease(session, campaign, count=1, by=holder, now=NOW + timedelta(seconds=10))
 
     found = quality.history(session, campaign, question.example_id, by=admin)
 

@@ -19,7 +19,7 @@ from app.quality import service as quality
 from app.quality.dawid_skene import Estimate, estimate
 from app.quality.doubts import is_doubtful
 from app.quality.judging import Reliability, judge_of, left_out, question_answers, reliability
-from tests import turns
+from tests import annotators
 from tests.factories import NOW, make_campaign, make_user
 
 CASES: dict[str, dict[str, Any]] = {
@@ -53,14 +53,14 @@ def worked(
     people = [make_user(session) for _ in range(7)]
     for turn in range(80):
         person = people[turn % 7]
-        leased = turns.lease(session, campaign, count=chance.randint(1, 6), by=person, now=NOW)
+        leased = annotators.lease(session, campaign, count=chance.randint(1, 6), by=person, now=NOW)
         given = [
-            service.GivenAnswer(q.id, _said(chance, q.id - first, person is people[1]), 9, uuid4())
+            service.SubmittedAnswer(q.id, _said(chance, q.id - first, person is people[1]), 9, uuid4())
             for q in leased
         ]
-        turns.submit(session, campaign, given, by=person, now=NOW)
+        annotators.submit(session, campaign, given, by=person, now=NOW)
         if given and chance.random() < 0.3:
-            turns.undo(session, campaign, count=1, by=person, now=NOW)
+            annotators.undo(session, campaign, count=1, by=person, now=NOW)
     service.leave_out(session, campaign, people[0].id, by=admin, left_out=True)
     session.flush()
     return campaign

@@ -16,7 +16,7 @@ from app.clock import utc_now
 from app.quality import precomputed
 from app.quality import service as quality
 from app.quality.models import DoubtfulQuestion, KeptFigures
-from tests import turns
+from tests import annotators
 from tests.factories import NOW, answer, asked_again, make_campaign, make_user, questions_of
 
 HTML = {"accept": "text/html"}
@@ -193,7 +193,7 @@ class TestSince:
             select(Answer).where(Answer.question_id.in_(disputed)).order_by(Answer.id.desc()).limit(1)
         ).one()  # by the fourth person, who was asked nothing else
 
-        turns.undo(session, worked, by=session.get_one(User, last.user_id), now=SOON)
+        annotators.undo(session, worked, by=session.get_one(User, last.user_id), now=SOON)
 
         assert set(before) - set(shown(session, worked)) == {last.question_id}
 

@@ -14,7 +14,7 @@ from app.campaigns.models import Campaign, CampaignState
 from app.labels import service as labelling
 from app.quality import service as quality
 from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
-from tests import turns
+from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, answer, asked_again, make_campaign, make_user, questions_of
 
@@ -90,7 +90,7 @@ def test_asking_again_reaches_another_person(session: Session, admin: User) -> N
     assert not done.is_waiting
     assert_sums(session, campaign)
     other = make_user(session)
-    assert [q.id for q in turns.lease(session, campaign, count=5, by=other, now=NOW)] == [question.id]
+    assert [q.id for q in annotators.lease(session, campaign, count=5, by=other, now=NOW)] == [question.id]
     answer(session, campaign, question.id, "no", by=other)
     assert quality.open_questions(session, campaign) == []
     assert service.progress(session, campaign, now=NOW).finished == 2

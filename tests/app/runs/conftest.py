@@ -12,7 +12,7 @@ from app.annotation.models import AnswerValue
 from app.campaigns.models import Campaign
 from app.datasets.models import Dataset, Example
 from app.storage import Storage
-from tests import turns
+from tests import annotators
 from tests.factories import NOW, make_campaign, make_dataset
 
 
@@ -23,9 +23,9 @@ def answered(
     source = make_dataset(session, storage, train=examples)
     campaign = make_campaign(session, dataset=source)
     truth = dict(session.execute(select(Example.id, Example.true_class)).all())
-    leased = turns.lease(session, campaign, count=answers or examples, by=by, now=NOW)
+    leased = annotators.lease(session, campaign, count=answers or examples, by=by, now=NOW)
     given = [
-        annotation.GivenAnswer(
+        annotation.SubmittedAnswer(
             question.id,
             AnswerValue.YES if truth[question.example_id] == question.candidate_class else AnswerValue.NO,
             900,
@@ -33,7 +33,7 @@ def answered(
         )
         for question in leased
     ]
-    turns.submit(session, campaign, given, by=by, now=NOW)
+    annotators.submit(session, campaign, given, by=by, now=NOW)
     return campaign
 
 

@@ -14,8 +14,8 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.sql import bindparam, text
 
 from app.db import connect
-from app.pipelines import Failed, Pipeline, Sent, as_text
-from app.prepared import Prepared, together
+from app.fast.pipelines import Failed, Pipeline, Sent, as_text
+from app.fast.prepared import Prepared, run_all
 from tests.factories import NOW
 
 ONE = Sent(b"one", "SELECT $1::int + 1", [b"1"])
@@ -142,16 +142,16 @@ def test_others_run_while_one_waits_for_the_database(driver: psycopg.Connection[
 class TestLostConnections:
     def test_are_told_as_such_and_replaced(self, postgres_url: str) -> None:
         database = connect(postgres_url)
-        own = Prepared(text("SELECT pg_backend_pid(), CAST(:value AS integer)"))
-        end = Prepared(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+        own = Prepared(tuple, text("SELECT pg_backend_pid(), CAST(:value AS integer)"))
+        end = Prepared(tuple, text("SELECT pg_terminate_backend(pg_backend_pid())"))
         try:
             with database.write() as session:
-                [(first, _)] = own.rows(session, value=1)
+                [(first, _)] = own.run(session, value=1)
                 with pytest.raises(OperationalError) as caught:
-                    together(session, end.given(), own.given(value=2))
+                    run_all(session, end.bind(), own.bind(value=2))
                 assert caught.value.connection_invalidated
             with database.write() as session:
-                [(second, value)] = own.rows(session, value=3)
+                [(second, value)] = own.run(session, value=3)
         finally:
             database.dispose()
 
@@ -160,15 +160,15 @@ class TestLostConnections:
     def test_are_found_after_a_rest(self, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("app.db.REST_S", 0)
         database, other = connect(postgres_url), connect(postgres_url)
-        own = Prepared(text("SELECT pg_backend_pid()"))
-        end = Prepared(text("SELECT pg_terminate_backend(:pid)").bindparams(bindparam("pid")))
+        own = Prepared(tuple, text("SELECT pg_backend_pid()"))
+        end = Prepared(tuple, text("SELECT pg_terminate_backend(:pid)").bindparams(bindparam("pid")))
         try:
             with database.write() as session:
-                [(first,)] = own.rows(session)
+                [(first,)] = own.run(session)
             with other.write() as session:
-                end.rows(session, pid=first)
+                end.run(session, pid=first)
             with database.write() as session:
-                [(second,)] = own.rows(session)
+                [(second,)] = own.run(session)
         finally:
             database.dispose()
             other.dispose()
@@ -177,7 +177,7 @@ class TestLostConnections:
 
     def test_so_are_those_whose_statements_no_longer_fit_the_schema(self, postgres_url: str) -> None:
         database = connect(postgres_url)
-        read = Prepared(text("SELECT number FROM changing"))
+        read = Prepared(tuple, text("SELECT number FROM changing"))
 
         def run(statement: str) -> None:
             with database.write.begin() as session:
@@ -186,22 +186,22 @@ class TestLostConnections:
         try:
             run("CREATE TABLE changing (number integer)")
             with database.write() as session:
-                assert read.rows(session) == []
+                assert read.run(session) == []
             run("ALTER TABLE changing ALTER number TYPE bigint")
             with database.write() as session, pytest.raises(SQLAlchemyError, match="cached plan"):
-                read.rows(session)
+                read.run(session)
             with database.write() as session:
-                assert read.rows(session) == []
+                assert read.run(session) == []
         finally:
             run("DROP TABLE IF EXISTS changing")
             database.dispose()
 
     def test_an_error_names_the_statement_that_made_it(self, postgres_url: str) -> None:
         database = connect(postgres_url)
-        good, bad = Prepared(text("SELECT 1")), Prepared(text("SELECT 1 / 0"))
+        good, bad = Prepared(tuple, text("SELECT 1")), Prepared(tuple, text("SELECT 1 / 0"))
         try:
             with database.write() as session, pytest.raises(SQLAlchemyError, match="1 / 0") as caught:
-                together(session, good.given(), bad.given(), good.given())
+                run_all(session, good.bind(), bad.bind(), good.bind())
         finally:
             database.dispose()
 

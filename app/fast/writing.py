@@ -32,8 +32,8 @@ Work = Callable[[Session], Any]
 # Threads of one interpreter take turns, and each turn costs: eight or ten answer no more people a second than
 # six do.
 PLACES = 6
-TOGETHER = 16  # works in one transaction at most
-SHORT = 2 * TOGETHER  # so many may always wait: one transaction of them under way and the next one full
+SHARED = 16  # works in one transaction at most
+SHORT = 2 * SHARED  # so many may always wait: one transaction of them under way and the next one full
 OF_LATE = 32  # works whose pace tells how long others will wait
 FIRST_PACE_S = 0.005  # in a process that has yet to see
 LONGEST_WAIT_S = 0.15  # who would wait longer is told to come again at once
@@ -165,10 +165,10 @@ class Writer:
         busy_since = monotonic()
         try:
             while self._waiting:
-                now, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
+                now, self._waiting = self._waiting[:SHARED], self._waiting[SHARED:]
                 results: list[Any] = []
                 try:
-                    results = await self._in_thread(partial(self._together, [work for work, _ in now]))
+                    results = await self._in_thread(partial(self._all, [work for work, _ in now]))
                 except Exception as error:
                     # No thread could be had, or something worse: nobody may wait for ever.
                     log.exception("writing.failed")
@@ -187,7 +187,7 @@ class Writer:
         finally:
             self._task = None
 
-    def _together(self, works: Sequence[Work]) -> list[Any]:
+    def _all(self, works: Sequence[Work]) -> list[Any]:
         """What each of the first works gave or raised; at least one, and as many as there is time for."""
         if len(works) == 1:
             return [_result(partial(self._alone, works[0]))]

@@ -16,17 +16,17 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.db import Base, Database, connect
 from app.errors import Conflict
+from app.fast.writing import PLACES, SHARED, Work, Writer
 from app.hardening import Busy
 from app.jobs import Job, enqueue
 from app.languages import current_language, speaking
-from app.writing import PLACES, TOGETHER, Work, Writer
 from tests.factories import make_user
 
 
 @pytest.fixture
 def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     """An SQLite database whose transactions really commit, and take in more however slow this machine is."""
-    monkeypatch.setattr("app.writing.HOLD_S", 60.0)
+    monkeypatch.setattr("app.fast.writing.HOLD_S", 60.0)
     database = connect(f"sqlite:///{tmp_path / 'writes.db'}")
     Base.metadata.create_all(database.engine)
     yield database
@@ -80,7 +80,7 @@ def raising(error: Exception, before: Callable[[Session], Any]) -> Work:
 def test_what_arrives_meanwhile_is_one_transaction(committed: Database) -> None:
     jobs: list[Job] = []
     seen = commits_of(committed)
-    everybody = [f"P {number}" for number in range(2 * TOGETHER)]
+    everybody = [f"P {number}" for number in range(2 * SHARED)]
 
     given = at_once(Writer(committed, jobs.append), [named(name) for name in everybody])
 
@@ -133,7 +133,7 @@ def test_nobody_is_told_yes_when_the_commit_fails(committed: Database) -> None:
 def test_a_transaction_that_takes_long_takes_in_no_more(
     committed: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.writing.HOLD_S", 0.0)
+    monkeypatch.setattr("app.fast.writing.HOLD_S", 0.0)
     seen = commits_of(committed)
 
     given = at_once(Writer(committed, lambda _: None), [named(name) for name in "abcd"])
@@ -157,8 +157,8 @@ def test_a_job_that_cannot_be_sent_makes_nothing_happen_twice(committed: Databas
 def test_another_process_gets_its_turn_while_works_keep_arriving(
     committed: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.writing.BUSY_S", 0.0)
-    monkeypatch.setattr("app.writing.FREE_S", 0.15)  # longer than it may sleep before it looks again
+    monkeypatch.setattr("app.fast.writing.BUSY_S", 0.0)
+    monkeypatch.setattr("app.fast.writing.FREE_S", 0.15)  # longer than it may sleep before it looks again
     stranger = sqlite3.connect(
         str(committed.engine.url.database), timeout=30, isolation_level=None, check_same_thread=False
     )
@@ -179,14 +179,14 @@ def test_another_process_gets_its_turn_while_works_keep_arriving(
 
     async def main() -> None:
         writer = Writer(committed, lambda _: None)
-        works = [writer.run(work) for _ in range(4 * TOGETHER)]
+        works = [writer.run(work) for _ in range(4 * SHARED)]
         await asyncio.gather(*works, asyncio.to_thread(write_from_outside))
 
     asyncio.run(main())
     stranger.close()
 
-    assert order.count("ours") == 4 * TOGETHER
-    assert order.index("stranger") <= 2 * TOGETHER
+    assert order.count("ours") == 4 * SHARED
+    assert order.index("stranger") <= 2 * SHARED
 
 
 def test_each_speaks_its_own_language(committed: Database) -> None:
@@ -206,14 +206,14 @@ class TestLine:
     def test_is_full_where_the_last_would_wait_too_long(
         self, committed: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("app.writing.LONGEST_WAIT_S", 0.05)
+        monkeypatch.setattr("app.fast.writing.LONGEST_WAIT_S", 0.05)
         writer = Writer(committed, lambda _: None)
         seen: list[bool] = []
 
         async def main() -> None:
             seen.append(writer.is_full())
-            works = [asyncio.create_task(writer.run(lambda _: sleep(0.01))) for _ in range(4 * TOGETHER)]
-            await works[TOGETHER]
+            works = [asyncio.create_task(writer.run(lambda _: sleep(0.01))) for _ in range(4 * SHARED)]
+            await works[SHARED]
             seen.append(writer.is_full())  # 47 of them have yet to wait, for ten milliseconds each
             await asyncio.gather(*works)
             seen.append(writer.is_full())
@@ -224,8 +224,8 @@ class TestLine:
     def test_is_full_while_nobody_is_served(
         self, committed: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("app.writing.STANDSTILL_S", 0.05)
-        monkeypatch.setattr("app.writing.LONGEST_WAIT_S", 60)
+        monkeypatch.setattr("app.fast.writing.STANDSTILL_S", 0.05)
+        monkeypatch.setattr("app.fast.writing.LONGEST_WAIT_S", 60)
         writer, goes_on = Writer(committed, lambda _: None), Event()
 
         async def full_after(waiting: int) -> bool:
@@ -238,20 +238,20 @@ class TestLine:
             return full
 
         assert not asyncio.run(full_after(3))  # who are few may wait
-        assert asyncio.run(full_after(3 * TOGETHER))
+        assert asyncio.run(full_after(3 * SHARED))
 
     def test_who_gave_up_says_nothing_of_the_pace(
         self, committed: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("app.writing.PATIENCE_S", 0.1)
-        monkeypatch.setattr("app.writing.STANDSTILL_S", 0.2)
+        monkeypatch.setattr("app.fast.writing.PATIENCE_S", 0.1)
+        monkeypatch.setattr("app.fast.writing.STANDSTILL_S", 0.2)
         writer, goes_on = Writer(committed, lambda _: None), Event()
         seen: list[bool] = []
 
         async def main() -> list[Any]:
-            works = [asyncio.create_task(writer.run(lambda _: goes_on.wait(10))) for _ in range(4 * TOGETHER)]
+            works = [asyncio.create_task(writer.run(lambda _: goes_on.wait(10))) for _ in range(4 * SHARED)]
             await asyncio.sleep(0.15)  # all but the first sixteen gave up by now
-            late = [asyncio.create_task(writer.run(lambda _: None)) for _ in range(2 * TOGETHER)]
+            late = [asyncio.create_task(writer.run(lambda _: None)) for _ in range(2 * SHARED)]
             await asyncio.sleep(0.07)
             seen.append(writer.is_full())
             goes_on.set()
@@ -259,13 +259,13 @@ class TestLine:
 
         given = asyncio.run(main())
 
-        assert sum(isinstance(result, Busy) for result in given) >= 3 * TOGETHER
+        assert sum(isinstance(result, Busy) for result in given) >= 3 * SHARED
         assert seen == [True]
 
     def test_who_waited_in_vain_is_told_so_and_nothing_is_done_for_them(
         self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("app.writing.PATIENCE_S", 0.1)
+        monkeypatch.setattr("app.fast.writing.PATIENCE_S", 0.1)
         writer, goes_on = Writer(database, lambda _: None), Event()
         done: list[str] = []
 

@@ -1,7 +1,7 @@
-"""What annotators see in place of a question's id.
+"""What annotators see in place of a question's own number.
 
 Known pictures become questions after the others, so their ids are larger than all others', and who sees ids
-could take care with these alone. A handle tells nothing: it is the id under a permutation of the numbers
+could take care with these alone. A public id tells nothing: it is the id under a permutation of the numbers
 below 2**52, which JavaScript keeps exactly, keyed by the campaign's seed: secret while people answer.
 
 Source: Luby and Rackoff 1988, "How to construct pseudorandom permutations from pseudorandom functions": four
@@ -23,8 +23,8 @@ END = 1 << 2 * HALF_BITS
 ROUNDS = 4
 
 
-class Handles:
-    """The handles of one campaign's questions."""
+class PublicIds:
+    """The public ids of one campaign's questions."""
 
     def __init__(self, seed: str) -> None:
         self._keys = [
@@ -33,26 +33,26 @@ class Handles:
         ]
 
     def of(self, question_id: int) -> int:
-        """The handle of a question."""
+        """The public id of a question."""
         left, right = question_id >> HALF_BITS, question_id & HALF
         for key in self._keys:
             left, right = right, left ^ _mixed(key, right)
         return left << HALF_BITS | right
 
-    def question_id(self, handle: int) -> int:
-        """The question with this handle; 0, which no question has, for what is no handle."""
-        if not 0 <= handle < END:
+    def question_id(self, public_id: int) -> int:
+        """The question with this public id; 0, which no question has, for what is none."""
+        if not 0 <= public_id < END:
             return 0
-        left, right = handle >> HALF_BITS, handle & HALF
+        left, right = public_id >> HALF_BITS, public_id & HALF
         for key in reversed(self._keys):
             left, right = right ^ _mixed(key, left), left
         return left << HALF_BITS | right
 
 
-_known: dict[UUID, Handles] = {}  # a campaign keeps its seed, so it is read once in a process
+_known: dict[UUID, PublicIds] = {}  # a campaign keeps its seed, so it is read once in a process
 
 
-def handles_of(session: Session, campaign_id: UUID) -> Handles:
+def public_ids_of(session: Session, campaign_id: UUID) -> PublicIds:
     """Those of a campaign, before anything else of it needs to be known.
 
     Raises:
@@ -62,7 +62,7 @@ def handles_of(session: Session, campaign_id: UUID) -> Handles:
         seed = session.scalar(select(Campaign.seed).where(Campaign.id == campaign_id))
         if seed is None:
             raise CampaignNotFound
-        _known[campaign_id] = Handles(seed)
+        _known[campaign_id] = PublicIds(seed)
     return _known[campaign_id]
 
 

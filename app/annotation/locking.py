@@ -1,0 +1,146 @@
+"""What a request locks before it changes anything: the person's place in the campaign, and questions."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import BigInteger, BindParameter, Uuid, bindparam, exists, func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation import rules
+from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally
+from app.campaigns.errors import CampaignNotFound
+from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.service import any_campaign, state_lock_key
+
+
+@dataclass(frozen=True, slots=True)
+class LockedCampaign:
+    """A campaign while one person's request runs; its state stays as it is until the transaction ends."""
+
+    id: UUID
+    dataset_id: UUID
+    state: CampaignState
+    seed: str
+    question_count: int
+    confirm_yes: bool
+    gold_share: float
+    gold_bound: float
+    gold_feedback: bool
+    is_paused: bool  # the person, before what this request does
+    has_gold: bool
+
+
+_CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
+_TAKE_LOCKS = select(
+    func.pg_advisory_xact_lock(bindparam("person", type_=BigInteger())),
+    func.pg_advisory_xact_lock_shared(bindparam("state", type_=BigInteger())),
+)
+_FIND = select(
+    Campaign.id,
+    Campaign.dataset_id,
+    Campaign.state,
+    Campaign.seed,
+    Campaign.question_count,
+    Campaign.confirm_yes,
+    Campaign.gold_share,
+    Campaign.gold_bound,
+    Campaign.gold_feedback,
+    exists()
+    .where(
+        Participant.campaign_id == _CAMPAIGN,
+        Participant.user_id == _ME,
+        Participant.paused_at.is_not(None),
+    )
+    .label("is_paused"),
+    exists().where(Question.campaign_id == _CAMPAIGN, Question.purpose == Purpose.GOLD).label("has_gold"),
+).where(Campaign.id == _CAMPAIGN)
+_IDS: BindParameter[int] = bindparam("ids", expanding=True)
+# In the order of their ids, so that two requests cannot wait for each other.
+_LOCK_QUESTIONS = (
+    select(Question)
+    .where(Question.campaign_id == _CAMPAIGN, Question.id.in_(_IDS))
+    .order_by(Question.id)
+    .with_for_update(key_share=True)
+    .execution_options(populate_existing=True)
+)
+_SLOTS = select(Lease.question_id, Lease.id, Lease.slot, Lease.user_id, Lease.expires_at).where(
+    Lease.question_id.in_(_IDS)
+)
+_ANSWERS = select(Answer.question_id, Answer.user_id, Answer.value).where(
+    Answer.question_id.in_(_IDS), Answer.superseded_at.is_(None)
+)
+
+
+def lock_campaign(session: Session, campaign_id: UUID, *, by: User) -> LockedCampaign:
+    """Let one request of this person in this campaign run at a time: two tabs get the same questions.
+
+    Gives the campaign as it is then. Closing it waits, and so no answer lands after it.
+
+    Raises:
+        CampaignNotFound: as for `campaign_to_answer`.
+    """
+    if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer anyway
+        person, state = lock_keys(campaign_id, by)
+        session.execute(_TAKE_LOCKS, {"person": person, "state": state})
+    # A statement of its own: one that waits for a lock still sees what was before.
+    row = session.execute(_FIND, {"campaign": campaign_id, "me": by.id}).one_or_none()
+    if row is None:
+        raise CampaignNotFound
+    require_may_know(session, campaign_id, row.state, by)
+    return LockedCampaign(**row._mapping)
+
+
+def lock_keys(campaign_id: UUID, by: User) -> tuple[int, int]:
+    """Of PostgreSQL's advisory locks: the person's place in the campaign, and the campaign's state."""
+    return (by.id.int ^ campaign_id.int) % 2**63, state_lock_key(campaign_id)
+
+
+def lock_questions(
+    session: Session, campaign_id: UUID, ids: Collection[int]
+) -> tuple[dict[int, Question], dict[int, rules.Asked]]:
+    """Questions of the campaign, locked until the transaction ends, and all that bears on them."""
+    found = session.scalars(_LOCK_QUESTIONS, {"campaign": campaign_id, "ids": list(ids)})
+    questions = {question.id: question for question in found}
+    asked = {id_: rules.Asked(_state(question)) for id_, question in questions.items()}
+    # In statements of their own, for the same reason as above.
+    for question_id, *slot in session.execute(_SLOTS, {"ids": list(asked)}):
+        asked[question_id].slots.append(rules.Slot._make(slot))
+    for question_id, user_id, value in session.execute(_ANSWERS, {"ids": list(asked)}):
+        asked[question_id].answers.append((user_id, value))
+    return questions, asked
+
+
+def _state(question: Question) -> rules.QuestionState:
+    return rules.QuestionState(*(getattr(question, name) for name in rules.QuestionState._fields))
+
+
+def apply_effect(question: Question, effect: rules.Effect, campaign: LockedCampaign) -> None:
+    """Let a question stand as the rules say."""
+    question.slots, question.is_waiting = effect.slots, effect.is_waiting
+    question.rank += effect.moved(campaign.question_count)
+
+
+def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
+    """The campaign with its classes, for somebody who answers or has answered questions of it.
+
+    Raises:
+        CampaignNotFound: there is none that this person may know of; whoever took part may know that it is
+            paused or closed.
+    """
+    campaign = any_campaign(session, campaign_id)
+    require_may_know(session, campaign.id, campaign.state, by)
+    return campaign
+
+
+def require_may_know(session: Session, campaign_id: UUID, state: CampaignState, user: User) -> None:
+    """As `campaign_to_answer`."""
+    if state is CampaignState.OPEN or user.is_admin:
+        return
+    answered = exists().where(Tally.campaign_id == campaign_id, Tally.user_id == user.id)
+    holds = exists().where(
+        Lease.user_id == user.id, Lease.question_id == Question.id, Question.campaign_id == campaign_id
+    )
+    if not session.scalar(select(answered)) and not session.scalar(select(holds)):
+        raise CampaignNotFound

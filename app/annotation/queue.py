@@ -1,0 +1,148 @@
+"""Taking questions from a campaign's queue: in its order, none that somebody holds, one slot a person."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Uuid,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+)
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation.consensus import MAX_SLOTS
+from app.annotation.locking import LockedCampaign
+from app.annotation.models import Answer, Lease, Question
+from app.campaigns.draws import MAX_BLOCK
+from app.db import UtcDateTime
+
+LEASE = timedelta(minutes=10)
+MAX_TRIES = 5  # where others take the same questions at the same moment
+# As the index of the queue has it: for `is_waiting = 1` SQLite would not use that.
+_IS_WAITING: ColumnElement[bool] = literal_column("question.is_waiting")
+
+
+# Statements are built once, because building one takes longer than running it.
+_CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
+_NOW = bindparam("now", type_=UtcDateTime())
+# Of a lease and its question: this person may answer it now. With :campaign, :me and :now.
+HELD_BY_ME = (Question.campaign_id == _CAMPAIGN, Lease.user_id == _ME, Lease.expires_at > _NOW)
+_of_question = and_(
+    Lease.question_id == Question.id, or_(Lease.expires_at.is_(None), Lease.expires_at > _NOW)
+)
+# Questions that wait, have a slot for somebody, and that this person neither holds nor answered; in the order
+# of the queue. People pass by what others are taking at this moment.
+_FREE = (
+    select(Question.id, Question.candidate_class, Question.rank)
+    .where(
+        Question.campaign_id == _CAMPAIGN,
+        _IS_WAITING,
+        Question.slots > select(func.count()).select_from(Lease).where(_of_question).scalar_subquery(),
+        ~exists().where(_of_question, Lease.user_id == _ME),
+        ~exists().where(
+            Answer.question_id == Question.id, Answer.user_id == _ME, Answer.superseded_at.is_(None)
+        ),
+    )
+    .order_by(Question.rank)
+    .limit(bindparam("room", type_=Integer()))
+    .with_for_update(key_share=True, skip_locked=True, of=Question)
+)
+_FREE_OF_BLOCK = _FREE.where(
+    Question.candidate_class == bindparam("block_class"),
+    Question.rank >= bindparam("block_start"),
+    Question.rank < bindparam("block_end"),
+)
+_I_HOLD = (
+    select(func.count().label("held"), func.coalesce(func.max(Lease.turn), 0).label("last_turn"))
+    .select_from(Lease)
+    .join(Question, Question.id == Lease.question_id)
+    .where(*HELD_BY_ME)
+)
+_LEASES = (
+    select(Lease)
+    .where(Lease.question_id.in_(bindparam("ids", expanding=True)))
+    .execution_options(populate_existing=True)
+)
+
+
+def mine(campaign: LockedCampaign, by: User, now: datetime) -> dict[str, object]:
+    """What most statements here are about."""
+    return {"campaign": campaign.id, "me": by.id, "now": now}
+
+
+class Block(NamedTuple):
+    """A stretch of the queue about one class."""
+
+    block_class: int
+    block_start: int  # rank
+    block_end: int
+
+
+def first_block(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> Block | None:
+    """What begins with the first question that this person may take: the rest of its block, or of its class.
+
+    That question is locked, others pass it by: so it stays there to be taken.
+    """
+    head = session.execute(_FREE, mine(campaign, by, now) | {"room": 1}).one_or_none()
+    if head is None:
+        return None
+    return Block(head.candidate_class, head.rank, end_of_block(campaign, head.rank))
+
+
+def held_count(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> int:
+    """How many questions this person holds."""
+    held, _ = session.execute(_I_HOLD, mine(campaign, by, now)).one()
+    return int(held)
+
+
+def end_of_block(campaign: LockedCampaign, rank: int) -> int:
+    """The rank before which a page ends. Questions asked again are sparse: theirs come from all blocks."""
+    return rank + MAX_BLOCK if rank < campaign.question_count else 2**62
+
+
+def take(
+    session: Session, campaign: LockedCampaign, places: int, block: Block | None, *, by: User, now: datetime
+) -> None:
+    """Lease questions, in the order of the queue or of a block, until this person holds `places`."""
+    held, last_turn = session.execute(_I_HOLD, mine(campaign, by, now)).one()
+    free = _FREE if block is None else _FREE_OF_BLOCK
+    values = mine(campaign, by, now) | (block._asdict() if block else {})
+    for _ in range(MAX_TRIES):
+        if held >= places:
+            return
+        ids = session.scalars(free, values | {"room": places - held}).all()
+        # Looked at anew: a lease may have been committed before the question was locked.
+        of_question: dict[int, list[Lease]] = {id_: [] for id_ in ids}
+        for lease in session.scalars(_LEASES, {"ids": ids}) if ids else ():
+            of_question[lease.question_id].append(lease)
+        slots = [slot for id_ in ids if (slot := _slot(id_, of_question[id_], by, now)) is not None]
+        for slot in slots:
+            last_turn += 1
+            slot.user_id, slot.expires_at, slot.turn = by.id, now + LEASE, last_turn
+        session.add_all(slots)
+        session.flush()
+        if len(slots) == len(ids):
+            return
+        held += len(slots)
+
+
+def _slot(question_id: int, leases: Sequence[Lease], by: User, now: datetime) -> Lease | None:
+    """A slot of the question that nobody holds, one's own first; None where all are taken."""
+    live = {lease.slot for lease in leases if lease.expires_at is None or lease.expires_at > now}
+    free = [slot for slot in range(MAX_SLOTS) if slot not in live]
+    own = next((lease for lease in leases if lease.user_id == by.id), None)
+    if own is not None:
+        return own
+    if not free:
+        return None
+    old = next((lease for lease in leases if lease.slot == free[0]), None)
+    return old or Lease(question_id=question_id, slot=free[0])

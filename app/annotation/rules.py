@@ -1,0 +1,177 @@
+"""What follows from an answer. Pure: no database, no clock, no request.
+
+* Only who has a slot of a question may answer it, once. A lease that ran out still counts while the question
+  waits, for then nobody took the slot.
+* A yes or a no keeps its slot for good. "Can't tell" gives it back.
+* A question needs as many yes and no answers as `consensus.answers_needed` says of those it has. Slots that
+  other people hold at the moment are never taken from under them.
+* It waits while a yes or no is missing and fewer than UNSURE_LIMIT people could not tell. What still waits
+  after an answer goes to the end of the queue: somebody else meets it there, and the head of the queue stays
+  free of questions that the people at work cannot answer.
+* An undone answer leaves its slot with whoever took it back, and the question waits for them.
+* A known picture stands in no queue and enters no sum; it only says how its person is doing. Whatever they
+  answer, they keep their slot of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT, answers_needed
+from app.annotation.models import AnswerValue, Purpose
+
+YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
+
+
+class QuestionState(NamedTuple):
+    """A row of `question`, as far as it matters here."""
+
+    id: int
+    campaign_id: UUID
+    candidate_class: int
+    least: int
+    slots: int
+    is_waiting: bool
+    purpose: Purpose
+    is_match: bool | None
+
+
+class Slot(NamedTuple):
+    """A row of `lease`."""
+
+    lease_id: int
+    number: int
+    user_id: UUID
+    expires_at: datetime | None  # None: answered
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether its holder may still answer with it."""
+        return self.expires_at is not None and self.expires_at > now
+
+    def is_taken(self, now: datetime) -> bool:
+        """Whether nobody else can have it."""
+        return self.expires_at is None or self.expires_at > now
+
+
+@dataclass(slots=True)
+class Asked:
+    """A question with all that bears on it."""
+
+    row: QuestionState
+    slots: list[Slot] = field(default_factory=list)
+    answers: list[tuple[UUID, AnswerValue]] = field(default_factory=list)  # live ones, with who gave them
+
+    @property
+    def is_gold(self) -> bool:
+        """Whether its right answer is known."""
+        return self.row.purpose is Purpose.GOLD
+
+    def slot_of(self, user_id: UUID) -> Slot | None:
+        """This person's slot: answered, held or run out."""
+        return next((slot for slot in self.slots if slot.user_id == user_id), None)
+
+    def held_by_others(self, user_id: UUID, now: datetime) -> int:
+        """Slots with which other people may still answer."""
+        return sum(slot.user_id != user_id and slot.is_open(now) for slot in self.slots)
+
+    @property
+    def decided(self) -> int:
+        """Live yes and no answers."""
+        return sum(value is not UNSURE for _, value in self.answers)
+
+    def values(self, *, without: UUID | None = None) -> list[AnswerValue]:
+        """Live answers, all or all but one person's."""
+        return [value for user_id, value in self.answers if user_id != without]
+
+
+class Effect(NamedTuple):
+    """How a question stands after an answer was stored or taken back, and what that adds to the sums."""
+
+    slots: int  # yes and no answers that it needs
+    is_waiting: bool
+    goes_to_the_end: bool  # of the queue
+    is_first: bool  # the answer is on the first slot: before any confirmation
+    finished: int  # 1: the question stopped waiting, -1: it waits again
+
+    def moved(self, question_count: int) -> int:
+        """How far back in the queue of so many questions it goes."""
+        return question_count if self.goes_to_the_end else 0
+
+
+def keeps_slot(question: Asked, value: AnswerValue) -> bool:
+    """Whether who answered so holds the slot for good."""
+    return question.is_gold or value is not UNSURE
+
+
+def may_answer(question: Asked, user_id: UUID, now: datetime) -> bool:
+    """Whether this person's slot still counts, for somebody who has not answered."""
+    slot = question.slot_of(user_id)
+    return slot is not None and (slot.is_open(now) or question.row.is_waiting or question.is_gold)
+
+
+def after_answer(
+    question: Asked, value: AnswerValue, *, by: UUID, now: datetime, confirm_yes: bool
+) -> Effect | None:
+    """What follows from a new answer by somebody who may give it; None for a known picture."""
+    slot = question.slot_of(by)
+    assert slot is not None  # `may_answer` saw it
+    if question.is_gold:
+        return None
+    values = [*question.values(), value]
+    slots = _slots(question, values, question.held_by_others(by, now), confirm_yes=confirm_yes)
+    decided = len(values) - values.count(UNSURE)
+    is_waiting = decided < slots and values.count(UNSURE) < UNSURE_LIMIT
+    return Effect(
+        slots,
+        is_waiting,
+        goes_to_the_end=is_waiting,
+        is_first=slot.number == 0,
+        finished=int(question.row.is_waiting) - int(is_waiting),
+    )
+
+
+def after_undo(
+    question: Asked, *, by: UUID, slot_number: int, now: datetime, confirm_yes: bool
+) -> Effect | None:
+    """What follows where somebody takes back their answer and has its slot again."""
+    if question.is_gold:
+        return None
+    held = question.held_by_others(by, now) + 1
+    slots = _slots(question, question.values(without=by), held, confirm_yes=confirm_yes)
+    return Effect(
+        slots,
+        is_waiting=True,
+        goes_to_the_end=False,
+        is_first=slot_number == 0,
+        finished=int(question.row.is_waiting) - 1,
+    )
+
+
+def slot_after_unsure(question: Asked, now: datetime) -> int | None:
+    """The slot for whoever takes back "can't tell", which gave theirs away; None where all are taken by now.
+
+    A question that too many could not tell about is no longer asked, but this person may have it again.
+    """
+    taken = [slot.number for slot in question.slots if slot.is_taken(now)]
+    was_stopped = question.values().count(UNSURE) >= UNSURE_LIMIT
+    if len(taken) >= question.row.slots or not (question.row.is_waiting or was_stopped):
+        return None
+    return min(set(range(MAX_SLOTS)) - set(taken))
+
+
+def after_asking_again(answers: int) -> Effect:
+    """A finished question with so many yes and no answers waits for one more, at the end of the queue."""
+    return Effect(answers + 1, is_waiting=True, goes_to_the_end=True, is_first=False, finished=-1)
+
+
+def right_value(question: Asked) -> AnswerValue:
+    """What is right about a known picture."""
+    return YES if question.row.is_match else NO
+
+
+def _slots(question: Asked, values: Sequence[AnswerValue], held: int, *, confirm_yes: bool) -> int:
+    yes, no = values.count(YES), values.count(NO)
+    needed = answers_needed(yes, no, confirm_yes=confirm_yes, least=question.row.least)
+    return max(needed, yes + no + held)

@@ -1,0 +1,142 @@
+"""As `app.annotation.answering`: two round trips on PostgreSQL, the one that leases included."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation import rules
+from app.annotation.errors import CampaignNotOpen, PersonPaused
+from app.annotation.leasing import Leased
+from app.annotation.locking import LockedCampaign
+from app.annotation.participants import note_gold
+from app.annotation.submissions import Decision, Outcome, Stored, SubmittedAnswer, decide
+from app.fast import statements
+from app.fast.leasing import lease_questions
+from app.fast.locking import lock_campaign
+from app.fast.prepared import Bound, run_all
+
+# What a known picture has in place of an effect.
+_NO_EFFECT: dict[str, object] = {
+    "slots": None,
+    "is_waiting": None,
+    "move": 0,
+    "candidate_class": None,
+    "is_first": False,
+    "finished": 0,
+}
+
+
+def answer(
+    session: Session,
+    campaign_id: UUID,
+    submitted: Sequence[SubmittedAnswer],
+    *,
+    count: int,
+    one_class: bool = False,
+    by: User,
+    now: datetime,
+) -> tuple[LockedCampaign, list[Outcome], Leased | None]:
+    """Lock the campaign, store answers, and lease up to `count` questions.
+
+    No questions where `count` is 0 or none may be had now.
+
+    Raises:
+        CampaignNotFound: there is none that this person may know of.
+        KeyReused: a key belongs to a different answer; nothing was stored.
+    """
+    campaign, decision = _decided(session, campaign_id, submitted, by=by, now=now)
+    right = note_gold(session, campaign, decision.stored, by=by, now=now)
+    writes = _writes(campaign, decision.stored, by=by, now=now)
+    leased = None
+    try:
+        if count:
+            leased = lease_questions(
+                session,
+                campaign,
+                count=count,
+                by=by,
+                now=now,
+                one_class=one_class,
+                first=writes,
+                freed=len(submitted),
+            )
+        else:
+            run_all(session, *writes)
+    except (CampaignNotOpen, PersonPaused):  # before anything was written: the answers stand
+        run_all(session, *writes)
+    return campaign, decision.outcomes(right), leased
+
+
+def _decided(
+    session: Session,
+    campaign_id: UUID,
+    submitted: Sequence[SubmittedAnswer],
+    *,
+    by: User,
+    now: datetime,
+) -> tuple[LockedCampaign, Decision]:
+    ids = sorted({item.question_id for item in submitted})
+    known = statements.KNOWN_KEYS.bind(me=by.id, keys=[item.key for item in submitted])
+    locked = statements.LOCK_QUESTIONS.bind(ids=ids, campaign=campaign_id)
+    around = statements.SLOTS_AND_ANSWERS.bind(ids=ids)
+    campaign, results = lock_campaign(session, campaign_id, known, locked, around, by=by)
+    decision = decide(
+        submitted,
+        {row.key: (row.question_id, row.value) for row in results.of(known)},
+        _asked(campaign_id, results.of(locked), results.of(around)),
+        state=campaign.state,
+        confirm_yes=campaign.confirm_yes,
+        by=by.id,
+        now=now,
+    )
+    return campaign, decision
+
+
+def _asked(
+    campaign_id: UUID,
+    questions: Sequence[rules.QuestionState],
+    slots_and_answers: Sequence[statements.SlotOrAnswer],
+) -> dict[int, rules.Asked]:
+    asked = {row.id: rules.Asked(row) for row in questions if row.campaign_id == campaign_id}
+    for row in slots_and_answers:
+        question = asked.get(row.question_id)
+        if question is None:
+            continue
+        if row.value is not None:
+            question.answers.append((row.user_id, row.value))
+        elif row.lease_id is not None and row.slot is not None:
+            question.slots.append(rules.Slot(row.lease_id, row.slot, row.user_id, row.expires_at))
+    return asked
+
+
+def _writes(
+    campaign: LockedCampaign, stored: Sequence[Stored], *, by: User, now: datetime
+) -> list[Bound[None]]:
+    rows = [_row(campaign, item) for item in stored]
+    return [statements.ADD_ANSWERS.bind(rows, campaign=campaign.id, me=by.id, now=now)] if rows else []
+
+
+def _row(campaign: LockedCampaign, stored: Stored) -> dict[str, object]:
+    """An answer with what follows from it, as `statements.ADD_ANSWERS` takes it."""
+    answer, question, slot, effect = stored
+    row: dict[str, object] = {
+        "question_id": answer.question_id,
+        "value": answer.value,
+        "response_ms": answer.response_ms,
+        "key": answer.key.hex,
+        "lease_id": slot.lease_id,
+        "keeps_slot": rules.keeps_slot(question, answer.value),
+    }
+    if effect is None:
+        return row | _NO_EFFECT
+    return row | {
+        "slots": effect.slots,
+        "is_waiting": effect.is_waiting,
+        "move": effect.moved(campaign.question_count),
+        "candidate_class": question.row.candidate_class,
+        "is_first": effect.is_first,
+        "finished": effect.finished,
+    }

@@ -1,0 +1,130 @@
+"""What hundreds of people call at once: each request is served in one thread, in one transaction.
+
+The framework passes a request from layer to layer and from dependency to dependency, some of them in threads,
+and that costs more than what the request is for. Here the whole of it, from finding out who calls to the
+bytes of the response, is one function; on SQLite those that arrived meanwhile are one transaction.
+
+A body is read with a limit and a clock, and parsed once it is known who sent it and that they may.
+"""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, get_type_hints
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from sqlalchemy.orm import Session
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.accounts.errors import BadCsrfToken
+from app.deps import identify_in, is_csrf_token, needs_csrf_token, require_access
+from app.errors import AppError
+from app.fast import callers
+from app.fast.endpoints import ENDPOINTS
+from app.fast.writing import Writer
+from app.hardening import Busy, read_small_body
+from app.problems import on_app_error, on_http_error, on_malformed
+
+JSON = "application/json"
+_JSON_TYPES = re.compile(r"\s*application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
+READ_S = 15.0  # for a body of 64 KB at most; a phone on a slow network sends 5 KB a second
+NOT_JSON, GONE = 415, 400
+OF_CAMPAIGN = "/campaigns/{campaign_id}/"
+
+
+Endpoint = Callable[..., BaseModel | None]
+
+
+class _Route(NamedTuple):
+    marked: Callable[..., object]  # the endpoint that the framework would call, and that says who may
+    endpoint: Endpoint
+    body: type[BaseModel]
+    status: int
+
+
+class FastLayer:
+    """Serves the POST routes of a router.
+
+    Their endpoints take `request`, `campaign_id`, `body`, `user` and `session`.
+    """
+
+    def __init__(self, app: ASGIApp, *, router: APIRouter, prefix: str, writer: Writer) -> None:
+        self.app = app
+        self.writer = writer
+        self.before, _, _ = (prefix + OF_CAMPAIGN).partition("{")
+        self.routes = {
+            route.path.removeprefix(OF_CAMPAIGN): _Route(
+                route.endpoint,
+                ENDPOINTS.get(route.endpoint, route.endpoint),
+                get_type_hints(route.endpoint)["body"],
+                route.status_code or 200,
+            )
+            for route in router.routes
+            if isinstance(route, APIRoute) and route.methods == {"POST"}
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or pass it on."""
+        found = self._find(scope)
+        if found is None:
+            await self.app(scope, receive, send)
+            return
+        try:
+            if self.writer.is_full():
+                raise Busy
+            body = await read_small_body(scope, receive, seconds=READ_S)
+            if body is None:  # nobody reads the answer; for the log
+                response = Response(status_code=GONE)
+            else:
+                response = await self.writer.run(partial(_serve, scope, *found, body))
+        except AppError as error:
+            response = on_app_error(Request(scope), error)
+        except HTTPException as error:
+            response = on_http_error(Request(scope), error)
+        await response(scope, receive, send)
+
+    def _find(self, scope: Scope) -> tuple[_Route, UUID] | None:
+        if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].startswith(self.before):
+            return None
+        campaign, _, rest = scope["path"][len(self.before) :].partition("/")
+        route = self.routes.get(rest)
+        try:
+            return None if route is None else (route, UUID(campaign))
+        except ValueError:
+            return None
+
+
+def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session: Session) -> Response:
+    """One request, in the thread and the transaction that it has; nothing of it is parsed for nobody."""
+    request = Request(scope)
+    identify_in(
+        session,
+        request,
+        user_of_token=callers.user_of_token,
+        user_of_session=callers.user_of_session,
+    )
+    require_access(request, route.marked)
+    if needs_csrf_token(request) and not is_csrf_token(request, request.headers.get("x-csrf-token")):
+        raise BadCsrfToken
+    if not _JSON_TYPES.fullmatch(request.headers.get("content-type", "")):
+        return on_http_error(request, HTTPException(NOT_JSON, "This address takes application/json."))
+    try:
+        read = route.body.model_validate_json(body)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        return on_malformed(request, RequestValidationError([_in_body(item) for item in found]))
+    answer = route.endpoint(
+        request=request, campaign_id=campaign_id, body=read, user=request.state.user, session=session
+    )
+    content = None if answer is None else answer.model_dump_json()
+    return Response(content, route.status, media_type=JSON if content else None)
+
+
+def _in_body(error: ErrorDetails) -> dict[str, object]:
+    return {"loc": ("body", *error["loc"]), "msg": error["msg"]}

@@ -1,0 +1,207 @@
+"""As `app.annotation.leasing`: on PostgreSQL one round trip, with whatever is to be written before it."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation.gold import lots_of_page
+from app.annotation.leasing import (
+    MAX_LEASED,
+    Leased,
+    LeasedQuestion,
+    Standing,
+    require_may_lease,
+    standing_of,
+    with_gold_between,
+)
+from app.annotation.locking import LockedCampaign
+from app.annotation.queue import LEASE, MAX_TRIES, end_of_block
+from app.fast import queue, statements
+from app.fast.prepared import Bound, Results, run_all
+
+
+class _Waiting(NamedTuple):
+    questions: int  # known pictures left out
+    has_gold: bool
+    at: datetime
+
+
+# When they were last counted, which takes the longer the more people there are. Among many, nobody misses
+# what was answered in the last second.
+_waiting: dict[UUID, _Waiting] = {}
+FEW = 1_000
+
+
+class _AboutMe(NamedTuple):
+    """Statements that say what this person holds, and how far the campaign is."""
+
+    held: Bound[statements.HeldQuestion]
+    mine: Bound[statements.MyAnswers]
+    finished: Bound[statements.Finished] | None  # None: counted a moment ago
+
+    @property
+    def all(self) -> list[Bound[Any]]:
+        return [self.held, self.mine, *([self.finished] if self.finished else [])]
+
+
+def lease_questions(
+    session: Session,
+    campaign: LockedCampaign,
+    *,
+    count: int,
+    by: User,
+    now: datetime,
+    one_class: bool = False,
+    first: Sequence[Bound[Any]] = (),
+    freed: int = MAX_LEASED,
+) -> Leased:
+    """As `app.annotation.leasing.lease_questions`.
+
+    Args:
+        session: a writing one.
+        campaign: locked for this person.
+        count: how many at most.
+        by: who gets them.
+        now: from when they are held.
+        one_class: the new ones are all of the class that comes first in the queue, and of the same block.
+        first: statements to run before anything is leased; not run if it raises.
+        freed: how many questions they end the holding of, if that is known: about so many will be taken.
+
+    Raises:
+        CampaignNotOpen: it is not open.
+        PersonPaused: this person is to wait.
+    """
+    with_gold = require_may_lease(session, campaign, by)
+    places = min(count, MAX_LEASED)
+    about_me = _about_me(campaign, by, now)
+    drawn: list[bool] | None = None
+    if one_class:  # of which more is to be known first
+        run_all(session, *first)
+        results, drawn = _take_page(session, campaign, places, about_me, by=by, now=now, with_gold=with_gold)
+    else:
+        results = _take(session, campaign, places, first, about_me, freed=freed, by=by, now=now)
+    held = _questions(campaign, results.of(about_me.held))
+    counted = _standing(campaign, about_me, results, now)
+    if with_gold:
+        held = with_gold_between(session, campaign, held, drawn, by=by, now=now)
+    return Leased(held[:count], counted)
+
+
+def _mine(campaign: LockedCampaign, by: User, now: datetime) -> dict[str, object]:
+    return {"campaign": campaign.id, "me": by.id, "now": now}
+
+
+def _take(
+    session: Session,
+    campaign: LockedCampaign,
+    places: int,
+    first: Sequence[Bound[Any]],
+    about_me: _AboutMe,
+    *,
+    freed: int,
+    by: User,
+    now: datetime,
+) -> Results:
+    """Lease questions until this person holds `places`; gives what there is about them then."""
+    mine = _mine(campaign, by, now)
+    start, looked_at = queue.free_from(campaign.id, now)
+    for _ in range(MAX_TRIES):
+        with queue.leasing_now(campaign.id, min(places, freed)) as leased_by_others:
+            begin = start + leased_by_others if start else 0
+            top_up = queue.TOP_UP.bind(**mine, until=now + LEASE, count=places, start=begin)
+            results = run_all(session, *first, top_up, *about_me.all)
+        first = ()
+        told = results.of(top_up)
+        if not told:
+            break
+        [tried] = told
+        if tried.held + tried.chosen < places and start:  # there may be more before
+            start, looked_at = 0, now
+        elif tried.taken == tried.chosen:
+            if tried.free_from is not None:
+                queue.note_free_from(campaign.id, tried.free_from, looked_at)
+            break
+    return results
+
+
+def _take_page(
+    session: Session,
+    campaign: LockedCampaign,
+    places: int,
+    about_me: _AboutMe,
+    *,
+    by: User,
+    now: datetime,
+    with_gold: bool,
+) -> tuple[Results, list[bool] | None]:
+    """Lease questions of one block, fewer by the gold that is to stand there.
+
+    Gives what there is about this person then, and behind which of the new questions gold is to stand.
+    """
+    mine = _mine(campaign, by, now)
+    drawn: list[bool] | None = None
+    head: queue.Head | None = None
+    is_begun = False
+    results = None
+    for _ in range(MAX_TRIES):
+        if head is None:
+            head = next(iter(queue.HEAD.run(session, **mine)), None)
+            if head is None:
+                break
+            if with_gold:
+                room = places - len(statements.HELD.run(session, **mine))
+                drawn = lots_of_page(session, campaign, room, head.candidate_class, by=by, now=now)
+        top_up = queue.TOP_UP_OF_BLOCK.bind(
+            **mine,
+            until=now + LEASE,
+            count=places - sum(drawn or ()),
+            start=0,
+            block_class=head.candidate_class,
+            block_rank=head.rank,
+            block_end=end_of_block(campaign, head.rank),
+        )
+        results = run_all(session, top_up, *about_me.all)
+        told = results.of(top_up)
+        if not told or told[0].taken == told[0].chosen:
+            break
+        is_begun = is_begun or told[0].taken > 0
+        head = head if is_begun else None  # others took all of it; a page once begun stays with its class
+    return results or run_all(session, *about_me.all), drawn
+
+
+def _about_me(campaign: LockedCampaign, by: User, now: datetime) -> _AboutMe:
+    known = _waiting.get(campaign.id)
+    is_fresh = known and known.questions > FEW and timedelta(0) <= now - known.at < queue.LOOK_AGAIN
+    return _AboutMe(
+        statements.HELD.bind(**_mine(campaign, by, now)),
+        statements.MY_ANSWERS.bind(campaign=campaign.id, me=by.id),
+        None if is_fresh else statements.FINISHED.bind(campaign=campaign.id),
+    )
+
+
+def _questions(campaign: LockedCampaign, rows: Sequence[statements.HeldQuestion]) -> list[LeasedQuestion]:
+    return [
+        LeasedQuestion(
+            id=row.id,
+            dataset_id=campaign.dataset_id,
+            example_id=row.example_id,
+            candidate_class=row.candidate_class,
+            class_name=row.class_name,
+            expires_at=row.expires_at,
+        )
+        for row in rows
+    ]
+
+
+def _standing(campaign: LockedCampaign, about_me: _AboutMe, results: Results, now: datetime) -> Standing:
+    [mine] = results.of(about_me.mine)
+    if about_me.finished is not None:
+        [finished] = results.of(about_me.finished)
+        left = campaign.question_count - int(finished.questions)
+        _waiting[campaign.id] = _Waiting(left, finished.has_gold, now)
+    waiting = _waiting[campaign.id]
+    return standing_of(int(mine.answers), waiting.questions, has_gold=waiting.has_gold)
