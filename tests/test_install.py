@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 INSTALL = Path(__file__).parent.parent / ".ci" / "install.py"
 
 
@@ -11,6 +13,7 @@ def install(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, INSTALL, *arguments], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_what_is_there_is_said_to_be_there() -> None:
     done = install("pip")
 
@@ -18,6 +21,7 @@ def test_what_is_there_is_said_to_be_there() -> None:
     assert f"Python packages are in {sys.prefix}" in done.stdout
 
 
+@pytest.mark.long
 def test_a_failure_shows_what_pip_said() -> None:
     done = install("./no-such-folder")
 

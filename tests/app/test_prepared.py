@@ -21,6 +21,8 @@ from app.prepared import (
 )
 from tests.factories import NOW, make_user
 
+pytestmark = pytest.mark.dialects
+
 _users = User.__table__.c
 
 

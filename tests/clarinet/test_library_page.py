@@ -31,6 +31,7 @@ def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
+@pytest.mark.long
 def test_the_example_runs_and_leaves_a_model(
     examples: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,6 +56,7 @@ def test_the_example_runs_and_leaves_a_model(
     assert all(0 <= result.target_accuracy <= 1 for result in page["results"])
 
 
+@pytest.mark.long
 def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str], tmp_path: Path) -> None:
     """Folders of colour images, and a label file as a campaign with its own order of classes hands it out."""
     for folder, names in (("office", ["chair", "desk"]), ("street", ["train", "test/chair", "test/desk"])):

@@ -19,6 +19,8 @@ from app.campaigns.models import CampaignState
 from tests import turns
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
+pytestmark = pytest.mark.dialects
+
 LATER = NOW + LEASE + timedelta(seconds=1)
 
 

@@ -17,6 +17,8 @@ from app.labels.deriving import QuestionLabel, combine
 from tests import turns
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
+pytestmark = pytest.mark.dialects
+
 TRUE, COMPLEMENTARY = LabelKind.TRUE, LabelKind.COMPLEMENTARY
 
 
