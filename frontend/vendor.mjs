@@ -1,5 +1,5 @@
 // Copies the few files that pages load out of node_modules into static/vendor (git-ignored).
-import { copyFileSync, mkdirSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -13,8 +13,19 @@ const files = {
   "swagger-ui.css": "swagger-ui-dist/swagger-ui.css",
   "swagger-ui-bundle.js": "swagger-ui-dist/swagger-ui-bundle.js",
 };
+// A wheel passes the files on, and so their licences.
+const licences = [
+  "htmx.org/LICENSE",
+  "uplot/LICENSE",
+  "@fontsource-variable/instrument-sans/LICENSE",
+  "swagger-ui-dist/LICENSE",
+  "swagger-ui-dist/NOTICE",
+  "swagger-ui-dist/swagger-ui-bundle.js.LICENSE.txt",
+];
 
 mkdirSync(target, { recursive: true });
 for (const [name, source] of Object.entries(files)) {
   copyFileSync(join(here, "node_modules", source), join(target, name));
 }
+const texts = licences.map((name) => `${name}\n\n${readFileSync(join(here, "node_modules", name), "utf8")}`);
+writeFileSync(join(target, "LICENCES.txt"), texts.join("\n\n"));

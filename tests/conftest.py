@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from argon2 import PasswordHasher
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from redis import Redis
@@ -17,6 +18,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 from starlette.routing import BaseRoute
 
+from app.accounts import passwords
 from app.accounts.models import User
 from app.db import Base, Database, connect
 from app.jobs import Job
@@ -39,12 +41,19 @@ _ROUTES: list[BaseRoute] = []
 @pytest.hookimpl(tryfirst=True)  # before the plugin that deals the groups out to processes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep in one process what shares something slow: a file, or all that the browser does with one
-    installation.
+    installation. Mark what `make check` leaves out.
     """
     for item in items:
-        call = getattr(item, "callspec", None)
-        group = call.params.get("live") if call else None
+        case = getattr(item, "callspec", None)
+        params = case.params if case else {}
+        group = params.get("live")
         item.add_marker(pytest.mark.xdist_group(str(item.path.parent / (group or item.path.stem))))
+        on_postgresql = any(isinstance(value, str) and value == "postgresql" for value in params.values())
+        if on_postgresql and not item.get_closest_marker("dialects"):
+            item.add_marker("again")
+        long = item.get_closest_marker("long")
+        if long and case and case.id in long.kwargs.get("but", []):
+            item.add_marker("sample")
 
 
 @contextmanager
@@ -70,6 +79,12 @@ def postgres_url() -> Iterator[str]:
     """A database of the tests' own, with whatever tables they make."""
     with postgres_database() as url:
         yield url
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _passwords_are_hashed_in_no_time() -> None:
+    """A hash that is as slow as it should be takes longer than most tests."""
+    passwords._hasher = PasswordHasher(memory_cost=8, time_cost=1, parallelism=1)
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,8 @@ from app.db import Base, Database, connect
 from app.migrate import alembic_config, is_at_head, upgrade
 from tests.conftest import postgres_database
 
+pytestmark = pytest.mark.dialects
+
 ID = UUID(int=1).hex  # as SQLite keeps it; PostgreSQL takes it, too
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 WHO = {"created_by_id": ID, "created_at": AT}
@@ -163,6 +165,7 @@ def test_migrations_equal_models(empty: Database) -> None:
         assert compare_metadata(context, Base.metadata) == []
 
 
+@pytest.mark.long
 def test_servers_that_start_together_upgrade_one_after_another(empty: Database) -> None:
     # Processes, because Alembic keeps its environment in globals.
     url = empty.engine.url.render_as_string(hide_password=False)

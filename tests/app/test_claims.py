@@ -10,6 +10,8 @@ from app.accounts.models import User
 from app.datasets.models import Dataset
 from tests.factories import NOW, number
 
+pytestmark = pytest.mark.dialects
+
 
 @pytest.fixture
 def dataset(session: Session, admin: User) -> Dataset:

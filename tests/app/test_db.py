@@ -15,6 +15,8 @@ from app.db import Base, Database, connect, unit_of_work
 from app.jobs import Job
 from tests.factories import NOW, number
 
+pytestmark = pytest.mark.dialects
+
 
 def somebody(created_at: datetime = NOW) -> User:
     n = number()

@@ -166,6 +166,7 @@ def test_a_request_id_is_given_back_unless_it_could_forge_a_log_line(anonymous: 
 
 
 class TestGate:
+    @pytest.mark.long
     def test_a_crowd_is_answered_quickly_and_without_errors(self, crowded: tuple[str, str]) -> None:
         url, token = crowded
         people, each = 100, 3
@@ -188,6 +189,7 @@ class TestGate:
         assert statuses.count(201) >= people
         assert time.monotonic() - started < 40  # locked up, they were answered after a minute
 
+    @pytest.mark.long
     def test_annotators_whose_json_goes_by_another_name_lock_nobody_up(
         self, crowded: tuple[str, str]
     ) -> None:

@@ -59,6 +59,7 @@ def backbone_of(model: Classifier) -> Backbone:
     return model.extractor
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("architecture", "suffix"),
     [
@@ -97,6 +98,7 @@ def test_a_run_starts_from_the_file_and_draws_its_predictor(tmp_path: Path) -> N
     assert networks.classifier.predictor.weight.shape == (3, 512)
 
 
+@pytest.mark.long
 def test_a_download_is_of_the_best_weights_and_arrives_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     reference, model = trained("resnet50"), make_backbone("resnet50")
     images = torch.rand(2, 3, 80, 80, generator=generator(0, "images"))

@@ -158,6 +158,7 @@ def test_our_step_pays_all_that_one_of_its_method_pays(method: str) -> None:
     assert all(float(state.totals[name]) > 0 for name in expected - {"target_self_training"})
 
 
+@pytest.mark.long
 def test_there_is_a_row_for_each_precision() -> None:
     rows = bench_step("clarinet-plus", CPU, steps=1, clock="cpu")
 
@@ -169,6 +170,7 @@ def test_there_is_a_row_for_each_precision() -> None:
         assert 0 < row.textbook_min_ms <= row.textbook_ms
 
 
+@pytest.mark.long
 def test_the_last_line_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "step", "--device", "cpu", "--steps", "1", "--threads", "1", "--json"]) == 0
 

@@ -47,6 +47,7 @@ def files(tmp_path: Path) -> list[str]:
 SHORT = ["--epochs", "2", "--set", "steps_per_epoch=2", "--set", "batch_size=16"]
 
 
+@pytest.mark.long
 def test_a_model_is_written_with_its_card_and_onnx_for_each_seed(files: list[str], tmp_path: Path) -> None:
     status = main(
         [*files, *SHORT, "--seeds", "3", "4", "--label-noise", "0.25", "--out", str(tmp_path / "m"), "--json"]
@@ -213,6 +214,7 @@ class TestPlaces:
         assert f"{folder} cannot be written: it is a folder" in capsys.readouterr().err
         assert not list(tmp_path.rglob(".*"))
 
+    @pytest.mark.long
     def test_a_model_that_cannot_be_written_lets_the_other_seeds_go_on(
         self,
         files: list[str],
@@ -338,6 +340,7 @@ class TestFolders:
         trial = json.loads(capsys.readouterr().out.splitlines()[-1])["trials"][0]
         assert len(trial["per_class_accuracy"]) == 3
 
+    @pytest.mark.long
     def test_images_that_stay_in_their_files_train_the_same_model(
         self, photographs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

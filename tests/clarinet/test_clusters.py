@@ -20,6 +20,7 @@ def found_in(features: Tensor, votes: Votes) -> NeighbourLabels:
 
 
 class TestClasses:
+    @pytest.mark.long(but=["0"])
     @pytest.mark.parametrize("seed", [0, 1, 2])
     def test_few_answers_tell_the_clusters_classes_and_the_share_of_wrong_ones(self, seed: int) -> None:
         features, classes = clusters(spread=0.5, each=EACH)
@@ -42,6 +43,7 @@ class TestClasses:
         assert found.label_noise is not None
         assert accuracy(found.probabilities, classes) > 0.95
 
+    @pytest.mark.long
     def test_images_without_a_label_take_the_class_of_their_cluster(self) -> None:
         features, classes = clusters(each=2 * EACH)
         votes = votes_of(complementary(classes, wrong=0.0))
@@ -51,6 +53,7 @@ class TestClasses:
 
         assert accuracy(found.probabilities[~labelled], classes[~labelled]) > 0.98
 
+    @pytest.mark.long
     def test_classes_may_be_of_unequal_size(self) -> None:
         features, classes = clusters(each=2 * EACH)
         kept = (classes % 2 == 0) | (torch.arange(len(classes)) % 3 == 0)
@@ -59,6 +62,7 @@ class TestClasses:
 
         assert accuracy(found.probabilities, classes[kept]) > 0.98
 
+    @pytest.mark.long
     def test_true_labels_find_classes_that_few_complementary_ones_leave_open(self) -> None:
         features, classes = clusters(spread=0.5, each=EACH)
         labels, asked = complementary(classes, wrong=0.0), torch.arange(len(classes)) % 6 == 0
@@ -71,12 +75,14 @@ class TestClasses:
         assert found.label_noise is not None
         assert accuracy(found.probabilities[asked], classes[asked]) > 0.98
 
+    @pytest.mark.long
     def test_what_all_features_have_in_common_says_nothing(self) -> None:
         features, classes = clusters(spread=0.5, each=EACH)
         votes = votes_of(complementary(classes, wrong=0.02))
 
         assert accuracy(found_in(features + 5.0, votes).probabilities, classes) > 0.98
 
+    @pytest.mark.long
     def test_an_image_keeps_its_true_label_among_others(self) -> None:
         features, classes = clusters(each=EACH)
         odd = torch.arange(len(classes)) == 0
@@ -97,6 +103,7 @@ class TestClasses:
 
         assert accuracy(found_in(features, votes).probabilities, classes) > 0.98
 
+    @pytest.mark.long
     def test_where_labels_leave_open_which_class_is_which_the_nearest_images_tell(self) -> None:
         """Three classes none of whose images is said not to be another of the three."""
         features, classes = clusters(spread=0.5, each=EACH)
@@ -109,6 +116,7 @@ class TestClasses:
             found = cluster_labels(features, votes_of(labels), generator(0, "clusters"), near=near)
             assert accuracy(found.probabilities, told) > 0.98
 
+    @pytest.mark.long
     def test_the_nearest_images_overrule_no_labels_that_tell(self) -> None:
         features, classes = clusters(spread=0.5, each=EACH)
         near = F.one_hot(torch.where(classes < 3, (classes + 1) % 3, classes), K).float()
@@ -118,6 +126,7 @@ class TestClasses:
 
         assert accuracy(found.probabilities, classes) > 0.98
 
+    @pytest.mark.long
     @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
     def test_features_of_any_precision_are_taken(self, dtype: torch.dtype) -> None:
         features, classes = clusters(each=EACH)
@@ -127,6 +136,7 @@ class TestClasses:
         assert accuracy(found.probabilities, classes) > 0.98
         assert found.probabilities.dtype == torch.float32
 
+    @pytest.mark.long
     def test_equal_draws_give_equal_classes(self) -> None:
         features, classes = clusters(spread=1.0, each=EACH)
         votes = votes_of(complementary(classes, wrong=0.02))
@@ -140,6 +150,7 @@ class TestClasses:
 class TestNothingIsSaid:
     """Too many of the labels that had no part name the class found: then there is no noise."""
 
+    @pytest.mark.long(but=["0"])
     @pytest.mark.parametrize("seed", range(3))
     def test_of_features_that_do_not_show_the_classes(self, seed: int) -> None:
         _, classes = clusters(each=EACH)
@@ -152,12 +163,14 @@ class TestNothingIsSaid:
         own = found.probabilities.gather(1, labels[:, None]).squeeze(1)
         assert float(own.max()) < 0.05  # but each image's own label
 
+    @pytest.mark.long
     def test_of_too_many_wrong_labels(self) -> None:
         features, classes = clusters(each=EACH)
         votes = votes_of(complementary(classes, wrong=0.1))  # 1/K: they say nothing
 
         assert found_in(features, votes).label_noise is None
 
+    @pytest.mark.long
     @pytest.mark.parametrize("heavy", [False, True])
     def test_of_so_few_labels_that_chance_may_agree(self, heavy: bool) -> None:
         """200 labels about nothing, or 840 of which eight outweigh all others."""
@@ -171,6 +184,7 @@ class TestNothingIsSaid:
 
             assert found_in(features, Votes(votes.complementary * weights, votes.true)).label_noise is None
 
+    @pytest.mark.long
     def test_of_more_wrong_labels_than_half_of_what_chance_makes(self) -> None:
         """Of 7,000 labels chance makes 0.1 +- 0.004 wrong, so that 0.07 is no chance, and yet too many."""
         features, classes = clusters(each=700)
@@ -186,6 +200,7 @@ class TestNothingIsSaid:
 
         assert found_in(features, votes_of(complementary(classes, wrong=0.0))).label_noise is None
 
+    @pytest.mark.long
     @pytest.mark.parametrize(("most", "says"), [(2 * K * K * EACH, True), (2 * K * K * EACH - 1, False)])
     def test_where_images_and_classes_are_too_many(
         self, most: int, says: bool, monkeypatch: pytest.MonkeyPatch

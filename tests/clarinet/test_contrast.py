@@ -76,6 +76,7 @@ def short_config(**changes: Any) -> TrainConfig:
 
 
 class TestRun:
+    @pytest.mark.long
     def test_it_begins_without_labels_and_then_has_neighbours(self) -> None:
         reports: list[EpochReport] = []
 
@@ -86,6 +87,7 @@ class TestRun:
         assert [set(report.losses) == {"contrast"} for report in reports] == [True] * 3 + [False] * 3
         assert all("neighbours" in report.losses for report in reports[3:])
 
+    @pytest.mark.long
     def test_the_pretraining_tells_no_accuracy(self) -> None:
         reports: list[EpochReport] = []
 
@@ -107,6 +109,7 @@ class TestRun:
         assert networks[0].encoder is not None
         assert networks[1].encoder is None
 
+    @pytest.mark.long
     def test_a_grey_source_has_a_grey_encoder_whatever_the_target(self) -> None:
         coloured, config = make_data(colour_target=True), short_config(epochs=4)
 
@@ -117,6 +120,7 @@ class TestRun:
         assert encoder_spec(config, domains).channels == 1
         assert train(config, coloured).label_noise is not None
 
+    @pytest.mark.long
     def test_labels_change_no_feature_that_is_learned_without_them(self) -> None:
         data = make_data()
         other = make_data(complementary=(data.complementary + 1) % 3)
@@ -146,6 +150,7 @@ class TestRun:
         expected = slow_loss(torch.tensor(seen[:64]), torch.tensor(seen[64:]), 0.5)
         assert float(loss.detach()) == pytest.approx(expected, rel=1e-4)
 
+    @pytest.mark.long
     def test_where_the_nearest_images_do_not_agree_clusters_are_asked(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -162,6 +167,7 @@ class TestRun:
         assert result.label_noise is not None
         assert result.label_noise < 0.05  # no label is wrong
 
+    @pytest.mark.long
     @pytest.mark.parametrize("believed", [True, False])
     def test_where_the_nearest_images_leave_a_class_open_clusters_are_asked(
         self, believed: bool, monkeypatch: pytest.MonkeyPatch
@@ -205,6 +211,7 @@ class TestRun:
         assert torch.equal(held_out_changed, own)
         assert not torch.equal(others_changed, own)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("steps", [12, 15, 22])
     def test_interrupted_in_or_after_it_the_run_ends_bit_equal(
         self, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -133,6 +133,7 @@ SHAPES: dict[str, tuple[ModelSpec, tuple[int, ...]]] = {
 
 
 class TestPredictions:
+    @pytest.mark.long(but=["grey as it is"])
     @pytest.mark.parametrize("case", SHAPES)
     def test_they_are_pytorchs_for_every_batch_size(self, case: str, tmp_path: Path) -> None:
         spec, shape = SHAPES[case]
@@ -143,6 +144,7 @@ class TestPredictions:
         for count in (0, 1, 7, 513 if spec is not PHOTO else 33):
             assert_equal_predictions(tmp_path / "model.onnx", model, noise(count, *shape))
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "architecture",
         [
@@ -164,6 +166,7 @@ class TestPredictions:
         for count in (1, 7):
             assert_equal_predictions(tmp_path / "model.onnx", model, images[-count:])
 
+    @pytest.mark.long
     @pytest.mark.parametrize("colour", [False, True])
     def test_a_trained_models_are_too(self, colour: bool, tmp_path: Path) -> None:
         data = make_data(colour_target=colour)
@@ -173,6 +176,7 @@ class TestPredictions:
 
         assert_equal_predictions(tmp_path / "model.onnx", result.model, in_memory(data.target_images))
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("name", "spec"), [("mnist", GREY), ("usps_28x28", GREY), ("usps_16x16", GREY), ("mnist_m", COLOUR)]
     )
@@ -211,6 +215,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestFile:
+    @pytest.mark.long
     def test_it_takes_bytes_in_any_number_and_gives_probabilities_alone(self, path: Path) -> None:
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
@@ -218,6 +223,7 @@ class TestFile:
         assert (taken.name, taken.type, taken.shape) == ("images", "tensor(uint8)", ["N", 40, 30, 3])
         assert (given.name, given.type, given.shape) == ("probabilities", "tensor(float)", ["N", 4])
 
+    @pytest.mark.long
     def test_its_metadata_names_classes_and_card(self, path: Path) -> None:
         properties = (
             onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -228,11 +234,13 @@ class TestFile:
         assert json.loads(properties["classes"]) == CLASSES
         assert properties["card"] == card_digest({"classes": CLASSES})
 
+    @pytest.mark.long
     def test_it_is_one_file_of_standard_operators(self, path: Path) -> None:
         assert [item.name for item in path.parent.iterdir()] == ["model.onnx"]
         model = onnx.load(path)
         assert [(item.domain, item.version) for item in model.opset_import] == [("", 18)]
 
+    @pytest.mark.long
     def test_the_model_is_left_as_it_is(self, tmp_path: Path) -> None:
         model = make_model(COLOUR).train()
         before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -287,6 +295,7 @@ class TestRefusals:
 
         assert sorted(path.name for path in tmp_path.iterdir()) == ["MODEL_CARD.md", "model.safetensors"]
 
+    @pytest.mark.long
     def test_a_disk_that_refuses_the_weights_leaves_the_model_of_before(self, tmp_path: Path) -> None:
         data = make_data()
         export_model(tmp_path, train(make_config(epochs=1), data), data)
@@ -300,6 +309,7 @@ class TestRefusals:
 
         assert contents(tmp_path) == before
 
+    @pytest.mark.long
     @pytest.mark.parametrize("failure", [CheckpointNotWritten("full"), KeyboardInterrupt(), MemoryError()])
     def test_new_weights_are_kept_whatever_becomes_of_their_onnx(
         self, failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -329,6 +339,7 @@ class TestRefusals:
         assert (tmp_path / "model.onnx").read_bytes() == b"an older model"
         assert not list(tmp_path.glob(".*"))
 
+    @pytest.mark.long
     def test_a_disk_that_refuses_the_onnx_of_a_first_model_has_its_weights(self, tmp_path: Path) -> None:
         (tmp_path / "model.onnx").mkdir()
         data = make_data()
@@ -338,6 +349,7 @@ class TestRefusals:
 
         assert load_model(tmp_path / "model.safetensors").spec.num_classes == 3
 
+    @pytest.mark.long
     def test_another_model_takes_all_places(self, tmp_path: Path) -> None:
         data = make_data()
         export_model(tmp_path, train(make_config(epochs=1), data), data)
@@ -356,6 +368,7 @@ class TestRefusals:
         with pytest.raises(CheckpointNotWritten):
             export_model(tmp_path / "model", train(make_config(epochs=1), data), data)
 
+    @pytest.mark.long
     def test_what_the_exporter_cannot_write_is_a_sentence(self, tmp_path: Path) -> None:
         def unwritable(input: Tensor) -> Tensor:
             return torch.from_numpy(np.linalg.pinv(input.numpy()))

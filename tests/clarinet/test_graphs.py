@@ -79,6 +79,7 @@ def weights(state: RunState) -> dict[str, Tensor]:
     }
 
 
+@pytest.mark.long(but=["plus quick"])
 @pytest.mark.parametrize("case", CASES)
 def test_steps_from_fixed_places_are_the_same_steps(case: str) -> None:
     repeated = Repeated()
@@ -91,6 +92,7 @@ def test_steps_from_fixed_places_are_the_same_steps(case: str) -> None:
     assert sums == plain_sums
 
 
+@pytest.mark.long
 def test_so_are_those_that_see_the_target_for_its_statistics_alone() -> None:
     def make() -> Run:
         return make_long_run("plus colour", CPU, epoch_steps=28, target_self_training_start=0.95)

@@ -60,6 +60,7 @@ def quick(loss: str, setting: Setting = "cc") -> TrainConfig:
 
 
 class TestTraining:
+    @pytest.mark.long
     @pytest.mark.parametrize(("loss", "setting"), [("forward", "cc"), ("scarce", "pc"), ("inverse", "pc")])
     def test_each_tells_bars_apart_by_questions_that_prefer_classes(
         self, loss: str, setting: Setting
@@ -162,6 +163,7 @@ class TestProportions:
 
 
 class TestTwoSteps:
+    @pytest.mark.long
     def test_a_matrix_estimated_from_anchors_undoes_answers_that_depend_on_the_class(self) -> None:
         # Half of the labels of class 0 are wrong; nobody says of class 1 that it is not a 1.
         matrix = torch.tensor([[0.5, 0.0, 0.5], [0.2, 0.0, 0.8], [0.6, 0.4, 0.0]])

@@ -36,6 +36,7 @@ def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return PROGRAM.findall(PAGE)
 
 
+@pytest.mark.long
 def test_the_example_runs_and_leaves_a_model(
     examples: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,6 +65,7 @@ def test_the_readme_has_the_same_example() -> None:
     assert PROGRAM.findall(README) == PROGRAM.findall(PAGE)[:1]
 
 
+@pytest.mark.long
 def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str], tmp_path: Path) -> None:
     """Folders of colour images, and a label file as a campaign with its own order of classes hands it out."""
     for folder, names in (("office", ["chair", "desk"]), ("street", ["train", "test/chair", "test/desk"])):

@@ -43,6 +43,7 @@ def page_faults(*, kept: bool) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.long
 @needs_glibc
 def test_freed_tensors_are_used_again_without_a_page_fault() -> None:
     half = TURNS * TENSORS * BYTES // PAGE_BYTES / 2  # where each turn fetches its memory anew
@@ -98,6 +99,7 @@ HALVES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.long
 @needs_glibc
 @pytest.mark.parametrize("method", HALVES)
 def test_resident_memory_does_not_grow_with_steps(method: str, tmp_path: Path) -> None:

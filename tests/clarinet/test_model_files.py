@@ -28,6 +28,7 @@ def test_a_saved_model_predicts_identically(result: TrainResult, tmp_path: Path)
     assert torch.equal(predict(loaded, images), predict(result, images))
 
 
+@pytest.mark.long
 def test_paths_may_be_text(tmp_path: Path) -> None:
     checkpoint, model, data = str(tmp_path / "c"), str(tmp_path / "m"), make_data()
 

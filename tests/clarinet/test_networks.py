@@ -231,6 +231,7 @@ def test_each_layer_is_the_one_of_its_definition(name: str, training: bool) -> N
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long(but=["float32-resnet18"])
 @pytest.mark.parametrize("architecture", sorted(BACKBONES))
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_backbones_give_float32_and_a_gradient_everywhere(
@@ -300,6 +301,7 @@ class TestSpec:
             Classifier(spec)
 
 
+@pytest.mark.long(but=["clarinet-plus-float32-lenet"])
 @pytest.mark.parametrize("architecture", SMALL)
 @pytest.mark.parametrize(("method", "precision"), [("clarinet", "bfloat16"), ("clarinet-plus", "float32")])
 def test_every_architecture_trains(architecture: Architecture, method: str, precision: Precision) -> None:
@@ -313,6 +315,7 @@ def test_every_architecture_trains(architecture: Architecture, method: str, prec
     assert result.model.spec.architecture == architecture
 
 
+@pytest.mark.long
 def test_grey_domains_train_a_backbone_that_takes_colour() -> None:
     config = make_config(architecture="resnet18", epochs=1, steps_per_epoch=2, batch_size=4, image_size=16)
 

@@ -298,6 +298,7 @@ class TestTasks:
         assert float(seen[0, 4:-4].std(dim=0).max()) < 5  # lines of one pixel are gone
         assert seen[..., 0].mean() > seen[..., 1].mean() > seen[..., 2].mean()
 
+    @pytest.mark.long
     def test_made_images_are_named_so(self, tmp_path: Path) -> None:
         from clarinet.reproduction.glyphs import glyphs
 

@@ -37,6 +37,7 @@ def read_tables(text: str) -> list[list[dict[str, str]]]:
 
 
 class TestCommand:
+    @pytest.mark.long
     def test_two_tasks_methods_and_seeds_end_in_tables(
         self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -96,6 +97,7 @@ class TestCommand:
         assert main(words) == 0
         assert before == (kept.read_bytes(), kept.stat().st_mtime_ns)
 
+    @pytest.mark.long
     def test_trials_that_take_turns_end_as_one_after_the_other(
         self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -138,6 +140,7 @@ class TestCommand:
         assert main(["reproduce", "U-M", "--at-once", "0", "--out", str(tmp_path)]) == 1
         assert "--at-once 0: at least 1" in capsys.readouterr().err
 
+    @pytest.mark.long
     def test_without_further_words_the_papers_tables_are_made_on_the_gpu_if_there_is_one(
         self,
         folder: Path,

@@ -36,6 +36,7 @@ def flip_bit_of(path: Path, part: str) -> None:
 
 
 class TestResuming:
+    @pytest.mark.long
     @pytest.mark.parametrize("case", CASES)
     def test_an_interrupted_run_ends_bit_equal(self, case: str, tmp_path: Path) -> None:
         config, data = make_case(case)
@@ -54,6 +55,7 @@ class TestResuming:
             r.target_accuracy for r in undisturbed.reports
         ]
 
+    @pytest.mark.long
     def test_a_killed_run_ends_bit_equal(self, tmp_path: Path) -> None:
         undisturbed = train(make_config(), make_data())
         path = tmp_path / "checkpoint.safetensors"

@@ -267,6 +267,7 @@ def test_the_fused_update_is_the_plain_one(optimizer: str) -> None:
         torch.testing.assert_close(parameter, own)
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_epochs() -> None:
     counts: list[int] = []
 

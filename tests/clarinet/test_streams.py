@@ -70,6 +70,7 @@ def on_disk(data: TrainData, folder: Path) -> TrainData:
 
 
 class TestRuns:
+    @pytest.mark.long(but=["clarinet-changes2-data2"])
     @pytest.mark.parametrize(
         ("method", "changes", "data"),
         [
@@ -89,6 +90,7 @@ class TestRuns:
         assert [r.target_accuracy for r in one.reports] == [r.target_accuracy for r in other.reports]
         assert one.confusion == other.confusion
 
+    @pytest.mark.long(but=["float32"])
     @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
     def test_it_is_also_of_colour_images_that_are_resized(self, precision: str, tmp_path: Path) -> None:
         looks = {"architecture": "dann", "image_size": 32, "input_normalisation": "instance"}
@@ -106,6 +108,7 @@ class TestRuns:
         assert equal_weights(one.model, other.model)
         assert [r.losses for r in one.reports] == [r.losses for r in other.reports]
 
+    @pytest.mark.long
     def test_a_streamed_run_resumes_and_refuses_other_images(self, tmp_path: Path) -> None:
         config, data = make_config(), on_disk(make_data(), tmp_path)
         whole = train(config, data)
@@ -128,6 +131,7 @@ class TestRuns:
         assert torch.equal(predict(result, saved(tmp_path / "x.npy", images)), predict(result, images))
         assert predict(result, saved(tmp_path / "none.npy", images[:0])).shape == (0, 3)
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("counts", "side", "labels", "changes"),
         [

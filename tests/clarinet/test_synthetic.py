@@ -34,6 +34,7 @@ def drawn(count: int, fonts: Glyphs, seed: int = 0) -> tuple[Tensor, Tensor]:
 
 
 class TestGlyphs:
+    @pytest.mark.long
     def test_digits_fill_their_box_and_leave_a_margin(self, fonts: Glyphs) -> None:
         assert fonts.masks.shape == (DRAWN_FONTS + 3, 10, 64, 64)
         assert float(fonts.masks.min()) == 0
@@ -44,12 +45,14 @@ class TestGlyphs:
         assert int(heights.min()) >= 36
         assert int(heights.max()) <= 52
 
+    @pytest.mark.long
     def test_the_digits_of_a_font_differ(self, fonts: Glyphs) -> None:
         flat = fonts.masks.flatten(2)
         apart = torch.cdist(flat, flat) + 1e9 * torch.eye(10)  # (F, 10, 10)
 
         assert float(apart.min()) > 8  # of 64 x 64 pixels in [0, 1]
 
+    @pytest.mark.long
     def test_a_typeset_digit_is_nearest_to_the_same_digit_of_the_drawn_fonts(self, fonts: Glyphs) -> None:
         flat = fonts.masks.flatten(2)
         flat = flat - flat.mean(2, keepdim=True)  # what remains is a correlation
@@ -58,6 +61,7 @@ class TestGlyphs:
 
         assert likeness.amax(1).argmax(1).tolist() == list(range(10))
 
+    @pytest.mark.long
     def test_fonts_of_a_folder_are_added(self, tmp_path: Path, fonts: Glyphs) -> None:
         builtin = ImageFont.load_default(20)
         assert isinstance(builtin, ImageFont.FreeTypeFont)
@@ -69,6 +73,7 @@ class TestGlyphs:
         assert more.names == (*fonts.names, "own.ttf")
         assert torch.equal(more.masks[-1], fonts.masks[DRAWN_FONTS])
 
+    @pytest.mark.long
     def test_a_folder_without_fonts_is_a_sentence(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="holds no font"):
             glyphs(tmp_path)
@@ -78,6 +83,7 @@ class TestGlyphs:
 
 
 class TestSyntheticDigits:
+    @pytest.mark.long
     def test_image_and_label_depend_on_seed_and_position_alone(self, fonts: Glyphs) -> None:
         few, few_labels = drawn(5, fonts)
         many, many_labels = drawn(CHUNK + 3, fonts)
@@ -89,11 +95,13 @@ class TestSyntheticDigits:
         assert not torch.equal(many[:3], many[CHUNK:])
         assert not torch.equal(few, drawn(5, fonts, seed=1)[0])
 
+    @pytest.mark.long
     def test_all_digits_come_about_equally_often(self, fonts: Glyphs) -> None:
         counts = torch.bincount(drawn(3 * CHUNK, fonts)[1], minlength=10)
 
         assert int(counts.min()) > 0.8 * 3 * CHUNK / 10
 
+    @pytest.mark.long
     def test_the_label_is_the_digit_in_the_middle(self, fonts: Glyphs) -> None:
         """With one glyph inked and the others blank, ink shows at the centre exactly under its label."""
         for digit in (0, 1, 7):
@@ -111,6 +119,7 @@ class TestSyntheticDigits:
             assert bool(inked[labels == digit].float().mean() > 0.98)
             assert bool(inked[labels != digit].float().mean() < 0.02)
 
+    @pytest.mark.long
     def test_ink_is_told_from_ground(self, fonts: Glyphs) -> None:
         images, _ = drawn(CHUNK, fonts)
         extent = images.flatten(1, 2).float()
@@ -118,6 +127,7 @@ class TestSyntheticDigits:
         assert float((extent.amax(1) - extent.amin(1)).amax(1).min()) > 20
 
 
+@pytest.mark.long
 def test_another_processor_draws_the_same_bytes(fonts: Glyphs) -> None:
     """One without vector instructions; in float32 it drew 12 of these 3 million bytes otherwise."""
     program = (
@@ -161,6 +171,7 @@ def test_a_file_from_anywhere_says_in_a_line_how_it_was_made(
 
 
 class TestCommand:
+    @pytest.mark.long
     def test_the_same_seed_writes_the_same_bytes_and_says_that_they_are_made(self, tmp_path: Path) -> None:
         for name in ("a.npz", "b.npz"):
             assert main(["make-syn-digits", str(tmp_path / name), "--count", "30", "--seed", "4"]) == 0
@@ -174,6 +185,7 @@ class TestCommand:
         assert recipe_of(tmp_path / "a.npz") == f"regenerated, seed 4, {DRAWN_FONTS + 3} fonts"
         assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
+    @pytest.mark.long
     def test_a_model_trained_on_them_says_so(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -204,6 +216,7 @@ class TestCommand:
         assert (card["data"]["source"]["made"], card["data"]["target"]["made"]) == (recipe, None)
         assert f"({recipe})" in (tmp_path / "model" / "MODEL_CARD.md").read_text()
 
+    @pytest.mark.long
     def test_nothing_is_a_sentence(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["make-syn-digits", str(tmp_path / "a.npz"), "--count", "0"]) == 1
         assert "at least 1" in capsys.readouterr().err

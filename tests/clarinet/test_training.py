@@ -19,6 +19,7 @@ from tests.clarinet.factories import CASES, equal_weights, make_case, make_confi
 
 
 class TestLearning:
+    @pytest.mark.long
     @pytest.mark.parametrize("setting", ["cc", "pc"])
     def test_plus_tells_bars_apart(self, setting: str) -> None:
         data = make_data(200, true_rows=20 if setting == "pc" else 0)
@@ -31,6 +32,7 @@ class TestLearning:
         assert result.target_accuracy is not None
         assert result.target_accuracy > 0.95
 
+    @pytest.mark.long
     def test_the_papers_risk_tells_bars_apart_at_a_larger_rate(self) -> None:
         config = config_for("gac", epochs=3, steps_per_epoch=20, batch_size=64, learning_rate=5e-3)
 
@@ -76,6 +78,7 @@ class TestReports:
         assert reports[-1].target_accuracy == result.target_accuracy
         assert sum(map(sum, result.confusion or [])) == 96
 
+    @pytest.mark.long
     @pytest.mark.parametrize("method", ["clarinet", "clarinet-plus"])
     def test_the_targets_true_classes_change_nothing_but_the_score(self, method: str) -> None:
         config, data = make_config(method), make_data()
@@ -93,6 +96,7 @@ class TestReports:
             )
             assert first == second
 
+    @pytest.mark.long
     def test_criteria_without_labels_are_reported(self) -> None:
         averaged = train(make_config(), make_data()).reports[-1]
         plain = train(make_config(average_decay=0.0), make_data()).reports[-1]
@@ -142,6 +146,7 @@ class TestReports:
 
 
 class TestRandomness:
+    @pytest.mark.long
     def test_the_same_seed_is_bit_equal_and_another_is_not(self) -> None:
         first, again = train(make_config(), make_data()), train(make_config(), make_data())
         other = train(make_config(seed=1), make_data())
@@ -158,6 +163,7 @@ class TestRandomness:
 
         assert torch.equal(torch.rand(1), expected)
 
+    @pytest.mark.long
     def test_test_labels_change_nothing_but_the_score(self) -> None:
         data = make_data()
         assert data.target_test_labels is not None

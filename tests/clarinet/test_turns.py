@@ -38,6 +38,7 @@ def test_so_many_take_their_steps_by_turns_and_others_follow() -> None:
     assert told == [*first, "b 2", "c begins", "c 0", "b ends", "c ends"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [("plus grey cc", "paper cc", "dann"), ("gac", "gac", "dan")])
 def test_a_run_learns_in_turns_what_it_learns_alone(names: tuple[str, ...]) -> None:
     cases = [make_case(name) for name in names]

@@ -93,6 +93,7 @@ class TestConfigs:
 
 
 class TestTraining:
+    @pytest.mark.long(but=["gac+dann"])
     @pytest.mark.parametrize("method", METHODS)
     def test_the_steps_by_hand_end_bit_equal(self, method: str) -> None:
         config, data = make_run(method), make_data()
@@ -152,6 +153,7 @@ class TestTraining:
 
         assert equal_weights(first.model, other.model)
 
+    @pytest.mark.long
     def test_given_true_labels_train_in_pc_and_not_in_cc(self) -> None:
         data = make_data(true_rows=40)
         wrong = make_data(true_rows=40, true=torch.where(data.true >= 0, (data.true + 1) % 3, -1))
@@ -164,6 +166,7 @@ class TestTraining:
 
 
 class TestResuming:
+    @pytest.mark.long
     @pytest.mark.parametrize("method", ["gac+dan", "gac+cdan_e"])
     def test_a_run_stopped_after_every_single_step_ends_bit_equal(self, method: str, tmp_path: Path) -> None:
         config, data = make_run(method), make_data()
@@ -185,6 +188,7 @@ class TestResuming:
         assert [r.losses for r in result.reports] == [r.losses for r in undisturbed.reports]
         assert [r.step for r in result.reports] == [4, 8, 12, 16]
 
+    @pytest.mark.long(but=["2"])
     @pytest.mark.parametrize("epoch", [1, 2, 3])
     def test_a_run_that_dies_before_a_checkpoint_ends_bit_equal(self, epoch: int, tmp_path: Path) -> None:
         config, data = make_run(), make_data()

@@ -31,6 +31,7 @@ UNEVEN = [0.55, 0.25, 0.15, 0.05, 0.0]
 
 
 class TestQuiet:
+    @pytest.mark.long
     @pytest.mark.parametrize("questions", [False, True])
     @pytest.mark.parametrize("shares", [[0.2] * 5, UNEVEN])
     def test_uniform_labels_of_any_classes_are_seldom_suspected(

@@ -11,6 +11,7 @@ from worker.bench.scale import BACKGROUND, DOWNLOADS, LEFT, PAGES, Memory, as_ro
 EXAMPLES = LEFT + 600
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def test_every_page_and_download_is_measured(kind: str) -> None:
     said: list[str] = []

@@ -17,6 +17,7 @@ from worker.context import Context
 from worker.drawing import open_campaign
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def test_answers_are_served_and_counted(kind: str) -> None:
     def rows(url: str) -> list[dict[str, object]]:

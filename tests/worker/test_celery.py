@@ -92,6 +92,7 @@ def ask_for(queued: Context, **config: int) -> UUID:
     return run.trials[0].id
 
 
+@pytest.mark.long
 def test_a_run_goes_through_the_queue_and_a_stopped_worker_hands_its_trial_back(
     queued: Context, workers: list[subprocess.Popen[bytes]]
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_run_goes_through_the_queue_and_a_stopped_worker_hands_its_trial_back(
     assert trainers_of(long_id) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broker_url", ["filesystem"], indirect=True)
 def test_a_killed_worker_leaves_no_training_behind(
     queued: Context, workers: list[subprocess.Popen[bytes]]

@@ -69,6 +69,7 @@ def clarinet(data_dir: Path, *words: str, given: str = "") -> subprocess.Complet
     )
 
 
+@pytest.mark.long
 def test_accounts_need_a_current_schema(tmp_path: Path) -> None:
     done = clarinet(tmp_path, "user", "add", EMAIL, "--link")
 
@@ -76,6 +77,7 @@ def test_accounts_need_a_current_schema(tmp_path: Path) -> None:
     assert done.stderr == "clarinet: The database's schema is not current. Run first: clarinet db upgrade\n"
 
 
+@pytest.mark.long
 def test_accounts_from_the_terminal(tmp_path: Path) -> None:
     assert clarinet(tmp_path, "db", "upgrade").returncode == 0
 
@@ -100,6 +102,7 @@ def test_accounts_from_the_terminal(tmp_path: Path) -> None:
     assert "Traceback" not in nobody.stderr
 
 
+@pytest.mark.long
 def test_production_refuses_to_start_without_a_secret(tmp_path: Path) -> None:
     environment = os.environ | {"CLARINET_DATA_DIR": str(tmp_path), "CLARINET_ENVIRONMENT": "production"}
 
@@ -171,6 +174,7 @@ def is_ready(url: str) -> bool:
         return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_up_ends_everything_it_started_and_nothing_else(tmp_path: Path, number: signal.Signals) -> None:
     bystander = subprocess.Popen(["sleep", "300"])
@@ -191,6 +195,7 @@ def test_up_ends_everything_it_started_and_nothing_else(tmp_path: Path, number: 
         bystander.wait()
 
 
+@pytest.mark.long
 def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
     with going_up(tmp_path) as (process, _, _):
         started = descendants(process.pid)
@@ -207,6 +212,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess
         yield up
 
 
+@pytest.mark.long
 def test_a_killed_web_process_comes_back(fresh: tuple[subprocess.Popen[bytes], str, Path]) -> None:
     process, url, _ = fresh
     web = [pid for pid in descendants(process.pid) if "serve" in command_of(pid)]
@@ -224,6 +230,7 @@ def command_of(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
 
 
+@pytest.mark.long
 def test_the_first_start_prints_a_link_that_makes_an_admin(
     fresh: tuple[subprocess.Popen[bytes], str, Path],
 ) -> None:
@@ -241,6 +248,7 @@ def test_the_first_start_prints_a_link_that_makes_an_admin(
     assert log.read_text().count(link.rpartition("/")[2]) == 1  # only where it was printed
 
 
+@pytest.mark.long
 def test_a_port_in_use_is_said_in_a_sentence(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -280,6 +288,7 @@ def digits_file(path: Path, start: int, stop: int) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_the_whole_loop_from_a_script(live: Live, tmp_path: Path) -> None:
     source = digits_file(tmp_path / "source.npz", 0, 500)
     target = digits_file(tmp_path / "target.npz", 500, 700)
@@ -319,6 +328,7 @@ def refused(live: Live, *words: str, **environment: str) -> str:
     return done.stderr
 
 
+@pytest.mark.long
 def test_refusals_are_sentences(live: Live, tmp_path: Path) -> None:
     broken = tmp_path / "broken.npz"
     broken.write_bytes(b"PK\x03\x04 this is no zip")

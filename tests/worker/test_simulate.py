@@ -106,6 +106,7 @@ def run(live: Live, campaign: Mapping[str, Any], plan: Plan) -> Tally:
         )
 
 
+@pytest.mark.long
 def test_without_errors_every_answer_is_right(live: Live, digits: Any) -> None:
     campaign = live.open_campaign("Right", digits)
 
@@ -136,6 +137,7 @@ def labels_that_are_wrong(live: Live, campaign: Mapping[str, Any], truth: Mappin
     )
 
 
+@pytest.mark.long
 def test_one_in_ten_images_is_seen_wrongly(live: Live, digits: Any) -> None:
     campaign = live.open_campaign("Nearly right", digits)
 
@@ -148,6 +150,7 @@ def test_one_in_ten_images_is_seen_wrongly(live: Live, digits: Any) -> None:
     assert live.api("GET", f"/campaigns/{campaign['id']}/progress")["waiting"] == 0
 
 
+@pytest.mark.long
 def test_annotators_leave_questions_and_stop_at_a_limit(live: Live, digits: Any) -> None:
     campaign = live.open_campaign("Some left", digits)
 
@@ -158,6 +161,7 @@ def test_annotators_leave_questions_and_stop_at_a_limit(live: Live, digits: Any)
     assert 97 <= waiting <= 100
 
 
+@pytest.mark.long
 def test_the_others_finish_when_one_is_paused(live: Live, digits: Any) -> None:
     campaign = live.open_campaign("One paused", digits)
     path = f"/campaigns/{campaign['id']}"
@@ -207,6 +211,7 @@ def test_who_gets_a_late_question_of_somebody_else_still_ends() -> None:
     assert not ask(1, []), "nobody is left to wait for"
 
 
+@pytest.mark.long
 def test_the_pace_is_kept(live: Live, digits: Any) -> None:
     campaign = live.open_campaign("Slowly", digits)
 
@@ -216,6 +221,7 @@ def test_the_pace_is_kept(live: Live, digits: Any) -> None:
     assert 1.4 < tally.seconds < 15  # 20 answers each, 0.1 s apart; more on a busy machine
 
 
+@pytest.mark.long
 def test_simulated_annotators_leave_no_tokens_behind(live: Live, digits: Any) -> None:
     campaign = live.open_campaign("Tidy", digits)
     run(live, campaign, Plan(annotators=1, limit=1))
@@ -226,6 +232,7 @@ def test_simulated_annotators_leave_no_tokens_behind(live: Live, digits: Any) ->
         assert [token["id"] for token in client.items("/tokens")] == [made["token_id"]]
 
 
+@pytest.mark.long
 def test_the_command_reports_what_was_answered(live: Live, digits: Any) -> None:
     campaign = live.open_campaign("By command", digits)
 

@@ -76,6 +76,7 @@ def is_training(context: Context, trial_id: UUID) -> bool:
 
 
 class TestTrainTrial:
+    @pytest.mark.long
     @both_databases
     def test_a_trial_is_trained_reported_and_published(self, context: Context) -> None:
         trial = make_trial(context)
@@ -95,6 +96,7 @@ class TestTrainTrial:
         assert context.storage.path(f"{model.key}/{registry.WEIGHTS}").stat().st_size == model.size_bytes
         assert model.card["classes"] == ["cat", "dog"]
 
+    @pytest.mark.long
     def test_refused_data_fails_the_trial_in_words(self, context: Context) -> None:
         trial = make_trial(context, {"held_out_share": 0.5}, train=2)
 
@@ -106,6 +108,7 @@ class TestTrainTrial:
         assert ended.failure.endswith(".")
         assert "Traceback" not in ended.failure
 
+    @pytest.mark.long
     def test_an_error_nobody_foresaw_fails_with_its_last_lines(self, context: Context) -> None:
         trial = make_trial(context)
         with context.reading() as session:
@@ -141,6 +144,7 @@ class TestTrainTrial:
         assert "longer than the limit" in (ended.failure or "")
         assert trainers_of(trial.id) == []
 
+    @pytest.mark.long
     def test_a_worker_that_shuts_down_hands_the_trial_back_uncounted(
         self, context: Context, jobs_sent: list[Job]
     ) -> None:
@@ -167,6 +171,7 @@ class TestTrainTrial:
 
 
 class TestCancel:
+    @pytest.mark.long
     def test_cancelling_ends_process_and_row(self, context: Context, started: Started) -> None:
         trial = make_trial(context, LONG)
         supervisor = supervise(context, trial, started)
@@ -183,6 +188,7 @@ class TestCancel:
 
 
 class TestDeath:
+    @pytest.mark.long
     def test_a_killed_trainer_is_handed_on_and_the_run_ends(self, context: Context, started: Started) -> None:
         trial = make_trial(context, {"epochs": 40, "steps_per_epoch": 4})
         supervisor = supervise(context, trial, started)
@@ -198,6 +204,7 @@ class TestDeath:
         assert (ended.state, ended.attempts) == (TrialState.SUCCEEDED, 2)
         assert epochs_of(context, trial.id) == list(range(1, 41))
 
+    @pytest.mark.long
     @slow_on_postgresql
     def test_a_trainer_dies_with_its_supervisor_and_upkeep_hands_the_trial_on(
         self, context: Context, started: Started, jobs_sent: list[Job]
@@ -258,6 +265,7 @@ def stop_between_transactions(context: Context, *processes: int) -> None:
 
 
 class TestZombie:
+    @pytest.mark.long
     @slow_on_postgresql
     def test_a_trainer_that_wakes_after_a_takeover_writes_nothing_and_ends(
         self, context: Context, started: Started

@@ -101,6 +101,7 @@ def test_questions_are_told_as_uniform_unless_labels_from_elsewhere_are_among_th
         assert load(session, context.storage, found, config_for("clarinet")).data.probabilities is None
 
 
+@pytest.mark.long
 def test_a_lost_confirmation_does_not_unpublish_the_model(
     context: Context, loaded: tuple[Run, TrialData], result: TrainResult
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_lost_confirmation_does_not_unpublish_the_model(
     assert trial_of(context, run.trials[0].id).state is TrialState.SUCCEEDED
 
 
+@pytest.mark.long
 def test_who_lost_the_claim_publishes_nothing_and_leaves_no_files(
     context: Context, loaded: tuple[Run, TrialData], result: TrainResult
 ) -> None:
@@ -136,6 +138,7 @@ def test_who_lost_the_claim_publishes_nothing_and_leaves_no_files(
         assert session.scalars(select(Model)).all() == []
 
 
+@pytest.mark.long
 def test_a_published_model_has_its_card_and_an_onnx_file_that_predicts_alike(
     context: Context, loaded: tuple[Run, TrialData], result: TrainResult
 ) -> None:
@@ -198,6 +201,7 @@ def test_only_a_checkpoint_that_cannot_be_read_is_dropped(
     assert checkpoint.exists() is kept
 
 
+@pytest.mark.long(but=["sqlite-clarinet-plus"])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_trial_of_each_method_trains_to_a_published_model(method: str, context: Context) -> None:
     preset = next(iter(METHODS[method]))
@@ -307,6 +311,7 @@ class TestLoad:
             with pytest.raises(DataError, match="does not have"):
                 load(session, context.storage, run, config_for("clarinet"))
 
+    @pytest.mark.long
     def test_images_that_would_fill_the_memory_are_read_while_it_trains_and_end_alike(
         self, context: Context, monkeypatch: pytest.MonkeyPatch
     ) -> None:

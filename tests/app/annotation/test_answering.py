@@ -16,6 +16,8 @@ from app.campaigns.models import Campaign, CampaignState
 from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
+pytestmark = pytest.mark.dialects
+
 LATER = NOW + LEASE + timedelta(seconds=1)
 STORED, REPEATED, REFUSED = Status.STORED, Status.REPEATED, Status.REFUSED
 

@@ -29,6 +29,8 @@ from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, asked_again, make_campaign, make_rows_only_dataset, make_user, questions_of
 
+pytestmark = pytest.mark.dialects
+
 HTML = {"accept": "text/html"}
 TEN = [str(k) for k in range(10)]
 

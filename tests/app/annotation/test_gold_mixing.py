@@ -15,6 +15,8 @@ from tests import annotators
 from tests.app.annotation.test_gold import fixed_chance, gold_of, golden
 from tests.factories import NOW, make_user, questions_of
 
+pytestmark = pytest.mark.dialects
+
 __all__ = ["fixed_chance"]  # a fixture that every test here uses
 
 
@@ -86,6 +88,7 @@ class TestMixing:
         }
         assert len(holders) == 60, "nobody's slot is gone"
 
+    @pytest.mark.long(but=["sqlite-12", "postgresql-12"])
     @pytest.mark.parametrize("per_block", [12, 30])
     def test_pages_have_their_share_whatever_is_left_of_a_block(
         self, session: Session, admin: User, annotator: User, per_block: int

@@ -19,6 +19,8 @@ from app.fast.queue import LOOK_AGAIN, leasing_now
 from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
+pytestmark = pytest.mark.dialects
+
 LATER = NOW + LEASE + timedelta(seconds=1)
 
 

@@ -20,6 +20,8 @@ from app.quality import service as quality
 from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
+pytestmark = pytest.mark.dialects
+
 
 class TestProgress:
     def test_counts_answers_by_class_and_by_person(self, session: Session, annotator: User) -> None:

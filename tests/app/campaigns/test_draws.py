@@ -58,6 +58,7 @@ class TestClasses:
 
         assert 50 < int((mine == other).sum()) < 150
 
+    @pytest.mark.long(but=["10"])
     @pytest.mark.parametrize("num_classes", [2, 7, 10])
     def test_a_million_draws_are_uniform_and_independent(self, num_classes: int) -> None:
         drawn = draws.draw_classes(SEED, np.arange(1_000_000), num_classes=num_classes)[0]

@@ -29,6 +29,8 @@ from app.jobs import Job
 from app.storage import Storage
 from tests.factories import NOW, make_campaign, make_rows_only_dataset
 
+pytestmark = pytest.mark.dialects
+
 
 @pytest.fixture
 def dataset(session: Session) -> Dataset:

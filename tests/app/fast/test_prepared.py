@@ -16,6 +16,8 @@ from app.fast.prepared import (
 )
 from tests.factories import NOW, make_user
 
+pytestmark = pytest.mark.dialects
+
 _users = User.__table__.c
 
 

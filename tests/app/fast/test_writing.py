@@ -22,6 +22,8 @@ from app.jobs import Job, enqueue
 from app.languages import current_language, speaking
 from tests.factories import make_user
 
+pytestmark = pytest.mark.dialects
+
 
 @pytest.fixture
 def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:

@@ -21,6 +21,8 @@ from app.quality import service as quality
 from app.quality.errors import AlreadyDecided
 from tests.factories import NOW, answer, asked_again, make_campaign, questions_of
 
+pytestmark = pytest.mark.dialects
+
 HTML = {"accept": "text/html"}
 
 

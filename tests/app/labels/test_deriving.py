@@ -18,6 +18,8 @@ from clarinet.files.label_table import LabelRow
 from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
+pytestmark = pytest.mark.dialects
+
 TRUE, COMPLEMENTARY = LabelKind.TRUE, LabelKind.COMPLEMENTARY
 
 

@@ -79,6 +79,7 @@ class TestReading:
         ]
         assert {item.annotator for item in found} == {"ann@example.org"}
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("data", "words"),
         [

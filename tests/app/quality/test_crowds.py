@@ -47,6 +47,7 @@ def _confusion() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.long
 class TestTheDefaultPolicy:
     def test_keeps_labels_right_for_few_more_questions(self, seed: int) -> None:
         found = Figures.of(Crowd([HONEST] * 8, 100_000, seed))

@@ -19,6 +19,8 @@ from app.quality.models import DoubtfulQuestion, KeptFigures
 from tests import annotators
 from tests.factories import NOW, answer, asked_again, make_campaign, make_user, questions_of
 
+pytestmark = pytest.mark.dialects
+
 HTML = {"accept": "text/html"}
 SOON = NOW + timedelta(seconds=1)
 NO, YES = AnswerValue.NO, AnswerValue.YES

@@ -45,6 +45,7 @@ def test_poisson_tail_by_hand() -> None:
     assert poisson_tail(1, 0.0) == 0.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rate", [0.005, 0.03, 0.15])
 def test_false_alarms_are_rare_over_a_whole_campaign(rate: float) -> None:
     alarmed = sum(any(looks(everybody(rate), rounds=LOOKS, seed=seed)) for seed in range(200))
@@ -52,6 +53,7 @@ def test_false_alarms_are_rare_over_a_whole_campaign(rate: float) -> None:
     assert alarmed <= 0.05 * 200
 
 
+@pytest.mark.long
 def test_people_who_differ_a_little_raise_no_alarm() -> None:
     rates = np.repeat(np.array([0.0, 0.01, 0.02, 0.03, 0.04, 0.05])[:, None], K, axis=1)
 

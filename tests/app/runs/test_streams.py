@@ -101,6 +101,7 @@ def test_changes_arrive_while_the_stream_is_open_and_it_ends_with_the_run(
     assert own_app.state.streams.open == 0
 
 
+@pytest.mark.long
 def test_an_open_stream_does_not_keep_a_server_process_from_ending(own_app: FastAPI, run: Run) -> None:
     with own_app.state.database.write() as session:
         token = make_token(session, make_user(session, role="admin"))

@@ -17,6 +17,9 @@ only_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # no
 
 @only_sqlite
 class TestHostileFiles:
+    @pytest.mark.long(
+        but=["name:absolute-sqlite", "archive:bomb-sqlite", "picture:png-cut-sqlite", "array:flat-sqlite"]
+    )
     @pytest.mark.parametrize("case", HOSTILE.values(), ids=HOSTILE.keys())
     def test_it_is_refused_with_its_sentence_and_nothing_stays(
         self,

@@ -168,6 +168,7 @@ class TestImport:
         stored = service.stored_images(session, storage, dataset.id)
         np.testing.assert_array_equal(stored.load(), in_memory(arrays["x_train"]).numpy())
 
+    @pytest.mark.long
     def test_many_images_are_rows_in_order(
         self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
     ) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
@@ -67,6 +68,7 @@ def when_reading(act: Callable[[int], None]) -> threading.Thread:
 
 
 class TestInterruptions:
+    @pytest.mark.long
     def test_a_killed_reader_is_followed_by_another_attempt(
         self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
     ) -> None:
@@ -99,6 +101,7 @@ class TestInterruptions:
         assert (dataset.state, dataset.attempts) == (DatasetState.IMPORTING, 0)
         assert (dataset.claimed_until, readers()) == (None, [])
 
+    @pytest.mark.long
     def test_whoever_lost_the_claim_stops_and_leaves_nothing(
         self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
     ) -> None:
@@ -227,6 +230,7 @@ import_dataset(Context.of(settings), UUID(sys.argv[2]))
 """
 
 
+@pytest.mark.long
 def test_a_killed_worker_takes_its_reader_along_and_another_ends_the_import(tmp_path: Path) -> None:
     settings = Settings(environment="test", data_dir=tmp_path, _env_file=None)
     database, storage = connect(settings.sqlalchemy_url), Storage(settings.artefact_dir)
