@@ -9,8 +9,8 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.claims import Claimable
-from app.datasets.intake.limits import MAX_MADE
 from app.db import Base, BigId, enum_column
+from clarinet.files.arrays import MAX_MADE
 
 
 class DatasetState(enum.StrEnum):

@@ -4,6 +4,7 @@ numpy.load would believe the header: one of 128 bytes makes it ask for 32 GB.
 """
 
 import io
+import json
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from clarinet.files.zips import Members
 SUFFIX = ".npy"
 MAX_HEADER_BYTES = 4096
 CHUNK_BYTES = 4 * 2**20
+MAX_MADE = 200  # characters that say how images were made
 GREY_DIMENSIONS, COLOUR_DIMENSIONS, RGB = 3, 4, 3
 _READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _NO_HEADER = (ValueError, LookupError, TypeError, SyntaxError, RecursionError, EOFError, tokenize.TokenError)
@@ -107,6 +109,16 @@ def read_labels(file: Members, split: str, count: int, *, most: int = 2**63) -> 
     if count and not (values.min() >= NO_LABEL and values.max() < most):
         raise Refused(header.called, f"has labels outside 0 to {most - 1} (-1 for unknown)")
     return values.astype(np.int64)
+
+
+def made_by(comment: bytes) -> str | None:
+    """How images were made that are not the published ones: a line in an npz's zip comment, which is JSON."""
+    try:
+        facts = json.loads(comment)
+    except (ValueError, RecursionError):
+        return None
+    said = facts.get("made", facts.get("made_by")) if isinstance(facts, dict) else None  # the latter at first
+    return said if isinstance(said, str) and said.isprintable() and 0 < len(said) <= MAX_MADE else None
 
 
 def read_array(file: Members, header: Header) -> NDArray[Any]:

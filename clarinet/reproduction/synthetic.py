@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.data.seeding import generator
+from clarinet.files.arrays import made_by
 from clarinet.recipes.errors import DataError
 from clarinet.reproduction.glyphs import CELL, DRAWN_IN, GLYPH_HEIGHT, Glyphs
 
@@ -28,7 +29,6 @@ FINE = 64  # pixels of an image before it is reduced, which smooths edges
 CHUNK = 1024  # images drawn at once; part of what a seed means
 MOST_DIGITS = 3
 MADE = "regenerated, "  # what every result says that rests on images made anew
-LONGEST_RECIPE = 200  # characters
 
 SMALLEST, LARGEST = 13.0, 27.0  # height of a digit in pixels
 STRETCH = 0.25  # relative change of its width
@@ -203,10 +203,7 @@ def recipe_of(path: Path) -> str | None:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            facts = json.loads(archive.comment)
-    except (OSError, zipfile.BadZipFile, ValueError, RecursionError):
+            said = made_by(archive.comment)
+    except (OSError, zipfile.BadZipFile):
         return None
-    made = facts.get("made", facts.get("made_by")) if isinstance(facts, dict) else None  # the latter at first
-    if not isinstance(made, str) or not made.isprintable() or not 0 < len(made) <= LONGEST_RECIPE:
-        return None
-    return MADE + made.removeprefix(MADE)
+    return None if said is None else MADE + said.removeprefix(MADE)

@@ -1,17 +1,16 @@
 """npz files -> pictures: the pixels are streamed, never loaded whole."""
 
-import json
 from collections.abc import Iterator
 from math import prod
 
 import numpy as np
 
-from app.datasets.intake.limits import MAX_CLASSES, MAX_MADE, MAX_PIXELS, MAX_SIDE
+from app.datasets.intake.limits import MAX_CLASSES, MAX_PIXELS, MAX_SIDE
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.reading import Reading, check_total
 from app.datasets.intake.shards import Incoming
 from app.datasets.intake.zips import Archive
-from clarinet.files.arrays import CHUNK_BYTES, Header, read_image_header, read_labels, read_pieces
+from clarinet.files.arrays import CHUNK_BYTES, Header, made_by, read_image_header, read_labels, read_pieces
 from clarinet.files.folders import SPLITS
 from clarinet.files.names import NO_LABEL
 from clarinet.files.refusal import Refused
@@ -47,17 +46,7 @@ def read_arrays(archive: Archive) -> Reading:
                 true_class = None if label == NO_LABEL else int(label)
                 yield Incoming(split, true_class, picture_of_pixels(pixels))
 
-    return Reading(sum(counts.values()), class_names, pictures(), made=_made(archive.comment))
-
-
-def _made(comment: bytes) -> str | None:
-    """The line of text under "made" in a zip's comment, which is JSON from `clarinet make-syn-digits`."""
-    try:
-        facts = json.loads(comment)
-    except (ValueError, RecursionError):
-        return None
-    said = facts.get("made") if isinstance(facts, dict) else None
-    return said if isinstance(said, str) and said.isprintable() and 0 < len(said) <= MAX_MADE else None
+    return Reading(sum(counts.values()), class_names, pictures(), made=made_by(archive.comment))
 
 
 def _check_size(header: Header) -> None:

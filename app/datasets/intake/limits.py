@@ -9,7 +9,6 @@ MAX_MEMBERS = 300_000  # files in a zip; each takes about a kilobyte of memory w
 MAX_EXAMPLES = 5_000_000  # images in one dataset
 MAX_SIDE = 8192  # pixels along a side of an npz image
 MAX_CLASSES = 1000
-MAX_MADE = 200  # characters that say how images were made
 MAX_NAME_LENGTH = 400  # characters of a path in a zip
 MAX_CLASS_NAME_LENGTH = 80  # as long as a campaign can show it
 MAX_TABLE_BYTES = 64 * MIB  # a CSV of file names
