@@ -81,5 +81,5 @@ def test_functions_and_files_that_pages_name_exist() -> None:
 
 
 def _defines(path: Path, name: str) -> bool:
-    pattern = rf"^ *(export )?(async )?(def|class|function|const) {name}\b|^{name} = "
+    pattern = rf"^ *(export )?(async )?(def|class|function|const) {name}\b|^{name}(: [^\n]+)? = "
     return path.exists() and bool(re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE))
