@@ -2,11 +2,11 @@
 
 import argparse
 import json
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.config import GROUP_OF, unknown
 from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.upgrade import OWN
 
 if TYPE_CHECKING:
     import torch
@@ -21,9 +21,12 @@ FAILED = 1  # exit status
 def override(text: str) -> tuple[str, Any]:
     """Name and value of `name=value`; the value is JSON (numbers, true, false) or else the text itself."""
     name, separator, value = text.partition("=")
-    known = {item.name for item in fields(TrainConfig)} - {"method", "preset", "setting", "seed"}
-    if not separator or name not in known:
-        raise ConfigError(f"--set {text}: expected NAME=VALUE with one of {', '.join(sorted(known))}")
+    if name in OWN:
+        raise ConfigError(f"--set {text}: {name} is chosen by an option of its own")
+    if name not in GROUP_OF:
+        raise ConfigError(f"--set {text}: {unknown(name)}")
+    if not separator:
+        raise ConfigError(f"--set {text}: expected NAME=VALUE")
     try:
         return name, json.loads(value)
     except (ValueError, RecursionError):

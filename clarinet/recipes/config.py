@@ -138,15 +138,16 @@ def grouped(flat: Mapping[str, Any]) -> dict[str, Any]:
         if name in GROUP_OF:
             by_group[GROUP_OF[name]][name] = value
         elif name not in OWN:
-            raise _unknown(name)
+            raise unknown(name)
     return found | {name: GROUPS[name](**own) for name, own in by_group.items()}
 
 
-def _unknown(name: str) -> ConfigError:
+def unknown(name: str) -> ConfigError:
+    """What to say about a name that no hyper-parameter has: its name of today, or those most like it."""
     if name in CONSTANT:
         return ConfigError(f"{name} cannot be chosen; it is always {CONSTANT[name]!r} in this version", name)
     if name in RENAMED:
         return ConfigError(f"{name} is called {RENAMED[name]} now", name)
     near = get_close_matches(name, GROUP_OF)
-    told = f"did you mean {' or '.join(near)}?" if near else "docs/library.md lists them"
+    told = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(GROUP_OF))}"
     return ConfigError(f"unknown hyper-parameter {name!r}; {told}", name)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import anyio
 import httpx2
@@ -62,7 +62,7 @@ def json_of(size: int) -> bytes:
 
 
 JSON = {"content-type": "application/json"}
-ANSWERS = f"/api/v1/campaigns/{uuid4()}/answers"
+ANSWERS = f"/api/v1/campaigns/{UUID(int=7)}/answers"  # fixed: each test process names its cases alike
 
 
 class TestNobodyIsParsed:

@@ -167,7 +167,7 @@ class TestNames:
         ("name", "hint"),
         [
             ("learning_rte", "'learning_rte'; did you mean learning_rate"),
-            ("zzz", r"'zzz'; docs/library\.md lists them"),
+            ("zzz", "'zzz'; there are adaptation_kind, adaptation_schedule, "),
             ("losses", "unknown hyper-parameter 'losses'"),
             ("trade_off", "trade_off is called adaptation_weight now"),
             ("averaging", "averaging is called average_decay now"),

@@ -130,8 +130,8 @@ def test_a_run_on_photographs_is_a_function_of_its_seed_and_its_distortion() -> 
         return predict(train(photo_config(**changes), data), in_memory(data.target_images))
 
     usual = prediction()
-    assert not torch.equal(usual, prediction(flip=0.0))
+    assert not torch.equal(usual, prediction(distorted_share=0.4))
     # Neither strokes nor grounds are for photographs.
     assert torch.equal(
-        usual, prediction(stroke=0.0, extra_stroke=1.0, background_blending=False, moment_match=False)
+        usual, prediction(changed_stroke=0.0, extra_stroke=1.0, background_blending=False, moment_match=False)
     )
