@@ -26,6 +26,7 @@ from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.datasets.models import Dataset, Example, Split
 from app.journal.models import Action
+from clarinet.files.names import NO_LABEL, numbers_among
 
 CHUNK = 500
 # A literal because PostgreSQL uses no partial index for a value that it does not know.
@@ -105,10 +106,9 @@ def some_known(session: Session, campaign: Campaign, *, per_class: int) -> list[
         NothingKnown: it came with none of the campaign's.
     """
     dataset = session.get_one(Dataset, campaign.dataset_id)
-    names = campaign.class_names
     found = []
-    for position, name in enumerate(dataset.class_names or ()):
-        if name not in names:
+    for position, number in enumerate(numbers_among(campaign.class_names, dataset.class_names or ())):
+        if number == NO_LABEL:
             continue
         ids = session.scalars(
             select(Example.id).where(
@@ -118,7 +118,7 @@ def some_known(session: Session, campaign: Campaign, *, per_class: int) -> list[
             )
         ).all()
         chosen = _chance.sample(ids, min(per_class, len(ids)))
-        found += [KnownPicture(id_, names.index(name)) for id_ in chosen]
+        found += [KnownPicture(id_, number) for id_ in chosen]
     if not found:
         raise NothingKnown
     return found
