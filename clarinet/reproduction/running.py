@@ -112,7 +112,7 @@ def trial_run(
         record = {
             "format_version": FORMAT_VERSION,
             "trial": trial.to_dict(),
-            "config": config.to_dict(),
+            "config": config.flat(),
             "data": {
                 "source": data.source.name,
                 "target": data.target.name,

@@ -187,7 +187,7 @@ def noisy_levels(*shape: int) -> Tensor:
 
 
 def make_record(accuracy: float | None, *, finished: str = "2026-01-01", **changes: Any) -> dict[str, Any]:
-    """A record as `read_records` gives it; None is a trial that diverged."""
+    """A record as `trial_run` writes it; None is a trial that diverged."""
     trial = make_trial(**changes)
     result = {"target_accuracy": accuracy, "steps": 6, "epochs": 3, "seconds": 1.0, "curve": [[1, accuracy]]}
     ended = {"failure": "diverged"} if accuracy is None else {"result": result}

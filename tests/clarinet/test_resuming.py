@@ -112,7 +112,7 @@ class TestResuming:
         config = make_config(ink_of_colours=False)
         train(config, make_data(), checkpoint=path)
         tensors, header = read_tensors(path, kind="checkpoint")
-        del header["config"]["ink_of_colours"]
+        del header["config"]["distortion"]["ink_of_colours"]
         write_tensors(path, tensors, header, kind="checkpoint")
 
         if switched_on:
