@@ -39,7 +39,7 @@ develop: install $(VENV)/development ## the same, and what tests and checks need
 demo: install ## a ready-made campaign, simulated annotators at work and a first run: http://127.0.0.1:8000
 	@$(BIN)/clarinet demo $(ARGS)
 
-test: lint ## every check and test but the long ones
+test: lint ## every check and test but the slow ones
 	@$(PYTEST) $(ARGS)
 
 check: develop ## the quick part of the tests, in two minutes; pyproject.toml says what it leaves out

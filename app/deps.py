@@ -89,7 +89,7 @@ def session_cookie(settings: Settings) -> str:
     return "__Host-clarinet" if settings.is_secure else "clarinet"
 
 
-# Only so that the OpenAPI document says how programs sign in; `_identify` reads the header.
+# Only so that the OpenAPI document says how programs sign in; `identify` reads the header.
 Bearer = Security(HTTPBearer(auto_error=False, description="A token from the account page."))
 
 

@@ -133,14 +133,22 @@ async def _receive_in_time(receive: Receive) -> Message:
 
 
 class BodyLimit:
-    """Refuse bodies above a limit, counted while they arrive; the upload routes have a larger one.
+    """Refuse bodies above a limit, counted while they arrive; uploads have a larger one, answers a smaller.
 
     The framework reads and parses a body before it asks who calls. So of nobody in particular it gets to see
     no more than SMALL_BODY_BYTES.
     """
 
-    def __init__(self, app: ASGIApp, *, upload_paths: re.Pattern[str], max_upload_bytes: int) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        upload_paths: re.Pattern[str],
+        small_paths: re.Pattern[str],
+        max_upload_bytes: int,
+    ) -> None:
         self.app = app
+        self.small_paths = small_paths
         self.upload_paths = upload_paths
         self.max_upload_bytes = max_upload_bytes
 
@@ -149,8 +157,7 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        takes_files = self.upload_paths.fullmatch(scope["path"].rstrip("/"))
-        limit = self.max_upload_bytes if takes_files else MAX_BODY_BYTES
+        limit = self._limit_of(scope["path"].rstrip("/"))
         seen, is_known = 0, False
 
         async def count() -> Message:
@@ -167,6 +174,11 @@ class BodyLimit:
             return message
 
         await self.app(scope, count, send)
+
+    def _limit_of(self, path: str) -> int:
+        if self.upload_paths.fullmatch(path):
+            return self.max_upload_bytes
+        return SMALL_BODY_BYTES if self.small_paths.fullmatch(path) else MAX_BODY_BYTES
 
 
 async def _require_known(scope: Scope) -> None:

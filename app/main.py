@@ -69,7 +69,8 @@ APIS = (
     registry_api,
     journal_api,
 )
-# Where files are sent to; other addresses take small bodies.
+# Where annotators lease and answer, and where files are sent to.
+ANSWERING_PATHS = re.compile(rf"{API}/campaigns/[^/]+/(questions|answers|undo|leases/(renew|release))")
 UPLOAD_PATHS = re.compile(rf"{API}/datasets|/datasets/new|({API})?/campaigns/[^/]+/imports")
 
 
@@ -92,7 +93,8 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         if database is None:
-            writer.close()
+            if writer:
+                writer.close()
             app.state.database.dispose()
 
     app = FastAPI(
@@ -108,17 +110,18 @@ def create_app(
     app.state.settings = settings
     app.state.database = database or connect(settings.sqlalchemy_url)
     app.state.publish = publish or publisher(settings)
-    writer = Writer(app.state.database, app.state.publish)
+    writer = Writer(app.state.database, app.state.publish) if answering == "fast" else None
     app.state.storage = Storage(settings.artefact_dir)
     app.state.streams = Streams()
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
     app.add_middleware(
         BodyLimit,
         upload_paths=UPLOAD_PATHS,
+        small_paths=ANSWERING_PATHS,
         max_upload_bytes=settings.max_upload_mb * 1024 * 1024,
     )
     app.add_middleware(Gate)
-    if answering == "fast":
+    if writer:
         app.add_middleware(FastLayer, router=annotation_api.router, prefix=API, writer=writer)
     problems.install(app)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)

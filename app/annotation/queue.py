@@ -42,7 +42,7 @@ _of_question = and_(
 # Questions that wait, have a slot for somebody, and that this person neither holds nor answered; in the order
 # of the queue. People pass by what others are taking at this moment.
 _FREE = (
-    select(Question.id, Question.candidate_class, Question.rank)
+    select(Question.id, Question.slots, Question.candidate_class, Question.rank)
     .where(
         Question.campaign_id == _CAMPAIGN,
         _IS_WAITING,
@@ -119,30 +119,31 @@ def take(
     for _ in range(MAX_TRIES):
         if held >= places:
             return
-        ids = session.scalars(free, values | {"room": places - held}).all()
+        found = session.execute(free, values | {"room": places - held}).all()
         # Looked at anew: a lease may have been committed before the question was locked.
-        of_question: dict[int, list[Lease]] = {id_: [] for id_ in ids}
-        for lease in session.scalars(_LEASES, {"ids": ids}) if ids else ():
+        of_question: dict[int, list[Lease]] = {row.id: [] for row in found}
+        for lease in session.scalars(_LEASES, {"ids": list(of_question)}) if found else ():
             of_question[lease.question_id].append(lease)
-        slots = [slot for id_ in ids if (slot := _slot(id_, of_question[id_], by, now)) is not None]
+        offered = [_slot(row.id, row.slots, of_question[row.id], by, now) for row in found]
+        slots = [slot for slot in offered if slot is not None]
         for slot in slots:
             last_turn += 1
             slot.user_id, slot.expires_at, slot.turn = by.id, now + LEASE, last_turn
         session.add_all(slots)
         session.flush()
-        if len(slots) == len(ids):
+        if len(slots) == len(found):
             return
         held += len(slots)
 
 
-def _slot(question_id: int, leases: Sequence[Lease], by: User, now: datetime) -> Lease | None:
-    """A slot of the question that nobody holds, one's own first; None where all are taken."""
+def _slot(question_id: int, slots: int, leases: Sequence[Lease], by: User, now: datetime) -> Lease | None:
+    """A slot of the question that nobody holds, one's own first; None where as many as it needs are taken."""
     live = {lease.slot for lease in leases if lease.expires_at is None or lease.expires_at > now}
-    free = [slot for slot in range(MAX_SLOTS) if slot not in live]
+    if len(live) >= slots:
+        return None
     own = next((lease for lease in leases if lease.user_id == by.id), None)
     if own is not None:
         return own
-    if not free:
-        return None
+    free = [slot for slot in range(MAX_SLOTS) if slot not in live]
     old = next((lease for lease in leases if lease.slot == free[0]), None)
     return old or Lease(question_id=question_id, slot=free[0])

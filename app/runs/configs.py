@@ -150,6 +150,16 @@ def in_groups(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any]
     return found + ([("Of an earlier version", gone)] if gone else [])
 
 
+def readable(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration that any version has kept, under today's names and in their groups."""
+    values = flattened(config)
+    own = {name: values[name] for name in OWN if name in values}
+    return own | {
+        group: {item.name: values[item.name] for item in fields(kind) if item.name in values}
+        for group, kind in GROUPS.items()
+    }
+
+
 def epochs_of(config: Mapping[str, Any]) -> int:
     """The epochs of a configuration that any version has kept; 0 where it does not say."""
     return int(flattened(config).get("epochs", 0))

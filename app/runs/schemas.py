@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
+from app.runs.configs import readable
 from app.runs.models import Metric, Run, Trial, TrialState
 from app.runs.summary import Summary
 from app.schemas import Input, Output
@@ -111,7 +112,7 @@ class RunRead(RunSummary):
         """From a run whose trials are loaded."""
         return cls(
             **cls.facts(run, summary),
-            config=run.config,
+            config=readable(run.config),
             label_snapshot=run.snapshot_digest,
             labels=run.snapshot_facts,
             trials=[TrialRead.model_validate(trial) for trial in run.trials],

@@ -140,12 +140,9 @@ def _plain_mode(image: Image.Image) -> Image.Image:
 
 
 def _eight_bits(deep: NDArray[np.generic]) -> NDArray[np.uint8]:
-    """(H, W) of 16-bit grey: v / 257 to the nearest, in steps that need no wider, larger numbers."""
-    values = deep.astype(np.uint16) if deep.dtype == np.uint16 else deep.clip(0, 65535).astype(np.uint16)
-    values -= values >> 8
-    values += 127
-    values >>= 8
-    return values.astype(np.uint8)
+    """(H, W) of 16-bit grey: v / 257 to the nearest, by whole numbers."""
+    values = deep.clip(0, 2**16 - 1).astype(np.uint32)
+    return ((values * 255 + 32_895) >> 16).astype(np.uint8)
 
 
 def _upright(picture: Image.Image, image: Image.Image) -> Image.Image:

@@ -50,14 +50,14 @@ class TrainConfig:
         check_identity(self.method, self.length, self.losses, self.adaptation)
         rules.check_network(self.network)
         rules.check_distortion(self.distortion)
-        rules.check_lengths(self.length, self.pretraining, self.pretraining_epochs)
+        rules.check_lengths(self.length, self.pretraining)
         rules.check_adaptation(self.length, self.optimisation, self.adaptation)
         rules.check_labels(self.method, self.setting, self.losses)
 
     @property
     def pretraining_epochs(self) -> int:
         """How many of the epochs learn without labels; 0 where the run is too short for one."""
-        return round(self.pretraining.pretraining_share * self.length.epochs)
+        return self.pretraining.epochs_of(self.length.epochs)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values: the four of its own, then each group's by the name of the group."""

@@ -33,7 +33,7 @@ class Identity:
     conditioned: bool | None = None
 
 
-IDENTITIES: Mapping[Method, Identity] = MappingProxyType(
+IDENTITIES: Mapping[str, Identity] = MappingProxyType(
     {
         "clarinet": Identity(
             "CLARINET",

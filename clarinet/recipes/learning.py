@@ -183,6 +183,10 @@ class Pretraining(Group):
         maximum=10,
     )
 
+    def epochs_of(self, epochs: int) -> int:
+        """How many of so many epochs learn without labels."""
+        return round(self.pretraining_share * epochs)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfTraining(Group):

@@ -36,14 +36,16 @@ def check_distortion(distortion: Distortion) -> None:
         )
 
 
-def check_lengths(length: Length, pretraining: Pretraining, pretraining_epochs: int) -> None:
-    """Refuse a run whose epochs are used up before labels are learned from."""
-    if pretraining_epochs >= length.epochs:
-        raise ConfigError(
-            f"pretraining_share is {pretraining.pretraining_share}, which of {length.epochs} epochs leaves "
-            "none to learn from labels; lower it or train longer",
-            "pretraining_share",
-        )
+def check_lengths(length: Length, pretraining: Pretraining) -> None:
+    """Refuse a run, or a step of two, whose epochs are used up before labels are learned from."""
+    steps = [epochs for epochs in (length.first_epochs, length.epochs - length.first_epochs) if epochs]
+    for epochs in steps:
+        if pretraining.epochs_of(epochs) >= epochs:
+            raise ConfigError(
+                f"pretraining_share is {pretraining.pretraining_share}, which of {epochs} epochs leaves none "
+                "to learn from labels; lower it or train longer",
+                "pretraining_share",
+            )
     if length.first_step_share > 0 and length.epochs == 1:
         raise ConfigError(
             "epochs is 1, but training in two steps (first_step_share) needs at least 2", "epochs"

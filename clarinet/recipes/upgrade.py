@@ -52,11 +52,6 @@ CONSTANT: Mapping[str, Any] = MappingProxyType(
 """What was a hyper-parameter and is a constant of this value now."""
 
 
-def is_flat(values: Mapping[str, Any]) -> bool:
-    """Whether values lie side by side, as earlier versions wrote them, not in groups."""
-    return not any(isinstance(value, Mapping) for value in values.values())
-
-
 def upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values that lie side by side under today's names; some may be missing, as in changes of a preset.
 

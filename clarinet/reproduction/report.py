@@ -1,11 +1,13 @@
 """The paper's tables with our numbers beside its own, as Markdown."""
 
 import json
+import re
 import shlex
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from clarinet.recipes.upgrade import RENAMED
 from clarinet.reproduction.grouping import Group, Record, grouped, named_preset, setting_of
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY, WITH_TRUE, Printed
 from clarinet.reproduction.tasks import PAPER_TASKS
@@ -102,6 +104,15 @@ def _average(kind: tuple[str, ...], groups: list[Group]) -> list[list[str]]:
     return [["average", *kind, seeds, f"{ours:.2f}", papers]]
 
 
+def _renamed(commands: Iterable[str]) -> list[str]:
+    """A sentence on hyper-parameters that commands call as they were called when they were typed."""
+    typed = sorted(set(re.findall(r"--set (\w+)=", " ".join(commands))) & RENAMED.keys())
+    if not typed:
+        return []
+    told = ", ".join(f"`{name}` (now `{RENAMED[name]}`)" for name in typed)
+    return [f"The commands name hyper-parameters as they were called then: {told}."]
+
+
 def _protocol(group: Group) -> str:
     """The preset and its length; anything but the paper's own is said to be so, with what is held out."""
     steps = next((record["result"]["steps"] for record in group.records if "result" in record), 0)
@@ -193,6 +204,7 @@ def _grounds(groups: Sequence[Group]) -> list[str]:
         table(times),
         "Versions and machine:\n\n" + "\n".join(f"* {machine}" for machine in machines),
         "Commands:\n\n```sh\n" + "\n".join(commands) + "\n```",
+        *_renamed(commands),
         *_changed_presets(groups),
         *left_out,
     ]

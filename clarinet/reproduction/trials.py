@@ -10,11 +10,12 @@ from typing import Any
 from clarinet.recipes.choices import Setting
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.identity import IDENTITIES
 from clarinet.recipes.methods import config_for
 from clarinet.recipes.presets import METHODS
 from clarinet.reproduction.tasks import TASKS, TaskData
 
-TRUE_ONLY_METHODS = frozenset({"dan", "dann", "cdan_e"})  # ordinary adaptation, which needs true labels
+TRUE_ONLY_METHODS = frozenset({"dan", "dann", "cdan_e"})  # of the paper: ordinary adaptation from true labels
 OWN_METHOD = "clarinet-plus"  # chooses its network by the images' shape, never by the task
 BY_METHOD = ("clarinet", "gac", "gac+dan", "gac+dann", "gac+cdan_e", OWN_METHOD)
 ABLATIONS = ("clarinet-ce", "clarinet-unconditioned", "clarinet-unsharpened")
@@ -127,7 +128,7 @@ def plan(
         for task, seed, (setting, count), answered, noise, (method, chosen) in product(
             tasks, list(seeds), counts, answers, label_noise, named
         )
-        if setting == "pc" or method not in TRUE_ONLY_METHODS
+        if setting == "pc" or IDENTITIES[method].learns != "truth"
     ]
     if not trials:
         raise ConfigError(

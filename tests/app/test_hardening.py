@@ -17,9 +17,11 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from fastapi.testclient import TestClient
+from sqlalchemy.orm import Session
 from starlette.types import Message, Receive, Scope, Send
 
-from app.db import Base, connect
+from app.accounts.models import User
+from app.db import Base, Database, connect
 from app.fast.layer import FastLayer
 from app.hardening import MAX_BODY_BYTES, Gate
 from app.main import create_app
@@ -102,6 +104,17 @@ class TestNobodyIsParsed:
 
         assert (response.status_code, response.json()["type"]) == (401, "/problems/not-signed-in")
         assert parsed == []
+
+    def test_the_plain_execution_of_answers_has_the_same_limit(
+        self, settings: Settings, database: Database, session: Session, annotator: User
+    ) -> None:
+        plain = create_app(settings, database=database, publish=lambda _: None, answering="plain")
+        headers = JSON | {"Authorization": f"Bearer {make_token(session, annotator)}"}
+
+        with TestClient(plain, raise_server_exceptions=False) as client:
+            response = client.post(ANSWERS, content=json_of(70_000), headers=headers)
+
+        assert response.status_code == 413
 
     def test_known_people_may_send_more_elsewhere(self, client: TestClient) -> None:
         body = b'{"name": "' + b"x" * 100_000 + b'"}'

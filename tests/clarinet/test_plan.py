@@ -75,3 +75,9 @@ def test_each_task_has_the_papers_network(task: str, network: tuple[str, int]) -
 
 def test_every_task_has_a_network_that_fits() -> None:
     assert len(plan(list(TASKS), ["clarinet", "clarinet-plus"], seeds=[0])) == 2 * len(TASKS)
+
+
+def test_a_method_of_true_labels_alone_is_left_out_of_cc_whoever_it_is_by() -> None:
+    trials = plan(["U->M"], ["clarinet", "mcc"], settings=["cc", "pc"], seeds=[0])
+
+    assert [(t.method, t.setting) for t in trials] == [("clarinet", "cc"), ("clarinet", "pc"), ("mcc", "pc")]

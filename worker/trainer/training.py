@@ -19,7 +19,7 @@ from app.clock import utc_now
 from app.db import Database, connect
 from app.logs import configure_logs
 from app.registry import service as registry
-from app.runs import trials
+from app.runs import configs, trials
 from app.runs.models import Run, Trial
 from app.settings import Settings
 from app.storage import Storage
@@ -148,7 +148,7 @@ class ClaimedTrial:
             "setting": self.run.setting,
             "preset": self.run.preset,
             "classes": class_names,
-            "config": self.run.config | {"seed": self.trial.seed},
+            "config": configs.readable(self.run.config) | {"seed": self.trial.seed},
             "labels": self.run.snapshot_facts,
             "label_snapshot": self.run.snapshot_digest,
             "weights_sha256": digest,

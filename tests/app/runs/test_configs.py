@@ -198,3 +198,17 @@ class TestKeptConfigs:
         shown = dict(configs.in_groups(self.EARLIER | {"momentum": 0.5}))
 
         assert shown["Of an earlier version"] == [("momentum", 0.5)]
+
+
+def test_a_configuration_of_an_earlier_version_is_read_in_groups() -> None:
+    old = {"method": "clarinet", "setting": "cc", "preset": "paper", "epochs": 7, "trade_off": 0.01}
+
+    shown = configs.readable(old)
+
+    assert (shown["method"], shown["length"], shown["adaptation"]["adaptation_weight"]) == (
+        "clarinet",
+        {"epochs": 7},
+        0.01,
+    )
+    now = configs.config_for("clarinet", "cc", "paper", {})
+    assert configs.readable(now) == now
