@@ -10,7 +10,7 @@ from clarinet.recipes import groups, learning, rules
 from clarinet.recipes.choices import Method, Preset, Setting
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.fields import check_fields, kinds_of, required
-from clarinet.recipes.identity import check_identity
+from clarinet.recipes.identity import check_identity, check_name
 from clarinet.recipes.upgrade import CONSTANT, OWN, RENAMED, upgraded
 
 LARGEST_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
@@ -53,6 +53,8 @@ class TrainConfig:
         rules.check_lengths(self.length, self.pretraining)
         rules.check_adaptation(self.length, self.optimisation, self.adaptation)
         rules.check_labels(self.method, self.setting, self.losses)
+        values = {name: value for name, value in self.flat().items() if name not in OWN}
+        check_name(self.method, self.preset, values, DEFAULTS)
 
     @property
     def pretraining_epochs(self) -> int:

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
+from typing import Any
 
-from clarinet.recipes.choices import AdaptationKind, Method
+from clarinet.recipes.choices import AdaptationKind, Method, Preset
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.groups import Length
 from clarinet.recipes.learning import Adaptation, Losses
+from clarinet.recipes.presets import METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class Identity:
         two_steps: whether GAC labels the source for it first.
         learns: "noes" from complementary labels, "truth" from true labels alone, "likeness" towards what
             images are not (the ablation with L_CE).
-        conditioned: what its discriminator sees; None where it has none.
+        conditioned: whether its discriminator sees predictions, too; None where it has none.
+        sharpened: whether these are sharpened (l < 1); None where it sees none.
     """
 
     title: str
@@ -31,6 +34,7 @@ class Identity:
     two_steps: bool = False
     learns: str = "noes"
     conditioned: bool | None = None
+    sharpened: bool | None = None
 
 
 IDENTITIES: Mapping[str, Identity] = MappingProxyType(
@@ -41,6 +45,7 @@ IDENTITIES: Mapping[str, Identity] = MappingProxyType(
             "adversary that sees features joined with sharpened predictions.",
             adapts_by="adversary",
             conditioned=True,
+            sharpened=True,
         ),
         "clarinet-plus": Identity(
             "CLARINET plus",
@@ -75,6 +80,7 @@ IDENTITIES: Mapping[str, Identity] = MappingProxyType(
             adapts_by="adversary",
             two_steps=True,
             conditioned=True,
+            sharpened=False,
         ),
         "gac+mcc": Identity(
             "GAC + MCC",
@@ -105,6 +111,7 @@ IDENTITIES: Mapping[str, Identity] = MappingProxyType(
             adapts_by="adversary",
             learns="truth",
             conditioned=True,
+            sharpened=False,
         ),
         "mcc": Identity(
             "MCC on true labels",
@@ -120,6 +127,7 @@ IDENTITIES: Mapping[str, Identity] = MappingProxyType(
             adapts_by="adversary",
             learns="likeness",
             conditioned=True,
+            sharpened=True,
         ),
         "clarinet-unconditioned": Identity(
             "CLARINET without c",
@@ -133,6 +141,7 @@ IDENTITIES: Mapping[str, Identity] = MappingProxyType(
             "The ablation 'C w/o T': the adversary sees the predictions as they are, not sharpened (l = 1).",
             adapts_by="adversary",
             conditioned=True,
+            sharpened=False,
         ),
     }
 )
@@ -140,6 +149,33 @@ IDENTITIES: Mapping[str, Identity] = MappingProxyType(
 
 LEARNS = {"none": "truth", "cross-entropy": "likeness"}  # every other loss learns from noes
 LOSS_OF = {"noes": "one that learns what images are", "truth": "none", "likeness": "cross-entropy"}
+
+
+def check_name(
+    method: Method, preset: Preset, values: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> None:
+    """Refuse a preset that the method does not have, and another method's recipe under this name.
+
+    Args:
+        method, preset: what it is called.
+        values: every hyper-parameter by name.
+        defaults: those of the groups.
+
+    Raises:
+        ConfigError: how it is called rightly.
+    """
+    if preset not in METHODS[method]:
+        known = ", ".join(METHODS[method])
+        raise ConfigError(f"method {method} has no preset {preset!r}; it has {known}", "preset")
+    for other, presets in METHODS.items():
+        for name, changes in presets.items():
+            recipe = {**defaults, **{key: value for key, value in changes.items() if key in defaults}}
+            if other != method and recipe == values:
+                raise ConfigError(
+                    f"these are the values of {other} ({name}), not of {method}; "
+                    f"config_for({other!r}, {name!r}) makes them under their name",
+                    "method",
+                )
 
 
 def check_identity(method: Method, length: Length, losses: Losses, adaptation: Adaptation) -> None:
@@ -160,6 +196,8 @@ def check_identity(method: Method, length: Length, losses: Losses, adaptation: A
         raise _other(method, "complementary_loss", loss, LOSS_OF[own.learns])
     if own.conditioned is not None and adaptation.conditioning != own.conditioned:
         raise _other(method, "conditioning", adaptation.conditioning, own.conditioned)
+    if own.sharpened is not None and (adaptation.sharpening < 1) != own.sharpened:
+        raise _other(method, "sharpening", adaptation.sharpening, "below 1" if own.sharpened else 1)
 
 
 def _other(method: str, name: str, value: object, own: object) -> ConfigError:

@@ -50,6 +50,7 @@ def two_steps(config: TrainConfig) -> tuple[TrainConfig, TrainConfig]:
     first = replace(
         config,
         method="gac",
+        preset=gac.preset,
         length=replace(config.length, epochs=first_epochs, first_step_share=0.0),
         optimisation=gac.optimisation,
         adaptation=gac.adaptation,

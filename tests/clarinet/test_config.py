@@ -14,6 +14,7 @@ from clarinet.recipes.config import DEFAULTS, GROUP_OF, GROUPS, TrainConfig
 from clarinet.recipes.errors import ClarinetError, ConfigError
 from clarinet.recipes.fields import kinds_of
 from clarinet.recipes.identity import IDENTITIES
+from clarinet.recipes.learning import Adaptation
 from clarinet.recipes.methods import DESCRIPTIONS, config_for
 from clarinet.recipes.presets import METHODS
 from clarinet.recipes.upgrade import CONSTANT, OWN, RENAMED
@@ -157,9 +158,9 @@ class TestTrainConfig:
     def test_single_values_change_by_their_names(self) -> None:
         config = config_for("clarinet")
 
-        changed = config.changed(epochs=60, sharpening=1.0, seed=3)
+        changed = config.changed(epochs=60, sharpening=0.4, seed=3)
 
-        assert (changed.length.epochs, changed.adaptation.sharpening, changed.seed) == (60, 1.0, 3)
+        assert (changed.length.epochs, changed.adaptation.sharpening, changed.seed) == (60, 0.4, 3)
         assert changed.changed(epochs=500, sharpening=0.5, seed=0) == config
 
     def test_a_name_that_is_missing_is_named(self) -> None:
@@ -241,6 +242,23 @@ class TestIdentity:
             config_for("clarinet", learning_rate=0)
         assert config_for("dan", learning_rate=0)
         assert config_for("gac", learning_rate=0, adaptation_weight=0)
+
+    def test_another_methods_recipe_is_refused_under_this_name(self) -> None:
+        made = config_for("clarinet-plus").flat()
+        values = {name: value for name, value in made.items() if name not in OWN}
+
+        with pytest.raises(ConfigError, match=r"the values of clarinet-plus \(default\), not of gac"):
+            config_for("gac", **values)
+        with pytest.raises(ConfigError, match=r"these are the values of gac \(paper\)"):
+            TrainConfig(
+                method="clarinet-plus",
+                preset="default",
+                setting="cc",
+                seed=0,
+                adaptation=Adaptation(adaptation_kind="none"),
+            )
+        with pytest.raises(ConfigError, match="method gac has no preset 'quick'"):
+            config_for("gac").changed(preset="quick")
 
     def test_other_losses_from_complementary_labels_keep_the_name(self) -> None:
         for loss in ("bounded", "forward", "scarce", "inverse"):

@@ -13,7 +13,6 @@ from clarinet.export.card_text import card_markdown
 from clarinet.export.cards import model_card
 from clarinet.export.models import load_card, load_model, save_model
 from clarinet.recipes.config import flattened
-from clarinet.recipes.presets import METHODS
 from clarinet.recipes.upgrade import CONSTANT, RENAMED, STRENGTHS
 from clarinet.reproduction.grouping import grouped
 from clarinet.reproduction.report import markdown
@@ -42,9 +41,7 @@ def as_earlier(config: TrainConfig) -> dict[str, Any]:
     return renamed | weights | dict(CONSTANT)
 
 
-@pytest.mark.parametrize(
-    ("method", "preset"), [(method, preset) for method, presets in METHODS.items() for preset in presets]
-)
+@pytest.mark.parametrize(("method", "preset"), [tuple(name.split("/")) for name in WRITTEN])
 class TestPresets:
     def test_each_is_todays(self, method: str, preset: str) -> None:
         assert TrainConfig.from_dict(earlier(method, preset)) == config_for(method, preset)
