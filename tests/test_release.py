@@ -80,7 +80,7 @@ def run(*command: str | Path, cwd: Path | None = None) -> str:
 @contextmanager
 def demo(clarinet: Path, folder: Path) -> Iterator[dict[str, Any]]:
     """`clarinet demo` in an empty folder; gives what it prints for programs."""
-    command = [clarinet, "demo", "--json", "--port", str(free_port())]
+    command: list[str | Path] = [clarinet, "demo", "--json", "--port", str(free_port())]
     with subprocess.Popen(command, cwd=folder, env=OUTSIDE, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
