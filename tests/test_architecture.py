@@ -32,6 +32,7 @@ def start_without(names: tuple[str, ...], code: str) -> None:
 TORCH = ("torch", "torchvision")
 
 
+@pytest.mark.long(but=["import app.main"])
 @pytest.mark.parametrize(
     "start",
     [

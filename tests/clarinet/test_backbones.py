@@ -59,7 +59,7 @@ def backbone_of(model: Classifier) -> Backbone:
     return model.extractor
 
 
-@pytest.mark.long
+@pytest.mark.long(but=["resnet18-safetensors"])
 @pytest.mark.parametrize(
     ("architecture", "suffix"),
     [

@@ -41,7 +41,7 @@ def make_classes(num_classes: int) -> TrainData:
     )
 
 
-@pytest.mark.long
+@pytest.mark.long(but=["clarinet-2"])
 @pytest.mark.parametrize("num_classes", [2, 60])
 @pytest.mark.parametrize("method", METHODS)
 def test_training_and_scoring_are_finite_with_few_and_with_many_classes(

@@ -36,7 +36,7 @@ def flip_bit_of(path: Path, part: str) -> None:
 
 
 class TestResuming:
-    @pytest.mark.long
+    @pytest.mark.long(but=["paper cc", "plus pc"])
     @pytest.mark.parametrize("case", CASES)
     def test_an_interrupted_run_ends_bit_equal(self, case: str, tmp_path: Path) -> None:
         config, data = make_case(case)

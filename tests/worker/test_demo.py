@@ -130,6 +130,7 @@ def test_the_password_is_random_and_for_its_owner_only(settings: Settings) -> No
     assert len(demo.admin_password) >= 12
 
 
+@pytest.mark.long
 def test_a_start_that_was_cut_short_is_finished(settings: Settings) -> None:
     demo, _, _ = prepare(settings)
     (settings.data_dir / "demo.json").write_text(

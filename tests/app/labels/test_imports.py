@@ -79,7 +79,6 @@ class TestReading:
         ]
         assert {item.annotator for item in found} == {"ann@example.org"}
 
-    @pytest.mark.long
     @pytest.mark.parametrize(
         ("data", "words"),
         [
@@ -107,7 +106,11 @@ class TestReading:
             (b"{}", "no list of Label Studio tasks"),
             (b'[{"data": {}, "annotations": [{"result": [{"type": "choices"}]}]}]', "Task 1 is not what"),
             (b" " * (MAX_BYTES + 1), "more than 16 MB"),
-            (b"position,class\n" + b"1,a\n" * (MAX_ROWS + 1), "more than 200000 things"),
+            pytest.param(
+                b"position,class\n" + b"1,a\n" * (MAX_ROWS + 1),
+                "more than 200000 things",
+                marks=pytest.mark.long,
+            ),
         ],
     )
     def test_what_is_not_understood_is_refused_with_its_place(self, data: bytes, words: str) -> None:
