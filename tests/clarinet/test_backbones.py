@@ -19,6 +19,8 @@ from clarinet.recipes.methods import config_for
 from clarinet.run.building import build_networks
 from tests.clarinet.factories import make_config, make_data
 
+pytestmark = pytest.mark.long
+
 DOMAINS: tuple[Domain, ...] = (SOURCE, TARGET)
 
 

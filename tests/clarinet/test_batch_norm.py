@@ -11,6 +11,8 @@ from clarinet.networks.layers import DomainBatchNorm, replace_batch_norms
 from clarinet.recipes.choices import Architecture
 from tests.clarinet.factories import make_network, noise
 
+pytestmark = pytest.mark.long
+
 
 class TestDomainBatchNorm:
     @pytest.mark.parametrize("per_domain", [False, True])

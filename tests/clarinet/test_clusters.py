@@ -12,6 +12,8 @@ from clarinet.plus.neighbours import MOST_VOTERS, neighbour_labels
 from clarinet.plus.votes import NeighbourLabels, Votes
 from tests.clarinet.answered import K, accuracy, clusters, complementary, votes_of
 
+pytestmark = pytest.mark.long
+
 EACH = 84  # images of a class, as in 840 answers; the nearest 42 hold four answers about each class
 
 

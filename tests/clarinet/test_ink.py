@@ -23,6 +23,8 @@ from clarinet.run.tensor_files import read_tensors, write_tensors
 from clarinet.run.training import train
 from tests.clarinet.factories import Recorded, equal_weights, in_memory, make_config, make_data
 
+pytestmark = pytest.mark.long
+
 CPU = torch.device("cpu")
 GROUND, INK = (10, 200, 30), (110, 200, 30)
 

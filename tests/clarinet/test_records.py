@@ -41,6 +41,7 @@ def write_older(folder: Path, *records: dict[str, Any]) -> None:
     (folder / "trials.csv").write_text("task,method\n")
 
 
+@pytest.mark.long
 def test_processes_that_finish_trials_at_once_lose_none(tmp_path: Path) -> None:
     folder_for_results(tmp_path)
     spawn = get_context("spawn")

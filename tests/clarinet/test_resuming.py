@@ -18,6 +18,8 @@ from clarinet.run.tensor_files import read_tensors, write_tensors
 from clarinet.run.training import EpochReport, train
 from tests.clarinet.factories import CASES, equal_weights, make_case, make_config, make_data
 
+pytestmark = pytest.mark.long
+
 
 def stop_after(steps: int) -> Any:
     """A should_stop that lets so many steps through."""

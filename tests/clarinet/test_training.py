@@ -17,6 +17,8 @@ from clarinet.run.objective import Objective
 from clarinet.run.training import EpochReport, train
 from tests.clarinet.factories import CASES, equal_weights, make_case, make_config, make_data
 
+pytestmark = pytest.mark.long
+
 
 class TestLearning:
     @pytest.mark.long

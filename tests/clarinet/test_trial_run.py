@@ -18,6 +18,8 @@ from clarinet.reproduction.trials import Trial
 from clarinet.run.training import EpochReport, train
 from tests.clarinet.factories import SHORT_TRIAL, make_trial, run_trial
 
+pytestmark = pytest.mark.long
+
 CPU = torch.device("cpu")
 
 

@@ -30,6 +30,8 @@ from clarinet.recipes.methods import two_steps
 from clarinet.run.evaluation import accuracy_from_complementary, predict
 from tests.clarinet.factories import equal_weights, make_config, make_data
 
+pytestmark = pytest.mark.long
+
 METHODS = ["gac+dan", "gac+dann", "gac+cdan_e"]
 RATE = {"learning_rate": 1e-3}
 

@@ -82,6 +82,7 @@ def write_earlier_checkpoint(path: Path, config: TrainConfig, data: TrainData, *
     write_tensors(path, tensors, header | {"config": as_earlier(config) | changes}, kind="checkpoint")
 
 
+@pytest.mark.long
 class TestCheckpoints:
     @pytest.mark.parametrize("method", ["clarinet", "clarinet-plus", "gac", "dan", "gac+cdan_e"])
     def test_an_earlier_one_goes_on_and_ends_bit_equal(self, method: str, tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from worker.demo.running import _Story
 from worker.demo.setup import EMAIL, Demo, prepare
 from worker.local.up import bring_up_to_date
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:

@@ -42,6 +42,8 @@ from worker.trainer.exits import Exit
 from worker.trainer.training import ClaimedTrial, _from_checkpoint_or_anew, _train
 from worker.trainer.trial_data import TrialData, load
 
+pytestmark = pytest.mark.long
+
 
 class LosesConfirmations:
     """Sessions whose first commit reaches the database while its confirmation does not reach us."""

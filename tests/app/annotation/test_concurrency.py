@@ -24,7 +24,7 @@ from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import make_campaign, make_user
 
-pytestmark = pytest.mark.dialects
+pytestmark = [pytest.mark.long, pytest.mark.dialects]
 
 PEOPLE = 8
 TIMEOUT_S = 120

@@ -21,7 +21,7 @@ from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, make_campaign, make_user
 
-pytestmark = pytest.mark.dialects
+pytestmark = [pytest.mark.long, pytest.mark.dialects]
 
 PEOPLE = st.integers(0, 3)
 VALUES = st.sampled_from(list(AnswerValue))

@@ -21,7 +21,7 @@ from tests.annotators import FAST, PLAIN, Execution
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, make_campaign, make_user
 
-pytestmark = pytest.mark.dialects
+pytestmark = [pytest.mark.long, pytest.mark.dialects]
 
 EXAMPLES, PEOPLE, STEPS = 18, 4, 60
 # What happens, and how often.

@@ -34,6 +34,8 @@ from tests.worker.intake.conftest import examples_of, files_in
 from worker.context import Context
 from worker.intake import import_dataset
 
+pytestmark = pytest.mark.long
+
 SLOW = 24  # large pictures, which take seconds and fit in one shard
 
 
