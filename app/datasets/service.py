@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from uuid import UUID, uuid4
 
 from sqlalchemy import ColumnElement, Select, and_, delete, event, insert, or_, select, update
@@ -74,19 +73,6 @@ def create_dataset(
         raise
     jobs.enqueue(session, jobs.IMPORT_DATASET, dataset.id)
     return dataset
-
-
-def create_from_path(
-    session: Session, storage: Storage, path: Path, *, name: str, by: User, now: datetime
-) -> Dataset:
-    """The same from a file that the caller may read; for commands on the server.
-
-    Raises:
-        OSError: the file cannot be read.
-        NotAllowed, BadUpload, DatasetNameTaken: nothing was kept.
-    """
-    with path.open("rb") as file:
-        return create_dataset(session, storage, Upload(file, path.name), name=name, by=by, now=now)
 
 
 def get_dataset(session: Session, dataset_id: UUID, *, by: User) -> Dataset:

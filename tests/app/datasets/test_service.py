@@ -98,16 +98,6 @@ class TestCreateDataset:
 
         assert stored_files(storage) == []
 
-    def test_from_a_path(self, session: Session, storage: Storage, admin: User, tmp_path: Path) -> None:
-        (tmp_path / "pets.zip").write_bytes(ZIP)
-
-        dataset = service.create_from_path(
-            session, storage, tmp_path / "pets.zip", name="Pets", by=admin, now=NOW
-        )
-
-        assert (dataset.upload or {})["name"] == "pets.zip"
-        assert storage.read(f"uploads/{dataset.id}/data") == ZIP
-
 
 class TestOpenServerFile:
     @pytest.fixture
