@@ -138,26 +138,24 @@ def config_for(method: str, setting: str, preset: str, overrides: Mapping[str, o
     return values
 
 
-def in_groups(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any]]]]:
-    """Title of each group with its names and values, of a configuration that any version has kept."""
-    values = flattened(config)
-    found = []
-    for group, kind in GROUPS.items():
-        rows = [(item.name, values[item.name]) for item in fields(kind) if item.name in values]
-        if rows:
-            found.append((title_of(group), rows))
-    gone = [(name, value) for name, value in values.items() if name not in OWN and name not in GROUP_OF]
-    return found + ([("Of an earlier version", gone)] if gone else [])
-
-
 def readable(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration that any version has kept, under today's names and in their groups."""
+    """A configuration that any version has kept, under today's names and in their groups.
+
+    What this version has no place for is under "earlier".
+    """
     values = flattened(config)
-    own = {name: values[name] for name in OWN if name in values}
-    return own | {
-        group: {item.name: values[item.name] for item in fields(kind) if item.name in values}
-        for group, kind in GROUPS.items()
-    }
+    found = {name: values[name] for name in OWN if name in values}
+    for group, kind in GROUPS.items():
+        found[group] = {item.name: values[item.name] for item in fields(kind) if item.name in values}
+    gone = {name: value for name, value in values.items() if name not in OWN and name not in GROUP_OF}
+    return found | ({"earlier": gone} if gone else {})
+
+
+def in_groups(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any]]]]:
+    """Title of each group with its names and values, for pages."""
+    titles = {group: title_of(group) for group in GROUPS} | {"earlier": "Of an earlier version"}
+    shown = readable(config)
+    return [(title, list(shown[group].items())) for group, title in titles.items() if shown.get(group)]
 
 
 def epochs_of(config: Mapping[str, Any]) -> int:

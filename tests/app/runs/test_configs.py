@@ -210,5 +210,7 @@ def test_a_configuration_of_an_earlier_version_is_read_in_groups() -> None:
         {"epochs": 7},
         0.01,
     )
+    assert "earlier" not in shown
+    assert configs.readable(old | {"momentum": 0.5})["earlier"] == {"momentum": 0.5}
     now = configs.config_for("clarinet", "cc", "paper", {})
     assert configs.readable(now) == now
