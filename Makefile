@@ -57,7 +57,7 @@ format: develop ## let ruff mend what it can
 
 messages: install ## bring frontend/messages up to date with templates and code; then translate what is empty
 	@$(BIN)/pybabel -q extract -F frontend/messages/babel.cfg -k translatable -k _several:1,2 --no-location -o frontend/messages/messages.pot .
-	@for language in de es zh-Hans; do $(BIN)/pybabel -q update -N --ignore-obsolete --ignore-pot-creation-date -w 120 \
+	@for language in de es fr zh-Hans; do $(BIN)/pybabel -q update -N --ignore-obsolete --ignore-pot-creation-date -w 120 \
 		-i frontend/messages/messages.pot -o frontend/messages/$$language.po -l $$(echo $$language | tr - _); done
 	@sed -i.old -E '/^"(Report-M|POT-C|PO-R|Last-T|Language-T|MIME-V|Content-Tr|Generated)/d' frontend/messages/*.po
 	@rm frontend/messages/messages.pot frontend/messages/*.old

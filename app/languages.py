@@ -19,7 +19,7 @@ import frontend
 
 MESSAGES = Path(frontend.__file__).parent / "messages"
 SOURCE = "en"
-LANGUAGES = {SOURCE: "English", "de": "Deutsch", "es": "Español", "zh-Hans": "中文"}
+LANGUAGES = {SOURCE: "English", "de": "Deutsch", "es": "Español", "fr": "Français", "zh-Hans": "中文"}
 _current: ContextVar[str] = ContextVar("language", default=SOURCE)
 
 

@@ -45,8 +45,8 @@ def forms(message: str | Sequence[str] | None) -> tuple[str, ...]:
     return (message,) if isinstance(message, str) else tuple(message or ())
 
 
-def test_there_are_catalogues_for_four_languages() -> None:
-    assert set(LANGUAGES) == {"en", "de", "es", "zh-Hans"}
+def test_there_are_catalogues_for_five_languages() -> None:
+    assert set(LANGUAGES) == {"en", "de", "es", "fr", "zh-Hans"}
     assert {path.stem for path in MESSAGES.glob("*.po")} == set(TRANSLATIONS)
 
 
@@ -77,6 +77,7 @@ def test_counts_take_the_form_of_their_language() -> None:
         "en": ["{count} questions", "{count} question", "{count} questions"],
         "de": ["{count} Fragen", "{count} Frage", "{count} Fragen"],
         "es": ["{count} preguntas", "{count} pregunta", "{count} preguntas"],
+        "fr": ["{count} question", "{count} question", "{count} questions"],
         "zh-Hans": ["{count} 个问题"] * 3,
     }
     assert gettext("Undo") == "Undo", "nobody speaks another language outside"
@@ -87,10 +88,11 @@ def test_counts_take_the_form_of_their_language() -> None:
     [
         (None, "", "en"),
         (None, "de-AT,de;q=0.9,en;q=0.8", "de"),
-        (None, "fr, en;q=0.5, es;q=0.7", "es"),
+        (None, "fr-CA, en;q=0.8", "fr"),
+        (None, "it, en;q=0.5, es;q=0.7", "es"),
         (None, "zh-CN", "zh-Hans"),
         (None, "zh-Hans-SG;q=1", "zh-Hans"),
-        (None, "fr;q=x, *, xx", "en"),
+        (None, "it;q=x, *, xx", "en"),
         ("es", "de", "es"),
         ("../secret", "de", "de"),
     ],
