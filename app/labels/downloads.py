@@ -93,7 +93,7 @@ def download_answers(
     secret = settings.signing_secret() if people is PeopleShown.PSEUDONYMS else None
 
     def pieces(session: Session) -> Iterator[bytes]:
-        text = guarded if format is ExportFormat.CSV else str
+        text = guarded if format.is_for_spreadsheets else str
         rows = answers.answer_rows(session, campaign, People(session, campaign.id, secret), text=text)
         return answers.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
 

@@ -18,7 +18,7 @@ def add_label_options(parser: argparse.ArgumentParser) -> None:
         "--labels",
         type=Path,
         metavar="FILE",
-        help="labels that people gave, as the application hands them out: csv, jsonl, or a snapshot's npz",
+        help="labels that people gave, as the application writes them: csv, tsv, jsonl, or a snapshot's npz",
     )
     parser.add_argument(
         "--label-seed",

@@ -41,15 +41,15 @@ def unguarded(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
 
 
-def csv_rows(file: Iterable[str]) -> "csv.DictReader[str]":
+def csv_rows(file: Iterable[str], *, separator: str = ",") -> "csv.DictReader[str]":
     """The rows of a CSV by its columns, whose names are taken without case and spaces around them."""
-    reader = csv.DictReader(file, strict=True)
+    reader = csv.DictReader(file, delimiter=separator, strict=True)
     reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
     return reader
 
 
 def load_labels(path: Path | str, *, images: int, num_classes: int | None = None) -> Labels:
-    """Read a label file of the application: CSV (.csv), JSON lines (.jsonl), or a frozen snapshot (.npz).
+    """Read a label file: CSV (.csv), TSV (.tsv), JSON lines (.jsonl), or a frozen snapshot (.npz).
 
     A label's `position` is its image's place in the data set, which is its row in the npz of the images. Its
     `kind` is "true" or "complementary", its `class` counts the campaign's classes from 0, which need not be
@@ -68,7 +68,7 @@ def load_labels(path: Path | str, *, images: int, num_classes: int | None = None
         ClassesNotCounted: no `num_classes`, and none in the file.
     """
     path = Path(path)
-    readers = {".csv": _csv_rows, ".jsonl": _json_rows, ".npz": _snapshot_rows}
+    readers = {".csv": _csv_rows, ".tsv": _tsv_rows, ".jsonl": _json_rows, ".npz": _snapshot_rows}
     if path.suffix not in readers:
         raise DataError(f"{path} is no label file: its name must end in {', '.join(readers)}")
     told = _Told()
@@ -122,9 +122,9 @@ def _names(path: Path, told: set[tuple[int, str]]) -> dict[int, str]:
     return names
 
 
-def _csv_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
+def _csv_rows(path: Path, told: _Told, *, separator: str = ",") -> Iterator[LabelRow]:
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv_rows(file)
+        reader = csv_rows(file, separator=separator)
         _require(path, reader.fieldnames or (), ("position", "kind", "class", "weight"))
         for row in reader:
             # What is left empty was not said.
@@ -132,6 +132,10 @@ def _csv_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
             name = row.get("class_name")
             names = [unguarded(name)] if name else []
             yield from _rows(given, [row["class"] or ""], names, f"line {reader.line_num} of {path}", told)
+
+
+def _tsv_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
+    return _csv_rows(path, told, separator="\t")
 
 
 def _json_rows(path: Path, told: _Told) -> Iterator[LabelRow]:

@@ -44,7 +44,7 @@ def write(kind: str, folder: Path, names: tuple[str, ...] = NAMES) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz", "snapshot"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "npz", "snapshot"])
 class TestFiles:
     def test_what_the_application_writes_is_read_back(self, kind: str, tmp_path: Path) -> None:
         labels = load_labels(str(write(kind, tmp_path)), images=5, num_classes=3)
@@ -69,7 +69,7 @@ class TestFiles:
             load_labels(path, images=5, num_classes=2)
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "npz"])
 def test_the_classes_have_the_campaigns_names_and_order(kind: str, tmp_path: Path) -> None:
     """Also those that a spreadsheet would take for a formula."""
     given = [LabelRow(k, "true", k, 1.0, example_id=91 + k, answers=1) for k in (2, 0, 1)]
@@ -86,7 +86,7 @@ def test_the_classes_have_the_campaigns_names_and_order(kind: str, tmp_path: Pat
         load_labels(path, images=5, num_classes=2)
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "npz"])
 def test_an_image_more_or_less_is_refused(kind: str, tmp_path: Path) -> None:
     """The labels of all images after it would be those of others."""
     path = write(kind, tmp_path)
@@ -98,7 +98,7 @@ def test_an_image_more_or_less_is_refused(kind: str, tmp_path: Path) -> None:
     assert len(load_labels(path, images=5).true) == 3
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "npz"])
 def test_a_campaign_has_its_classes_also_where_nothing_is_known_of_the_last(
     kind: str, tmp_path: Path
 ) -> None:
@@ -171,7 +171,7 @@ class TestProbabilities:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("l.txt", "", "must end in .csv, .jsonl, .npz"),
+        ("l.txt", "", "must end in .csv, .tsv, .jsonl, .npz"),
         ("l.csv", "", "lacks position"),
         ("l.csv", HEADER, "has no labels"),
         ("l.csv", "position,kind,class\n0,true,1", "lacks weight"),

@@ -173,10 +173,12 @@ def _time_text(at: object) -> str:
 def pieces(
     rows: Iterable[formats.Row], kind: ExportFormat, *, class_names: Sequence[str], image_url: str
 ) -> Iterator[bytes]:
-    """An answer file, piece by piece; `image_url` has {example_id} in it. Text in a CSV is safe already."""
+    """An answer file, piece by piece; `image_url` has {example_id} in it. Text in CSV and TSV is safe."""
     match kind:
         case ExportFormat.CSV:
             return formats.csv_pieces(list(ARROW), rows)
+        case ExportFormat.TSV:
+            return formats.tsv_pieces(list(ARROW), rows)
         case ExportFormat.JSONL:
             return formats.json_pieces(dict(zip(ARROW, row, strict=True)) for row in rows)
         case ExportFormat.PARQUET:

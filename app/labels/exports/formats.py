@@ -1,4 +1,4 @@
-"""Tables as CSV, JSON lines, Parquet and npz: rows in, bytes out, however many rows there are."""
+"""Tables as CSV, TSV, JSON lines, Parquet and npz: rows in, bytes out, however many rows there are."""
 
 import csv
 import enum
@@ -26,6 +26,7 @@ class ExportFormat(enum.StrEnum):
     """Forms in which labels and answers are handed out."""
 
     CSV = "csv"
+    TSV = "tsv"
     JSONL = "jsonl"
     PARQUET = "parquet"
     NPZ = "npz"
@@ -36,6 +37,7 @@ class ExportFormat(enum.StrEnum):
         """For the header of a download."""
         return {
             "csv": "text/csv; charset=utf-8",
+            "tsv": "text/tab-separated-values; charset=utf-8",
             "jsonl": "application/jsonl",
             "parquet": "application/vnd.apache.parquet",
             "npz": "application/octet-stream",
@@ -47,11 +49,25 @@ class ExportFormat(enum.StrEnum):
         """Of a download's file name."""
         return "json" if self is ExportFormat.LABEL_STUDIO else str(self)
 
+    @property
+    def is_for_spreadsheets(self) -> bool:
+        """Whether a spreadsheet opens it, so that text which a user wrote must be `guarded`."""
+        return self in {ExportFormat.CSV, ExportFormat.TSV}
+
 
 def csv_pieces(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
     """A header and a line per row. Text that a user wrote must be `guarded` already; None is empty."""
+    return _separated(columns, rows, csv.excel)
+
+
+def tsv_pieces(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
+    """The same with tabs in place of commas; a cell with a tab, a quotation mark or a line end is quoted."""
+    return _separated(columns, rows, csv.excel_tab)
+
+
+def _separated(columns: Sequence[str], rows: Iterable[Row], dialect: type[csv.Dialect]) -> Iterator[bytes]:
     buffer = io.StringIO()
-    writer = csv.writer(buffer)
+    writer = csv.writer(buffer, dialect)
     writer.writerow(columns)
     for piece in _batched(rows, CHUNK):
         writer.writerows(piece)

@@ -1,4 +1,4 @@
-"""A campaign's labels as files. `clarinet train --labels` reads the CSV, JSON lines and npz."""
+"""A campaign's labels as files. `clarinet train --labels` reads the CSV, TSV, JSON lines and npz."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -49,8 +49,9 @@ def pieces(
     """
     match kind:
         case ExportFormat.CSV:
-            safe = [guarded(name) for name in class_names]
-            return formats.csv_pieces(list(ARROW), _named(rows, safe, num_images))
+            return formats.csv_pieces(list(ARROW), _named(rows, _guarded(class_names), num_images))
+        case ExportFormat.TSV:
+            return formats.tsv_pieces(list(ARROW), _named(rows, _guarded(class_names), num_images))
         case ExportFormat.JSONL:
             return formats.json_pieces(_objects(rows, class_names, num_images))
         case ExportFormat.PARQUET:
@@ -60,6 +61,10 @@ def pieces(
             return formats.npz_pieces(NUMPY, map(_numbers, rows), names=lambda: further)
         case ExportFormat.LABEL_STUDIO:
             return formats.json_array_pieces(_tasks(rows, class_names, image_url))
+
+
+def _guarded(names: Sequence[str]) -> list[str]:
+    return [guarded(name) for name in names]
 
 
 def _numbers(row: LabelRow) -> formats.Row:

@@ -54,6 +54,18 @@ class TestLabels:
             "",
         ]
 
+    def test_tsv_has_the_same_cells_between_tabs(self) -> None:
+        names = ["\tcat", 'dog\t"wild"', "+cmd|'/c calc'!A0"]
+
+        rows = list(csv.reader(io.StringIO(label_file("tsv", names).decode(), newline=""), "excel-tab"))
+
+        assert rows == [
+            list(labels.ARROW),
+            ["7", "0", "true", "1", 'dog\t"wild"', "2", "1.0", "False", "3", "6"],
+            ["9", "4", "complementary", "0", "'\tcat", "2", "1.0", "False", "3", "6"],
+            ["9", "4", "complementary", "1", 'dog\t"wild"', "2", "1.0", "False", "3", "6"],
+        ]
+
     @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
     def test_cells_that_could_start_a_formula_are_quoted(self, start: str) -> None:
         assert guarded(f"{start}cmd") == f"'{start}cmd"
@@ -135,7 +147,7 @@ class TestLabels:
             case ExportFormat.LABEL_STUDIO:
                 assert json.loads(data) == []
             case _:
-                assert len(data.splitlines()) == (kind is ExportFormat.CSV)
+                assert len(data.splitlines()) == kind.is_for_spreadsheets
 
     @pytest.mark.parametrize("kind", list(ExportFormat))
     def test_long_files_come_in_pieces(self, kind: ExportFormat) -> None:
@@ -183,12 +195,13 @@ def download(client: TestClient, campaign: Campaign, what: str, **query: str) ->
 
 
 class TestAnswers:
-    def test_csv_tells_what_when_how_fast_and_by_whom(
-        self, client: TestClient, campaign: Campaign, answered: list[Question]
+    @pytest.mark.parametrize(("kind", "dialect"), [("csv", "excel"), ("tsv", "excel-tab")])
+    def test_a_table_tells_what_when_how_fast_and_by_whom(
+        self, client: TestClient, campaign: Campaign, answered: list[Question], kind: str, dialect: str
     ) -> None:
-        table = download(client, campaign, "answers", format="csv", people="names").decode()
+        table = download(client, campaign, "answers", format=kind, people="names").decode()
 
-        rows = list(csv.DictReader(io.StringIO(table)))
+        rows = list(csv.DictReader(io.StringIO(table), dialect=dialect))
         assert [row["value"] for row in rows] == ["yes", "yes", "no"]
         assert [row["annotator_name"] for row in rows] == ["'=HYPERLINK(A1)", "Ann", "'=HYPERLINK(A1)"]
         assert [row["response_ms"] for row in rows] == ["900", "", "1200"]
@@ -201,7 +214,7 @@ class TestAnswers:
         assert len({UUID(row["key"]) for row in rows}) == 3
         assert not [cell for row in rows for cell in row.values() if cell.startswith(FORMULA_STARTS)]
 
-    @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "npz", "label-studio"])
+    @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "npz", "label-studio"])
     def test_nobody_is_named_unless_asked_for(
         self, client: TestClient, session: Session, campaign: Campaign, answered: list[Question], kind: str
     ) -> None:
@@ -258,7 +271,7 @@ class TestAnswers:
 
 
 class TestLabelDownloads:
-    @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "npz", "label-studio"])
+    @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "npz", "label-studio"])
     def test_every_format_has_the_labels(
         self, client: TestClient, campaign: Campaign, answered: list[Question], kind: str, tmp_path: Path
     ) -> None:
@@ -266,9 +279,10 @@ class TestLabelDownloads:
         path.write_bytes(download(client, campaign, "labels", format=kind))
 
         match kind:
-            case "csv":
+            case "csv" | "tsv":
                 with path.open(newline="") as file:
-                    found = [int(row["class"]) for row in csv.DictReader(file)]
+                    rows = csv.DictReader(file, delimiter="," if kind == "csv" else "\t")
+                    found = [int(row["class"]) for row in rows]
             case "jsonl":
                 found = [json.loads(line)["classes"][0] for line in path.read_text().splitlines()]
             case "parquet":
@@ -280,7 +294,7 @@ class TestLabelDownloads:
                 found = [HOSTILE.index(region["value"]["choices"][0]) for region in regions]
         assert found == [question.candidate_class for question in answered[:2]]
 
-    @pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+    @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "npz"])
     def test_labels_tell_how_many_images_the_dataset_has(
         self, client: TestClient, campaign: Campaign, answered: list[Question], kind: str, tmp_path: Path
     ) -> None:
