@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidatorFunctionWrapHandler
 
 from app.languages import gettext as _
 
@@ -23,6 +23,14 @@ def printable(text: str) -> str:
     """Refuse control characters: they forge log lines and terminals obey them."""
     if not text.isprintable():
         raise ValueError(_("Only letters, digits, signs and spaces, please"))
+    return text
+
+
+def printable_lines(given: object, check: ValidatorFunctionWrapHandler) -> str:
+    """The same for text of several lines. A line end counts as one character; forms send it as two."""
+    text: str = check(given.replace("\r\n", "\n") if isinstance(given, str) else given)
+    for line in text.split("\n"):
+        printable(line.replace("\t", " "))
     return text
 
 

@@ -4,23 +4,15 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WrapValidator
 
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.models import Campaign, CampaignState, Consensus, Modes, PricePer
 from app.campaigns.service import MAX_OVERLAP, CampaignDetails
-from app.schemas import Input, Name, Output, printable
-
-
-def _printable_lines(text: str) -> str:
-    text = text.replace("\r\n", "\n")
-    for line in text.split("\n"):
-        printable(line.replace("\t", " "))
-    return text
-
+from app.schemas import Input, Name, Output, printable, printable_lines
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=80), AfterValidator(printable)]
-Text = Annotated[str, StringConstraints(max_length=4000), AfterValidator(_printable_lines)]
+Text = Annotated[str, StringConstraints(max_length=4000), WrapValidator(printable_lines)]
 ExampleId = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Rounds = Annotated[int, Field(ge=1, le=MAX_CLASSES)]
 Overlap = Annotated[int, Field(ge=1, le=MAX_OVERLAP)]
@@ -118,7 +110,7 @@ class CampaignForm(Input):
 
     name: Name
     dataset_id: UUID
-    classes: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(_printable_lines)] = ""
+    classes: Annotated[str, StringConstraints(max_length=100_000), WrapValidator(printable_lines)] = ""
     instructions: Text = ""
     confirm_yes: bool = False
     overlap: Overlap = 1
