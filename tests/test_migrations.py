@@ -135,24 +135,29 @@ def test_datasets_that_are_there_are_counted_by_class(empty: Database) -> None:
     assert found == {"A": ([1, 0, 1], [0, 0, 1]), "B": ([], []), "C": (None, None)}
 
 
-def test_the_journal_stays_what_it_was_when_it_learns_new_actions(empty: Database) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "action"), [("0007", "0008", "answers-downloaded"), ("0013", "0014", "run-changed")]
+)
+def test_the_journal_stays_what_it_was_when_it_learns_new_actions(
+    empty: Database, before: str, after: str, action: str
+) -> None:
     config = alembic_config()
     entry = {"at": AT, "details": {}, "by_id": None, "campaign_id": None}
     with empty.engine.connect() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "0007")
+        command.upgrade(config, before)
         journal = Table("journal_entry", MetaData(), autoload_with=connection)
         connection.execute(insert(journal), [entry | {"id": 7, "action": "run-started"}])
         connection.commit()
 
-        command.upgrade(config, "0008")
-        connection.execute(insert(journal), [entry | {"id": 8, "action": "answers-downloaded"}])
+        command.upgrade(config, after)
+        connection.execute(insert(journal), [entry | {"id": 8, "action": action}])
         connection.commit()
-        command.downgrade(config, "0007")  # the actions of old can be kept, others not
+        command.downgrade(config, before)  # the actions of old can be kept, others not
 
         assert connection.execute(select(journal.c.id, journal.c.action)).all() == [(7, "run-started")]
         connection.commit()
-        for statement in (delete(journal), insert(journal).values(entry | {"action": "answers-downloaded"})):
+        for statement in (delete(journal), insert(journal).values(entry | {"action": action})):
             with pytest.raises(DBAPIError), connection.begin():
                 connection.execute(statement)
 

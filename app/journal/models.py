@@ -35,6 +35,7 @@ class Action(enum.StrEnum):
     ANSWERS_DOWNLOADED = "answers-downloaded"
     LABELS_DOWNLOADED = "labels-downloaded"
     RUN_STARTED = "run-started"
+    RUN_CHANGED = "run-changed"
     RUN_CANCELLED = "run-cancelled"
 
 

@@ -15,7 +15,16 @@ from app.deps import CurrentUser, ReadingDep, SessionDep, StorageDep
 from app.runs import configs, service
 from app.runs.events import Streams, follow
 from app.runs.models import Run
-from app.runs.schemas import MetricList, MetricRead, RunCreate, RunList, RunNumber, RunRead, RunSummary
+from app.runs.schemas import (
+    MetricList,
+    MetricRead,
+    RunCreate,
+    RunList,
+    RunNumber,
+    RunRead,
+    RunSummary,
+    RunUpdate,
+)
 
 router = APIRouter(tags=["runs"])
 
@@ -55,6 +64,7 @@ def start_run(
         seeds=body.seeds,
         target_dataset=datasets.get_dataset(session, body.target_dataset_id, by=user),
         config=body.config,
+        note=body.note,
         by=user,
         now=utc_now(),
     )
@@ -83,6 +93,16 @@ def read_runs(
 def read_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
     """One run with its trials."""
     return _read(session, service.get_run(session, run_id, by=user))
+
+
+@router.patch("/runs/{run_id}")
+@admin_only
+def edit_run(run_id: UUID, body: RunUpdate, session: SessionDep, user: CurrentUser) -> RunRead:
+    """Change what is written beside a run."""
+    run = service.get_run(session, run_id, by=user)
+    if body.note is not None:
+        service.write_note(session, run, body.note, by=user)
+    return _read(session, run)
 
 
 @router.get("/runs/{run_id}/metrics")

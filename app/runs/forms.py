@@ -7,8 +7,10 @@ from uuid import UUID
 
 from starlette.datastructures import FormData
 
+from app.pages import read_form
 from app.runs import configs
 from app.runs.configs import ConfigField
+from app.runs.schemas import NoteForm
 from clarinet.recipes.presets import METHODS
 
 SEPARATOR = "/"
@@ -27,6 +29,7 @@ class RunRequest:
     seeds: list[int]
     target_dataset_id: UUID
     config: dict[str, Any]
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,9 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
     seeds = _seeds(_text(form, "seeds"), errors)
     target = _target(_text(form, "target_dataset_id"), errors)
     setting = _text(form, "setting") or configs.settings()[0]
-    if errors or target is None:
+    noted, faults = read_form(FormData({"note": _text(form, "note")}), NoteForm)
+    errors |= faults
+    if errors or target is None or noted is None:
         return None, errors
     return (
         RunRequest(
@@ -133,6 +138,7 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
             seeds=seeds,
             target_dataset_id=target,
             config=overrides,
+            note=noted.note,
         ),
         {},
     )

@@ -22,6 +22,9 @@ class TrialState(enum.StrEnum):
     CANCELLED = "cancelled"
 
 
+NOTE = 500  # most characters of what people write beside a run
+
+
 class Run(Base):
     """One request to train: method, setting, config, frozen labels, target, seeds."""
 
@@ -42,6 +45,8 @@ class Run(Base):
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
     cancel_requested_at: Mapped[datetime | None]
+    # What people write beside it, so that they know it again; nothing of the training follows from it.
+    note: Mapped[str] = mapped_column(String(NOTE), default="", server_default="")
 
     trials: Mapped[list["Trial"]] = relationship(lazy="raise", order_by="Trial.seed", back_populates="run")
 

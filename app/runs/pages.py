@@ -4,6 +4,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
+from sqlalchemy.orm import Session
 from starlette.datastructures import FormData
 
 from app.access import admin_only
@@ -14,11 +15,12 @@ from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.errors import Conflict, Unprocessable
 from app.labels import service as labelling
-from app.pages import render, see_other
+from app.pages import read_form, render, see_other
 from app.runs import configs, forms, service
 from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages
 from app.runs.labels import Readiness
-from app.runs.schemas import RunNumber
+from app.runs.models import NOTE, Run
+from app.runs.schemas import NoteForm, RunNumber
 from app.runs.summary import curve
 from app.runs.view import details_of, silent_workers_since
 from clarinet.recipes.upgrade import OWN
@@ -55,13 +57,40 @@ def list_runs(
 @admin_only
 def show_run(request: Request, run_id: UUID, session: SessionDep, user: CurrentUser) -> Response:
     """One run, live."""
+    return _page(request, session, service.get_run(session, run_id, by=user))
+
+
+@router.post("/runs/{run_id}/note")
+@admin_only
+def write_note_from_page(
+    request: Request, run_id: UUID, form: FormDep, session: SessionDep, user: CurrentUser
+) -> Response:
+    """Write the note, or show the page with what is wrong."""
     run = service.get_run(session, run_id, by=user)
+    given, errors = read_form(form, NoteForm)
+    if given is None:
+        typed = str(form.get("note", ""))
+        return _page(request, session, run, typed=typed, errors=errors, status=UNPROCESSABLE)
+    service.write_note(session, run, given.note, by=user)
+    return see_other(request, "show_run", run_id=run_id)
+
+
+def _page(
+    request: Request,
+    session: Session,
+    run: Run,
+    *,
+    typed: str | None = None,
+    errors: dict[str, str] | None = None,
+    status: int = 200,
+) -> Response:
     now = utc_now()
     latest = service.latest_metrics(session, [run])
     return render(
         request,
         "runs/show.html",
         fragment="runs/_state.html",
+        status=status,
         run=run,
         names=service.names_of(session, [run]),
         made=service.made_of(session, run),
@@ -71,6 +100,9 @@ def show_run(request: Request, run_id: UUID, session: SessionDep, user: CurrentU
         details=details_of(run, latest),
         config=configs.in_groups(run.config),
         silence=silent_workers_since(session, run, now=now),
+        note=run.note if typed is None else typed,
+        most=NOTE,
+        errors=errors or {},
     )
 
 
@@ -128,6 +160,7 @@ def start_run_from_form(
                 seeds=asked.seeds,
                 target_dataset=datasets.get_dataset(session, asked.target_dataset_id, by=user),
                 config=asked.config,
+                note=asked.note,
                 by=user,
                 now=utc_now(),
             )
@@ -178,5 +211,6 @@ def _form(
         has_imports=bool(labelling.imports_of(session, campaign, by=user)),
         inputs=forms.inputs(recipe, typed),
         typed=typed,
+        most=NOTE,
         errors=errors or {},
     )

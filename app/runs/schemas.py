@@ -4,14 +4,23 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+    WrapValidator,
+)
 
 from app.runs.configs import readable
-from app.runs.models import Metric, Run, Trial, TrialState
+from app.runs.models import NOTE, Metric, Run, Trial, TrialState
 from app.runs.summary import Summary
-from app.schemas import Input, Output
+from app.schemas import Input, Output, printable_lines
 
 RunNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]  # what the column holds
+Note = Annotated[str, StringConstraints(max_length=NOTE), WrapValidator(printable_lines)]
 
 
 class RunCreate(Input):
@@ -30,6 +39,19 @@ class RunCreate(Input):
     config: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = Field(
         default={}, description="single hyper-parameters that replace the preset's"
     )
+    note: Note = Field(default="", description="what people should know about it, in their own words")
+
+
+class RunUpdate(Input):
+    """What to change of a run; fields that are left out stay."""
+
+    note: Note | None = None
+
+
+class NoteForm(Input):
+    """The form of a run's note; an empty one takes the note away."""
+
+    note: Note = ""
 
 
 class TrialRead(Output):
@@ -68,6 +90,7 @@ class RunSummary(Output):
     time_left_s: float | None
     created_at: datetime
     cancel_requested_at: datetime | None
+    note: str
 
     @classmethod
     def facts(cls, run: Run, summary: Summary) -> dict[str, Any]:
@@ -91,6 +114,7 @@ class RunSummary(Output):
             "time_left_s": summary.time_left_s,
             "created_at": run.created_at,
             "cancel_requested_at": run.cancel_requested_at,
+            "note": run.note,
         }
 
     @classmethod

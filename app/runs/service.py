@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session, selectinload
 from app import jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
+from app.campaigns import noting
 from app.campaigns.models import Campaign, CampaignState
-from app.campaigns.noting import note
 from app.claims import unclaimed
 from app.datasets.models import Dataset, DatasetState
 from app.journal.models import Action
@@ -88,6 +88,7 @@ def start_run(
     seeds: Sequence[int],
     target_dataset: Dataset,
     config: Mapping[str, object],
+    note: str = "",
     by: User,
     now: datetime,
 ) -> Run:
@@ -96,6 +97,7 @@ def start_run(
     Args:
         labels: what `freeze_labels` gave a moment ago.
         config: single hyper-parameters that replace the preset's.
+        note: at most NOTE characters beside the run.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -126,11 +128,13 @@ def start_run(
         snapshot_facts=labels.facts,
         created_by_id=by.id,
         created_at=now,
+        note=note,
         trials=[Trial(seed=seed, queued_at=now) for seed in sorted(seeds)],
     )
     _add_numbered(session, run)
     facts = {"run": run.number, "method": method, "setting": setting, "snapshot": labels.digest}
-    note(session, Action.RUN_STARTED, session.get_one(Campaign, labels.campaign_id), by=by, details=facts)
+    facts |= {"note": note} if note else {}
+    _journal(session, Action.RUN_STARTED, run, by=by, facts=facts)
     for trial in run.trials:
         jobs.enqueue(session, jobs.TRAIN_TRIAL, trial.id)
     return run
@@ -150,8 +154,7 @@ def cancel_run(session: Session, run: Run, *, by: User, now: datetime) -> None:
         raise RunIsOver(run.number, run.state)
     if run.cancel_requested_at is None:
         run.cancel_requested_at = now
-        campaign = session.get_one(Campaign, run.campaign_id)
-        note(session, Action.RUN_CANCELLED, campaign, by=by, details={"run": run.number})
+        _journal(session, Action.RUN_CANCELLED, run, by=by, facts={"run": run.number})
     session.execute(
         update(Trial)
         .where(Trial.run_id == run.id, Trial.state == TrialState.QUEUED, unclaimed(Trial, now))
@@ -161,6 +164,19 @@ def cancel_run(session: Session, run: Run, *, by: User, now: datetime) -> None:
     session.flush()
     for trial in run.trials:
         session.refresh(trial)
+
+
+def write_note(session: Session, run: Run, note: str, *, by: User) -> None:
+    """Write a note of at most NOTE characters beside a run, in place of the one that is there.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+    """
+    accounts.require_admin(by)
+    if note == run.note:
+        return
+    run.note = note
+    _journal(session, Action.RUN_CHANGED, run, by=by, facts={"run": run.number, "note": note})
 
 
 def get_run(session: Session, run_id: UUID, *, by: User) -> Run:
@@ -264,6 +280,10 @@ def pulse(session: Session, run_id: UUID) -> tuple[dict[str, Any], bool]:
     trials = [{"seed": seed, "state": state.value, "epoch": epoch or 0} for seed, state, epoch in rows]
     over = all(state not in (TrialState.QUEUED, TrialState.RUNNING) for _, state, _ in rows)
     return {"trials": trials}, over
+
+
+def _journal(session: Session, action: Action, run: Run, *, by: User, facts: Mapping[str, object]) -> None:
+    noting.note(session, action, session.get_one(Campaign, run.campaign_id), by=by, details=facts)
 
 
 def _check_target(dataset: Dataset) -> None:

@@ -132,12 +132,45 @@ def test_cancelling_twice_is_cancelling_once(client: TestClient, run: Run) -> No
     assert first.json()["cancel_requested_at"] == second.json()["cancel_requested_at"]
 
 
+class TestNotes:
+    def test_a_note_comes_with_the_run_and_is_read(
+        self, client: TestClient, campaign: Campaign, target: Dataset
+    ) -> None:
+        made = client.post(f"/api/v1/campaigns/{campaign.id}/runs", json=body(target, note=" why\r\nnot "))
+        listed = client.get("/api/v1/runs").json()["items"]
+
+        assert made.json()["note"] == "why\nnot"
+        assert [item["note"] for item in listed] == ["why\nnot"]
+
+    def test_it_is_changed_and_taken_away_and_stays_where_it_is_left_out(
+        self, client: TestClient, run: Run
+    ) -> None:
+        url = f"/api/v1/runs/{run.id}"
+
+        changes: list[dict[str, str]] = [{"note": "Ünï 猫 <b>"}, {}, {"note": "x" * 500}, {"note": ""}]
+        notes = [client.patch(url, json=change).json()["note"] for change in changes]
+
+        assert notes == ["Ünï 猫 <b>", "Ünï 猫 <b>", "x" * 500, ""]
+
+    @pytest.mark.parametrize("note", ["x" * 501, "bell \a", "zero \0", "turned \u202e round", 7])
+    def test_what_is_too_long_or_cannot_be_seen_is_refused(
+        self, client: TestClient, run: Run, note: object
+    ) -> None:
+        response = client.patch(f"/api/v1/runs/{run.id}", json={"note": note})
+
+        assert response.status_code == 422
+        assert client.get(f"/api/v1/runs/{run.id}").json()["note"] == ""
+
+
 @pytest.mark.parametrize(
-    ("method", "path"), [("get", ""), ("get", "/metrics"), ("get", "/events"), ("post", "/cancel")]
+    ("method", "path"),
+    [("get", ""), ("patch", ""), ("get", "/metrics"), ("get", "/events"), ("post", "/cancel")],
 )
 class TestEveryRoute:
     def test_an_unknown_run_is_not_found(self, client: TestClient, method: str, path: str) -> None:
-        response = client.request(method, f"/api/v1/runs/{uuid4()}{path}")
+        response = client.request(
+            method, f"/api/v1/runs/{uuid4()}{path}", json={} if method == "patch" else None
+        )
 
         assert response.status_code == 404
         assert response.json()["type"] == "/problems/run-not-found"
@@ -145,7 +178,11 @@ class TestEveryRoute:
     def test_annotators_see_nothing(
         self, annotator_client: TestClient, run: Run, method: str, path: str
     ) -> None:
-        assert annotator_client.request(method, f"/api/v1/runs/{run.id}{path}").status_code == 403
+        response = annotator_client.request(
+            method, f"/api/v1/runs/{run.id}{path}", json={} if method == "patch" else None
+        )
+
+        assert response.status_code == 403
 
 
 class TestEvents:

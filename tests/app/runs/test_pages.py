@@ -86,6 +86,21 @@ class TestNewRun:
         assert again.status_code == 422
         assert "Each seed can be given once" in again.text
 
+    def test_a_note_is_kept_with_the_run_or_refused_beside_its_field(
+        self, client: TestClient, session: Session, campaign: Campaign, target: Dataset
+    ) -> None:
+        url = f"/campaigns/{campaign.id}/runs/new"
+        typed = inputs_of(client.get(url, headers=HTML).text) | {"target_dataset_id": str(target.id)}
+
+        refused = client.post(url, data=typed | {"note": "x" * 501}, headers=HTML)
+        started = client.post(url, data=typed | {"note": "why\r\nnot"}, headers=HTML)
+
+        assert refused.status_code == 422
+        assert 'id="note-error">At most 500 characters fit here.' in refused.text
+        assert "x" * 501 in refused.text
+        assert started.status_code == 303
+        assert latest_run(session).note == "why\nnot"
+
     def test_a_campaign_with_too_few_answers_says_how_many_are_missing(
         self, client: TestClient, session: Session, storage: Storage, annotator: User, target: Dataset
     ) -> None:
@@ -237,6 +252,45 @@ class TestShowRun:
             f"Seed 1 takes hardly any picture of {name} for “{run.snapshot_facts['classes'][1]}”" in merged[0]
         )
         assert "Being cancelled" not in page
+
+
+class TestNotes:
+    def test_a_note_is_written_shown_and_taken_away(self, client: TestClient, run: Run) -> None:
+        bare = client.get(f"/runs/{run.id}", headers=HTML).text
+        written = client.post(f"/runs/{run.id}/note", data={"note": "one\r\ntwo"}, headers=HTML)
+        page = client.get(f"/runs/{run.id}", headers=HTML).text
+        client.post(f"/runs/{run.id}/note", data={"note": ""}, headers=HTML)
+        after = client.get(f"/runs/{run.id}", headers=HTML).text
+
+        assert written.status_code == 303
+        assert '<p class="lines">one\ntwo</p>' in page
+        assert "Write a note" in bare
+        assert "Change the note" in page
+        assert 'class="lines"' not in bare + after
+
+    def test_a_long_one_is_refused_and_what_was_typed_stays(self, client: TestClient, run: Run) -> None:
+        refused = client.post(f"/runs/{run.id}/note", data={"note": "y" * 501}, headers=HTML)
+
+        assert refused.status_code == 422
+        assert 'id="note-error">At most 500 characters fit here.' in refused.text
+        assert "y" * 501 in refused.text
+
+    def test_hostile_text_is_only_text(self, client: TestClient, run: Run) -> None:
+        hostile = "</textarea><script>alert(1)</script>{{ 7 * 7 }}\"' onload=x"
+        client.post(f"/runs/{run.id}/note", data={"note": hostile}, headers=HTML)
+
+        for path in (f"/runs/{run.id}", "/runs", "/journal"):
+            page = client.get(path, headers=HTML).text
+            assert "<script>alert" not in page
+            assert "&lt;/textarea&gt;&lt;script&gt;alert(1)&lt;/script&gt;{{ 7 * 7 }}" in page
+
+    def test_the_list_shortens_it(self, client: TestClient, run: Run) -> None:
+        client.post(f"/runs/{run.id}/note", data={"note": "word " * 90}, headers=HTML)
+
+        page = client.get("/runs", headers=HTML).text
+
+        assert page.count("word") < 17
+        assert "word..." in page
 
 
 def test_the_list_shows_runs_or_what_a_run_is(client: TestClient, session: Session, run: Run) -> None:

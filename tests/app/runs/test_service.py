@@ -69,6 +69,28 @@ class TestStartRun:
         assert [line.action for line in lines] == [Action.RUN_STARTED, Action.RUN_CANCELLED]
         assert [line.details["campaign"] for line in lines] == [campaign.name] * 2
 
+    def test_a_note_is_kept_and_the_journal_tells_of_it(
+        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, admin: User
+    ) -> None:
+        run = start(session, campaign, target, storage, by=admin, note="first try")
+        service.write_note(session, run, "second try", by=admin)
+        service.write_note(session, run, "second try", by=admin)
+
+        lines = journal.entries(session, by=admin, campaign_id=campaign.id, limit=2)[::-1]
+        assert run.note == "second try"
+        assert [line.action for line in lines] == [Action.RUN_STARTED, Action.RUN_CHANGED]
+        assert [line.details["note"] for line in lines] == ["first try", "second try"]
+        assert lines[1].details["run"] == run.number
+
+    def test_only_admins_write_notes(
+        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, annotator: User
+    ) -> None:
+        run = start(session, campaign, target, storage)
+
+        with pytest.raises(NotAllowed):
+            service.write_note(session, run, "mine", by=annotator)
+        assert run.note == ""
+
     def test_the_labels_are_frozen_as_they_are(
         self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
     ) -> None:
