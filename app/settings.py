@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIN_SECRET_LENGTH = 32
@@ -35,6 +35,9 @@ class Settings(BaseSettings):
     dataset_roots: tuple[Path, ...] = Field(
         default=(), description="server folders from which admins may import datasets by path"
     )
+    weights_dir: Path | None = Field(
+        default=None, description="server folder in which the operator keeps files of trained weights"
+    )
     run_timeout_s: int = Field(default=6 * 3600, gt=0, description="a trial that trains longer fails")
     device: str = Field(default="auto", description="auto, cpu or cuda: where trials train")
     trainer_threads: int = Field(default=0, ge=0, description="CPU threads of one trial; 0: torch decides")
@@ -44,6 +47,12 @@ class Settings(BaseSettings):
     trusted_proxies: str = Field(
         default="127.0.0.1", description="addresses whose X-Forwarded-* headers are believed"
     )
+
+    @field_validator("weights_dir", mode="before")
+    @classmethod
+    def empty_is_none(cls, given: object) -> object:
+        """A variable that is set to nothing names no folder, rather than the working directory."""
+        return None if given == "" else given
 
     @model_validator(mode="after")
     def refuse_example_secrets(self) -> Self:

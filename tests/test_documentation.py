@@ -22,7 +22,7 @@ def page(name: str) -> str:
 def test_settings_are_documented_as_they_are(name: str) -> None:
     field = Settings.model_fields[name]
     default = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
-    shown = "none" if default == () else f"`{default}`" if default != "" else ""
+    shown = "none" if default in {(), None} else f"`{default}`" if default != "" else ""
 
     assert f"| `CLARINET_{name.upper()}` | {shown} | {field.description} |" in page("settings.md")
 

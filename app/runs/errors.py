@@ -1,5 +1,7 @@
 """What can go wrong with runs."""
 
+from pathlib import Path
+
 from app.errors import Conflict, NotFound, TooMany, Unprocessable
 
 
@@ -80,6 +82,18 @@ class RunIsOver(Conflict):
 
     def __init__(self, number: int, state: str) -> None:
         super().__init__(f"Run {number} is over already: it has {state}.")
+
+
+class WeightsFolderUnusable(Conflict):
+    """The operator named a folder of trained weights that the server cannot list."""
+
+    title = "Folder of weights unusable"
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(
+            f'The folder for trained weights, "{folder}", {reason}. Make it and let the server read it, or '
+            "set CLARINET_WEIGHTS_DIR to another and start the server again."
+        )
 
 
 class TooManyStreams(TooMany):

@@ -30,5 +30,13 @@ def test_the_environment_is_read_when_settings_are_made(monkeypatch: pytest.Monk
     assert Settings(_env_file=None).is_secure
 
 
+def test_a_folder_of_weights_that_is_set_to_nothing_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings(_env_file=None).weights_dir is None
+    monkeypatch.setenv("CLARINET_WEIGHTS_DIR", "")
+    assert Settings(_env_file=None).weights_dir is None
+    monkeypatch.setenv("CLARINET_WEIGHTS_DIR", "/srv/weights")
+    assert Settings(_env_file=None).weights_dir == Path("/srv/weights")
+
+
 def test_a_secret_never_shows_in_a_repr() -> None:
     assert "hunter2" not in repr(Settings(session_secret="hunter2", _env_file=None))
