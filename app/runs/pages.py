@@ -12,17 +12,18 @@ from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.models import DatasetState
-from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
+from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.errors import Conflict, Unprocessable
 from app.labels import service as labelling
 from app.pages import read_form, render, see_other
 from app.runs import configs, forms, service
-from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages
+from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages, WeightsFolderUnusable
 from app.runs.labels import Readiness
 from app.runs.models import NOTE, Run
 from app.runs.schemas import NoteForm, RunNumber
 from app.runs.summary import curve
 from app.runs.view import details_of, silent_workers_since
+from app.runs.weights import ENDINGS, weights_files
 from clarinet.recipes.upgrade import OWN
 
 router = APIRouter(include_in_schema=False)
@@ -51,6 +52,19 @@ def list_runs(
         next_before=following,
         is_first=before is None,
     )
+
+
+@router.get("/weights")
+@admin_only
+def list_weights(request: Request, settings: SettingsDep, user: CurrentUser) -> Response:
+    """Files of trained weights on the server, and how to add one."""
+    folder, files, fault = settings.weights_dir, [], ""
+    if folder is not None:
+        try:
+            files = weights_files(folder, by=user)
+        except WeightsFolderUnusable as error:
+            fault = error.detail
+    return render(request, "runs/weights.html", folder=folder, files=files, fault=fault, endings=ENDINGS)
 
 
 @router.get("/runs/{run_id}")

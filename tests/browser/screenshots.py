@@ -125,6 +125,7 @@ def addresses(context: BrowserContext) -> dict[str, str]:
         "campaigns": "/campaigns",
         "campaign-new": "/campaigns/new",
         "runs": "/runs",
+        "weights": "/weights",
         "models": "/models",
         "people": "/people",
         "journal": "/journal",

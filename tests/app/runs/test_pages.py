@@ -1,9 +1,12 @@
 """Pages of runs, as a browser without JavaScript sees them."""
 
+import hashlib
 import re
 from html import unescape
+from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
@@ -14,6 +17,7 @@ from app.clock import utc_now
 from app.datasets.models import Dataset
 from app.runs import configs, trials
 from app.runs.models import Run
+from app.settings import Settings
 from app.storage import Storage
 from tests.app.runs.conftest import answered
 from tests.factories import NOW, make_run
@@ -252,6 +256,52 @@ class TestShowRun:
             f"Seed 1 takes hardly any picture of {name} for “{run.snapshot_facts['classes'][1]}”" in merged[0]
         )
         assert "Being cancelled" not in page
+
+
+class TestWeights:
+    @pytest.fixture
+    def folder(self, app: FastAPI, settings: Settings, tmp_path: Path) -> Path:
+        """The operator's, still empty."""
+        folder = tmp_path / "weights"
+        folder.mkdir()
+        app.state.settings = settings.model_copy(update={"weights_dir": folder})
+        return folder
+
+    def test_files_are_listed_with_size_and_digest(self, client: TestClient, folder: Path) -> None:
+        (folder / "<b>net.safetensors").write_bytes(b"x" * 12_300_000)
+
+        page = client.get("/weights", headers=HTML).text
+
+        assert '<th scope="row">&lt;b&gt;net.safetensors</th>' in page
+        assert "12.3 MB" in page
+        assert hashlib.sha256(b"x" * 12_300_000).hexdigest() in page
+
+    def test_an_empty_folder_says_what_it_lacks(self, client: TestClient, folder: Path) -> None:
+        page = client.get("/weights", headers=HTML).text
+
+        assert f"The folder {folder} has no file that ends in .safetensors, .pt or .pth." in page
+
+    def test_without_a_folder_it_says_who_names_one(self, client: TestClient) -> None:
+        page = client.get("/weights", headers=HTML).text
+
+        assert "No folder is named" in page
+        assert "CLARINET_WEIGHTS_DIR" in page
+
+    def test_a_folder_that_is_gone_is_told_in_words(self, client: TestClient, folder: Path) -> None:
+        folder.rmdir()
+
+        response = client.get("/weights", headers=HTML)
+
+        assert response.status_code == 200
+        assert f'"{folder}", is not there.' in unescape(response.text)
+
+    def test_the_form_of_runs_leads_there_but_no_annotator(
+        self, client: TestClient, annotator_client: TestClient, campaign: Campaign
+    ) -> None:
+        form = client.get(f"/campaigns/{campaign.id}/runs/new", headers=HTML).text
+
+        assert 'href="http://testserver/weights"' in form
+        assert annotator_client.get("/weights", headers=HTML).status_code == 403
 
 
 class TestNotes:
