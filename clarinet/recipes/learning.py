@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from clarinet.recipes.choices import (
     AdaptationKind,
     AdaptationSchedule,
+    AdversarialGradient,
     AscentWeight,
     ClassProportions,
     ComplementaryLoss,
     DistortionKind,
     DomainLoss,
-    EntropyGradient,
     ReversalScale,
     SecondTermPrior,
+    SourceTerms,
 )
 from clarinet.recipes.fields import Group, option
 
@@ -92,14 +93,21 @@ class Adaptation(Group):
     domain_loss: DomainLoss = option(
         "sum", "Whether the adversarial loss is the sum of the domains' two means or their mean."
     )
+    source_terms: SourceTerms = option(
+        "sum",
+        "Whether complementary and true labels, where there are both, each add a whole term of the source to "
+        "the adversarial loss, as the paper prints it, or the mean of the two.",
+    )
     conditioning: bool = option(
         True,
         "Whether the discriminator sees features with sharpened predictions, weighted by certainty, or "
         "features alone.",
     )
-    entropy_gradient: EntropyGradient = option(
-        "none",
-        "Whether the certainty weights of the adversarial loss are constants or pass a reversed gradient.",
+    adversarial_gradient: AdversarialGradient = option(
+        "whole",
+        "What the reversed gradient of the adversarial loss passes through: all that depends on the "
+        "classifier (features, sharpened predictions, certainty weights), as the paper prints it; features "
+        "and certainty weights, their sum held constant, as in the published code; or features alone.",
     )
     sharpening: float = option(
         0.5,

@@ -23,8 +23,8 @@ _PUBLISHED: dict[str, Any] = {
     "adaptation_weight": 1.0,
     "adaptation_schedule": "10000-steps",
     "reversal_scale": "classifier",
+    "adversarial_gradient": "weights",
     "domain_loss": "mean",
-    "entropy_gradient": "reversed",
 }
 
 _PLUS: dict[str, Any] = {
@@ -75,8 +75,12 @@ _QUICK: dict[str, Any] = _PLUS | {
     "class_floor_weight": 0.5,
 }
 
-# The weight decides nothing; it is the default, which runs of earlier versions are read with.
-_ALONE: dict[str, Any] = {"adaptation_kind": "none", "adaptation_weight": 0.01}
+# The other values decide nothing; they are the defaults, which runs of earlier versions are read with.
+_ALONE: dict[str, Any] = {
+    "adaptation_kind": "none",
+    "adaptation_weight": 0.01,
+    "adversarial_gradient": "whole",
+}
 
 # Ordinary adaptation from labels that are, or pass for, true ones: 500 epochs as all of the paper's methods.
 _TRUE_ONLY: dict[str, Any] = {"setting": "pc", "complementary_loss": "none"}
@@ -104,12 +108,13 @@ _CDAN_E: dict[str, Any] = _TRUE_ONLY | {
     "adaptation_start_epoch": 1,
     "adaptation_schedule": "progress",
     "reversal_scale": "classifier",
+    "adversarial_gradient": "weights",
     "domain_loss": "mean",
     "sharpening": 1.0,
-    "entropy_gradient": "reversed",
 }
-# DANN (Ganin et al. 2016) within CDAN's code for digits: its step sizes, the features alone.
-_DANN: dict[str, Any] = _CDAN_E | {"conditioning": False, "entropy_gradient": "none"}
+# DANN (Ganin et al. 2016) within CDAN's code for digits: its step sizes, the features alone, which are the
+# whole way of the gradient then.
+_DANN: dict[str, Any] = _CDAN_E | {"conditioning": False, "adversarial_gradient": "whole"}
 
 
 # MCC (Jin et al. 2020): its weight of 1 from the start, with step size and weight decay of CDAN's code for

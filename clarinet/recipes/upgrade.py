@@ -23,9 +23,16 @@ RENAMED: Mapping[str, str] = MappingProxyType(
         "augmentation_full": "distortion_full",
         "stroke": "changed_stroke",
         "pretraining": "pretraining_share",
+        "entropy_gradient": "adversarial_gradient",
     }
 )
 """Earlier name to today's."""
+
+GRADIENTS: Mapping[str, str] = MappingProxyType({"none": "features", "reversed": "weights"})
+"""Earlier value of entropy_gradient, when T(f) inside g was always a constant, to that of today."""
+
+LATER = ("adversarial_gradient", "source_terms")
+"""What a configuration with entropy_gradient has no value of, though it had its way."""
 
 STRENGTHS: Mapping[str, str] = MappingProxyType(
     {"trade_off": "adversary", "discrepancy_weight": "discrepancy"}
@@ -62,9 +69,17 @@ def upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
     found = {
         RENAMED.get(name, name): value
         for name, value in values.items()
-        if name not in weights and not (name in CONSTANT and value == CONSTANT[name])
+        if name not in weights
+        and name != "entropy_gradient"
+        and not (name in CONSTANT and value == CONSTANT[name])
     }
-    return found | _adaptation(weights)
+    found |= _adaptation(weights)
+    return found | _adversary(found, values["entropy_gradient"]) if is_earlier(values) else found
+
+
+def is_earlier(values: Mapping[str, Any]) -> bool:
+    """Whether values that lie side by side are of the time before the fields in LATER."""
+    return "entropy_gradient" in values
 
 
 def upgraded_spec(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,3 +96,20 @@ def _adaptation(weights: Mapping[str, float]) -> dict[str, Any]:
         return dict(weights)
     (name,) = in_force
     return {"adaptation_kind": STRENGTHS[name], "adaptation_weight": weights[name]}
+
+
+def _adversary(found: Mapping[str, Any], entropy_gradient: object) -> dict[str, Any]:
+    """What the adversary of that time did, where it decides anything: elsewhere the defaults do as well.
+
+    T(f) inside g carried no gradient, and two source terms were averaged.
+    """
+    if found.get("adaptation_kind", "adversary") != "adversary":
+        return {}
+    own: dict[str, Any] = {}
+    if found.get("conditioning", True):
+        own["adversarial_gradient"] = GRADIENTS.get(str(entropy_gradient), entropy_gradient)
+    # The second of two steps has true labels alone, as has what learns from no complementary ones.
+    one_step = found.get("first_step_share", 0) == 0
+    if one_step and found.get("setting") == "pc" and found.get("complementary_loss") != "none":
+        own["source_terms"] = "mean"
+    return own

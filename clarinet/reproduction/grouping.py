@@ -53,6 +53,12 @@ class Group:
         return {name: was for name in now if (was := then.get(name)) != now[name]}
 
     @property
+    def untold(self) -> dict[str, Any]:
+        """Changes of the trials that their command does not name, as it is of a time before these fields."""
+        found: dict[str, Any] = self.records[0].get("untold", {})
+        return found
+
+    @property
     def failures(self) -> int:
         """Trials whose loss diverged."""
         return sum("failure" in record for record in self.records)

@@ -214,7 +214,8 @@ def _changed_presets(groups: Sequence[Group]) -> list[str]:
     """What brings a preset back that has changed since, by method, preset and tasks."""
     tasks: dict[tuple[str, str], dict[str, None]] = {}
     for group in groups:
-        values = (f"{name}={json.dumps(value)}" for name, value in group.was_preset.items())
+        then = group.was_preset | group.untold
+        values = (f"{name}={json.dumps(value)}" for name, value in then.items())
         was = " ".join(f"--set {shlex.quote(value)}" for value in values)
         if was:
             method = f"{group.trial.method}, {group.trial.preset}"

@@ -17,6 +17,7 @@ from typing import Any
 from clarinet.recipes.config import DEFAULTS, flattened
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.recipes.identity import IDENTITIES
+from clarinet.recipes.upgrade import LATER, is_earlier
 from clarinet.recipes.upgrade import upgraded as renamed
 from clarinet.reproduction.trials import Trial
 from clarinet.run.results import TrainResult
@@ -151,8 +152,23 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
     own = IDENTITIES.get(trial["method"])
     if own is not None and changes.get("adaptation_kind") == own.adapts_by:
         del changes["adaptation_kind"]  # earlier versions told it by the weight; a method has one alone
-    trial = trial | {"changes": changes}
-    return record | {"trial": trial, "config": {**DEFAULTS, **flattened(record["config"])}}
+    config = {**DEFAULTS, **flattened(record["config"])}
+    untold = _untold({**trial, "changes": changes}, config) if is_earlier(record["config"]) else {}
+    own = {"trial": trial | {"changes": changes | untold}, "config": config}
+    return record | own | ({"untold": untold} if untold else {})
+
+
+def _untold(trial: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trial from before the fields in LATER had instead of what its preset has of them today.
+
+    They say how paper and code are read. So it counts as a trial with these changes, though its command names
+    none of them, and not as one of the preset.
+    """
+    try:
+        today = Trial.from_dict(dict(trial)).config().flat()
+    except ConfigError:  # it cannot be trained any more
+        return {}
+    return {name: config[name] for name in LATER if config[name] != today[name]}
 
 
 def stem_of(record: dict[str, Any]) -> str:

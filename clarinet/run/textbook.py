@@ -114,7 +114,7 @@ def label_loss(risks: list[Tensor]) -> Tensor:
 def domain_loss(
     discriminator: nn.Module, features: Tensor, logits: Tensor, label: float, *, sharpening: float
 ) -> Tensor:
-    """Weighted mean binary cross-entropy of D on one domain, with T(f) and the weights held constant.
+    """Weighted mean binary cross-entropy of D on one domain, a function of the logits also by T(f) and w.
 
     Args:
         discriminator: (N, K * D) to (N, 1) logits.
@@ -125,7 +125,7 @@ def domain_loss(
     """
     # Powers and a sigmoid before the cross-entropy, as the formulas read; saturated logits want log_softmax
     # and BCE with logits, which `adversarial` has.
-    powers = logits.detach().softmax(1) ** (1 / sharpening)
+    powers = logits.softmax(1) ** (1 / sharpening)
     sharp = powers / powers.sum(1, keepdim=True)  # (N, K)
     weights = 1 + torch.exp((sharp * sharp.log()).sum(1))  # (N,)
     joint = torch.bmm(sharp.unsqueeze(2), features.unsqueeze(1)).view(len(features), -1)  # (N, K * D)
@@ -173,14 +173,14 @@ class TextbookStep:
         of_source = domain_loss(
             self.discriminator,
             reversed_gradient(features, self.reversal),
-            logits,
+            reversed_gradient(logits, self.reversal),
             1.0,
             sharpening=self.sharpening,
         )
         of_target = domain_loss(
             self.discriminator,
             reversed_gradient(target_features, self.reversal),
-            target_logits,
+            reversed_gradient(target_logits, self.reversal),
             0.0,
             sharpening=self.sharpening,
         )

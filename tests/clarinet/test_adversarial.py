@@ -15,6 +15,7 @@ from clarinet.losses.adaptation.adversary import (
     scattered_adversarial_loss,
 )
 from clarinet.losses.adaptation.protocol import DomainBatch
+from clarinet.recipes.choices import SourceTerms
 
 
 def make_part(n: int, stream: str, *, d: int = 3, k: int = 2) -> DomainBatch:
@@ -84,17 +85,25 @@ def loops(discriminator: nn.Linear, part: DomainBatch, sharpening: float, *, sou
     return total / mass
 
 
+def looped(discriminator: nn.Linear, parts: list[DomainBatch], *, source_terms: SourceTerms = "sum") -> float:
+    """The whole loss number by number; the last part is the target."""
+    terms = [loops(discriminator, part, 0.5, source=True) for part in parts[:-1]]
+    of_source = sum(terms) if source_terms == "sum" else sum(terms) / len(terms)
+    return of_source + loops(discriminator, parts[-1], 0.5, source=False)
+
+
+@pytest.mark.parametrize("source_terms", ["sum", "mean"])
 @pytest.mark.parametrize("sources", [1, 2])
-def test_agrees_with_loops_for_unequal_batches(sources: int) -> None:
+def test_agrees_with_loops_for_unequal_batches(sources: int, source_terms: SourceTerms) -> None:
     parts = [make_part(5, "complementary"), make_part(3, "true")][:sources]
     target, discriminator = make_part(7, "target"), make_discriminator()
-    expected = sum(loops(discriminator, part, 0.5, source=True) for part in parts) / sources
-    expected += loops(discriminator, target, 0.5, source=False)
 
-    # The scores are taken to float32 on purpose, hence the tolerance.
-    loss = scattered_adversarial_loss(discriminator, parts, target, sharpening=0.5, reversal=1.0)
+    loss = scattered_adversarial_loss(
+        discriminator, parts, target, sharpening=0.5, reversal=1.0, source_terms=source_terms
+    )
 
-    assert loss.item() == pytest.approx(expected, rel=1e-6)
+    expected = looped(discriminator, [*parts, target], source_terms=source_terms)
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
 
 
 def gradients(reversal: float) -> tuple[Tensor, Tensor]:
@@ -118,14 +127,57 @@ def test_reversal_turns_the_features_and_leaves_the_discriminator() -> None:
     torch.testing.assert_close(weight, plain_weight)
 
 
-def test_predictions_inside_the_domain_loss_are_constants() -> None:
+def leaves_of(parts: list[DomainBatch]) -> list[Tensor]:
+    return [value for part in parts for value in (part.features, part.logits)]
+
+
+def differences(discriminator: nn.Linear, parts: list[DomainBatch]) -> list[Tensor]:
+    """The slopes of the looped loss, by moving one number after the other."""
+    found = []
+    with torch.no_grad():
+        for value in leaves_of(parts):
+            slopes, numbers = torch.zeros_like(value), value.view(-1)
+            for i, middle in enumerate(numbers.tolist()):
+                above, below = (
+                    looped_at(discriminator, parts, numbers, i, middle + d) for d in (1e-5, -1e-5)
+                )
+                slopes.view(-1)[i] = (above - below) / 2e-5
+                numbers[i] = middle
+            found.append(slopes)
+    return found
+
+
+def looped_at(
+    discriminator: nn.Linear, parts: list[DomainBatch], numbers: Tensor, index: int, value: float
+) -> float:
+    numbers[index] = value
+    return looped(discriminator, parts)
+
+
+def test_the_whole_loss_is_reversed_for_features_and_predictions() -> None:
+    """Line 17 of Algorithm 1 ascends on all of eq. (advP): also through T(f) inside g, w and its sums."""
+    parts = [make_part(4, "complementary"), make_part(3, "true"), make_part(5, "target")]
+    discriminator = make_discriminator()
+    slopes = differences(discriminator, parts)
+    for value in leaves_of(parts):
+        value.requires_grad_()
+
+    loss = scattered_adversarial_loss(discriminator, parts[:2], parts[2], sharpening=0.5, reversal=0.25)
+
+    for got, slope in zip(torch.autograd.grad(loss, leaves_of(parts)), slopes, strict=True):
+        assert bool((slope.abs() > 1e-5).any())
+        torch.testing.assert_close(got, -0.25 * slope, rtol=1e-6, atol=1e-9)
+
+
+def test_predictions_may_be_constants_throughout() -> None:
     source, target, discriminator = make_part(4, "source"), make_part(4, "target"), make_discriminator()
-    for part in (source, target):
-        part.features.requires_grad_()
-        part.logits.requires_grad_()
+    for value in leaves_of([source, target]):
+        value.requires_grad_()
 
     torch.autograd.backward(
-        scattered_adversarial_loss(discriminator, [source], target, sharpening=0.5, reversal=1.0)
+        scattered_adversarial_loss(
+            discriminator, [source], target, sharpening=0.5, reversal=1.0, gradient="features"
+        )
     )
 
     for part in (source, target):
@@ -147,13 +199,13 @@ def test_a_surely_wrong_discriminator_still_learns() -> None:
 
 
 def test_saturated_logits_give_no_nan() -> None:
-    part = DomainBatch(
-        torch.ones(2, 3, requires_grad=True), torch.tensor([[1e30, -1e30], [1e4, 0.0]]), torch.ones(2)
-    )
+    logits = torch.tensor([[1e30, -1e30], [1e4, 0.0]], requires_grad=True)
+    part = DomainBatch(torch.ones(2, 3, requires_grad=True), logits, torch.ones(2))
 
     loss = scattered_adversarial_loss(nn.Linear(6, 1), [part], part, sharpening=0.5, reversal=1.0)
     torch.autograd.backward(loss)
 
     assert bool(torch.isfinite(loss))
-    assert part.features.grad is not None
-    assert bool(torch.isfinite(part.features.grad).all())
+    for value in leaves_of([part]):
+        assert value.grad is not None
+        assert bool(torch.isfinite(value.grad).all())

@@ -60,7 +60,7 @@ def test_the_textbook_risk_and_its_correction_are_ours(scale: float, present: in
 def test_the_textbook_domain_loss_is_ours() -> None:
     d = discriminator(12).double().eval()
     features = [doubles(n, 4, stream=f"features/{n}").requires_grad_() for n in (6, 9)]
-    logits = [doubles(n, 3, stream=f"logits/{n}") for n in (6, 9)]
+    logits = [doubles(n, 3, stream=f"logits/{n}").requires_grad_() for n in (6, 9)]
     parts = [
         DomainBatch(f, z, torch.ones(len(f), dtype=torch.float64))
         for f, z in zip(features, logits, strict=True)
@@ -71,7 +71,7 @@ def test_the_textbook_domain_loss_is_ours() -> None:
     textbook = textbook + domain_loss(d, features[1], logits[1], 0.0, sharpening=0.5)
 
     torch.testing.assert_close(textbook, ours)
-    leaves = [*features, *d.parameters()]
+    leaves = [*features, *logits, *d.parameters()]
     wanted = torch.autograd.grad(ours, leaves)
     torch.testing.assert_close(torch.autograd.grad(textbook, leaves), wanted)
 

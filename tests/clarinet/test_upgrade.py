@@ -13,7 +13,8 @@ from clarinet.export.card_text import card_markdown
 from clarinet.export.cards import model_card
 from clarinet.export.models import load_card, load_model, save_model
 from clarinet.recipes.config import flattened
-from clarinet.recipes.upgrade import CONSTANT, RENAMED, STRENGTHS
+from clarinet.recipes.presets import METHODS
+from clarinet.recipes.upgrade import CONSTANT, GRADIENTS, LATER, RENAMED, STRENGTHS
 from clarinet.reproduction.grouping import grouped
 from clarinet.reproduction.report import markdown
 from clarinet.reproduction.results import upgraded
@@ -33,22 +34,65 @@ def earlier(method: str, preset: str, **changes: Any) -> dict[str, Any]:
 
 def as_earlier(config: TrainConfig) -> dict[str, Any]:
     """A configuration as that version would have written it."""
-    values = config.flat()
+    values = {name: value for name, value in config.flat().items() if name not in LATER}
     kind, weight = values.pop("adaptation_kind"), values.pop("adaptation_weight")
-    names = {today: name for name, today in RENAMED.items() if name not in STRENGTHS}
+    names = {today: name for name, today in RENAMED.items() if name not in {*STRENGTHS, "entropy_gradient"}}
     renamed = {names.get(name, name): value for name, value in values.items()}
     weights = {name: weight if kind == of else 0.0 for name, of in STRENGTHS.items()}
-    return renamed | weights | dict(CONSTANT)
+    by_today = {today: name for name, today in GRADIENTS.items()}
+    gradient = {"entropy_gradient": by_today.get(config.adaptation.adversarial_gradient, "none")}
+    return renamed | weights | gradient | dict(CONSTANT)
+
+
+# What the presets of that version did, in words that came later: with these they are those of today.
+CLARINET = {"adversarial_gradient": "features"}
+BEFORE: dict[str, dict[str, Any]] = {
+    "clarinet/paper": CLARINET,
+    "clarinet/short": CLARINET,
+    "clarinet-ce/paper": CLARINET,
+    "clarinet-ce/short": CLARINET,
+    "clarinet-unsharpened/paper": CLARINET,
+    "clarinet-unsharpened/short": CLARINET,
+}
+
+
+def as_then(method: str, preset: str) -> TrainConfig:
+    """The configuration of a preset as it was before."""
+    return config_for(method, preset, **BEFORE.get(f"{method}/{preset}", {}))
 
 
 @pytest.mark.parametrize(("method", "preset"), [tuple(name.split("/")) for name in WRITTEN])
 class TestPresets:
-    def test_each_is_todays(self, method: str, preset: str) -> None:
-        assert TrainConfig.from_dict(earlier(method, preset)) == config_for(method, preset)
+    def test_each_is_todays_with_what_has_changed(self, method: str, preset: str) -> None:
+        assert TrainConfig.from_dict(earlier(method, preset)) == as_then(method, preset)
 
     def test_each_is_written_as_this_file_says(self, method: str, preset: str) -> None:
         """So that what the tests below write is what that version wrote."""
-        assert as_earlier(config_for(method, preset)) == earlier(method, preset)
+        given = earlier(method, preset)
+        if as_then(method, preset).adaptation.adversarial_gradient == "whole":
+            given["entropy_gradient"] = "none"  # where it decided nothing
+        assert as_earlier(as_then(method, preset)) == given
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "terms"),
+    [
+        ("clarinet", {"setting": "pc"}, "mean"),
+        ("clarinet", {"setting": "cc"}, "sum"),
+        ("clarinet-unconditioned", {"setting": "pc"}, "mean"),
+        ("clarinet-plus", {"setting": "pc"}, "sum"),
+        ("cdan_e", {"setting": "pc"}, "sum"),
+        ("gac+cdan_e", {"setting": "pc"}, "sum"),
+    ],
+)
+def test_two_source_terms_were_averaged_where_there_were_two(
+    method: str, changes: dict[str, Any], terms: str
+) -> None:
+    preset = next(iter(METHODS[method]))
+
+    config = TrainConfig.from_dict(earlier(method, preset, **changes))
+
+    assert config.adaptation.source_terms == terms
 
 
 class TestValuesWithoutAPlace:
@@ -58,12 +102,13 @@ class TestValuesWithoutAPlace:
             ({"rotation": 20.0}, r"rotation cannot be chosen; it is always 10\.0"),
             ({"discrepancy_weight": 1.0}, "trade_off is called adaptation_weight now"),
             ({"trade_off": 0.0}, "adaptation_kind is none, but clarinet has adversary"),
+            ({"entropy_gradient": ["none"]}, r"adversarial_gradient is \['none'\], but must be one of"),
         ],
     )
     def test_they_are_kept_for_the_reader_and_not_trained(self, changes: dict[str, Any], match: str) -> None:
         values = earlier("clarinet", "paper", **changes)
 
-        if "trade_off" not in changes:
+        if not changes.keys() & {"trade_off", "entropy_gradient"}:
             assert flattened(values).items() >= changes.items()
         with pytest.raises(ConfigError, match=match):
             TrainConfig.from_dict(values)
@@ -84,11 +129,21 @@ def write_earlier_checkpoint(path: Path, config: TrainConfig, data: TrainData, *
 
 @pytest.mark.long
 class TestCheckpoints:
+    def test_an_earlier_one_is_not_continued_by_what_its_preset_has_become(self, tmp_path: Path) -> None:
+        data, path = make_data(), tmp_path / "checkpoint.safetensors"
+        write_earlier_checkpoint(path, make_config("clarinet", **CLARINET), data)
+
+        with pytest.raises(
+            CheckpointMismatch, match="adversarial_gradient = 'features', this run has 'whole'"
+        ):
+            train(make_config("clarinet"), data, checkpoint=path)
+
     @pytest.mark.parametrize("method", ["clarinet", "clarinet-plus", "gac", "dan", "gac+cdan_e"])
     def test_an_earlier_one_goes_on_and_ends_bit_equal(self, method: str, tmp_path: Path) -> None:
         """The header alone is rewritten here: files that the earlier version wrote have megabytes."""
         epochs = 4 if method.startswith("gac+") else 3
-        config, data = make_config(method, epochs=epochs), make_data(true_rows=40)
+        config = make_config(method, epochs=epochs, **BEFORE.get(f"{method}/paper", {}))
+        data = make_data(true_rows=40)
         path = tmp_path / "checkpoint.safetensors"
         write_earlier_checkpoint(path, config, data)
         epochs_left: list[int] = []
@@ -118,7 +173,7 @@ class TestCheckpoints:
     def test_one_of_other_values_is_refused(
         self, changes: dict[str, Any], named: str, tmp_path: Path
     ) -> None:
-        config, data = make_config("clarinet"), make_data()
+        config, data = make_config("clarinet", **CLARINET), make_data()
         path = tmp_path / "checkpoint.safetensors"
         write_earlier_checkpoint(path, config, data, **changes)
 
@@ -143,13 +198,25 @@ def test_a_model_file_and_its_card_are_read_under_earlier_names(tmp_path: Path) 
 
 class TestRecords:
     def test_an_earlier_one_is_the_same_trial(self) -> None:
-        now = make_record(0.9, method="clarinet", preset="paper", changes=(("adaptation_weight", 0.5),))
+        changed = (("adaptation_weight", 0.5), ("adversarial_gradient", "features"))
+        now = make_record(0.9, method="clarinet", preset="paper", changes=changed)
         then = make_record(0.9, method="clarinet", preset="paper", changes=())
         then["trial"]["changes"] = {"trade_off": 0.5}
         then["config"] = earlier("clarinet", "paper", architecture="lenet", trade_off=0.5)
 
         assert upgraded(then)["trial"] == now["trial"]
         assert upgraded(then)["config"] == now["config"]
+
+    def test_one_of_before_is_not_told_as_what_its_preset_has_become(self) -> None:
+        now = make_record(0.9, method="clarinet", preset="paper", changes=())
+        then = make_record(0.8, method="clarinet", preset="paper", changes=())
+        then["config"] = earlier("clarinet", "paper", architecture="lenet")
+
+        text = markdown([upgraded(then), upgraded(now)])
+
+        assert "| clarinet | paper (6 steps; 5 % of the complementary labels held out)" in text
+        assert "| clarinet | paper, adversarial_gradient=features (6 steps; not the paper's)" in text
+        assert "* clarinet, paper (U->M): `--set 'adversarial_gradient=\"features\"'`" in text
 
     @pytest.mark.parametrize("changes", [{"rotation": 20.0}, {"trade_off": 0.0}])
     def test_one_that_this_version_cannot_train_is_still_reported(self, changes: dict[str, Any]) -> None:

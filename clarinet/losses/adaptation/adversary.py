@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from clarinet.losses.adaptation.protocol import DomainBatch
 from clarinet.networks.classifier import discriminator
 from clarinet.networks.precision import mixed
-from clarinet.recipes.choices import DomainLoss, EntropyGradient
+from clarinet.recipes.choices import AdversarialGradient, DomainLoss, SourceTerms
 from clarinet.recipes.config import TrainConfig
 
 
@@ -74,30 +74,33 @@ def scattered_adversarial_loss(
     sharpening: float,
     reversal: float | Tensor,
     conditioning: bool = True,
-    entropy_gradient: EntropyGradient = "none",
+    gradient: AdversarialGradient = "whole",
+    source_terms: SourceTerms = "sum",
     domain_loss: DomainLoss = "sum",
 ) -> Tensor:
-    """The binary cross-entropy of D, which D minimises and, through a reversed gradient, G maximises.
+    """The binary cross-entropy of D, which D minimises and, through a reversed gradient, F and G maximise.
 
         -sum_s w_s log D(g_s) / sum_s w_s - sum_t w_t log(1 - D(g_t)) / sum_t w_t,
         g = f (x) T(softmax(logits)), w = 1 + exp(-H(T))
 
     The sum of the source's weighted mean of -log D(g) and the target's of -log(1 - D(g)), with entropy
-    weights normalised in each part. With two source parts (complementary and true, eq. advP) their terms are
-    averaged, so that source and target stay in balance. Source is 1. T(f) inside g is a constant for the
-    gradient, and so are the entropy weights unless they pass a reversed one; the paper does not say.
+    weights normalised in each part. With two source parts (complementary and true, eq. advP) it is the sum of
+    three such means. Source is 1. Line 17 of the paper's algorithm ascends on all of it, so T(f) inside g and
+    the entropy weights carry a gradient, which moves F as well.
 
-    With l = 1 and reversed entropy gradients this is CDAN+E, without conditioning DANN.
+    With l = 1 and the gradient "weights" this is CDAN+E, without conditioning DANN.
 
     Args:
         discriminator: (N, K * D) to (N, 1) logits; without conditioning from (N, D).
         source_parts: one or two parts of the source batch.
         target: the target batch, of any length of its own.
         sharpening: l of T, in (0, 1].
-        reversal: strength of the reversal for the features, >= 0.
+        reversal: strength of the reversal, >= 0, the same for all that it turns.
         conditioning: false gives D the bare features, each image with its own weight alone.
-        entropy_gradient: "reversed" passes the gradient of the entropy weights to the logits, reversed like
-            that of the features, the sum that normalises them being a constant, as the published code does.
+        gradient: what carries it to F and G: "whole" all that depends on them; "weights" the features and the
+            entropy weights, T(f) inside g and the sum that normalises the weights being constants, as in the
+            published code; "features" these alone.
+        source_terms: "mean" averages two source parts, so that source and target stay in balance.
         domain_loss: "mean" halves the sum, as the published code does.
 
     Returns:
@@ -113,27 +116,30 @@ def scattered_adversarial_loss(
     weights = torch.cat([part.weights for part in parts])  # (N,)
     if conditioning:
         logits = torch.cat([part.logits for part in parts])  # (N, K)
-        log_t = log_sharpened(logits.detach(), sharpening)  # (N, K)
+        moved = reversed_gradient(logits, reversal) if gradient == "whole" else logits.detach()
+        log_t = log_sharpened(moved, sharpening)  # (N, K)
         certainty = entropy_weights(log_t)  # (N,)
-        if entropy_gradient == "reversed":
+        if gradient == "weights":
             certainty = reversed_gradient(entropy_weights(log_sharpened(logits, sharpening)), reversal)
         seen, weights = conditioned(seen, log_t.exp()), certainty * weights  # (N, K * D), (N,)
-    scores = discriminator(seen).float().squeeze(1)  # (N,)
+    scores = discriminator(seen).squeeze(1)  # (N,)
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     is_source = torch.arange(len(scores), device=scores.device) < len(scores) - len(target.weights)
     losses = F.binary_cross_entropy_with_logits(scores, is_source.to(scores.dtype), reduction="none")  # (N,)
     means = [
-        (w * loss).sum() / w.detach().sum()
+        (w * loss).sum() / (w if gradient == "whole" else w.detach()).sum()
         for w, loss in zip(torch.split(weights, sizes), torch.split(losses, sizes), strict=True)
     ]  # () each
-    both: Tensor = torch.stack(means[:-1]).mean() + means[-1]
+    of_source = torch.stack(means[:-1])
+    both: Tensor = (of_source.sum() if source_terms == "sum" else of_source.mean()) + means[-1]
     return both if domain_loss == "sum" else both / 2
 
 
 def full_reversal(config: TrainConfig) -> float:
     """The strength of the reversal once the adaptation has its whole weight.
 
-    All networks move in one summed step: D with gamma_2, G with gamma_1. Scaled by the discriminator, G feels
-    gamma_2 * lambda as in the paper; by the classifier, gamma_1 * lambda as in the published code.
+    All networks move in one summed step: D with gamma_2, F and G with gamma_1. Scaled by the discriminator, F
+    and G feel gamma_2 * lambda as in the paper; by the classifier, gamma_1 * lambda as in the published code.
     """
     strength, rates = config.adaptation.adaptation_weight, config.optimisation
     if config.adaptation.reversal_scale == "classifier":
@@ -168,6 +174,7 @@ class Adversary:
                 sharpening=options.sharpening,
                 reversal=share * full_reversal(self._config),
                 conditioning=options.conditioning,
-                entropy_gradient=options.entropy_gradient,
+                gradient=options.adversarial_gradient,
+                source_terms=options.source_terms,
                 domain_loss=options.domain_loss,
             )
