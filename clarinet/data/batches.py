@@ -46,16 +46,20 @@ class Batches:
     Args:
         config: of the run; the attribute has the distortions that its images take.
         domains: its data.
-        steps: of the run.
+        steps, epoch_steps: of the run, and of an epoch.
     """
 
-    def __init__(self, config: TrainConfig, domains: Domains, *, steps: int) -> None:
+    def __init__(self, config: TrainConfig, domains: Domains, *, steps: int, epoch_steps: int) -> None:
         self._domains = domains
         self._steps = steps
         labelled = {"complementary": domains.complementary_rows, "true": domains.true_rows}
         self.size = batch_size(config, max(len(rows) for rows in labelled.values()))
         every = torch.arange(len(domains.target))
-        options = {"batch_size": self.size, "seed": config.seed}
+        options = {
+            "batch_size": self.size,
+            "seed": config.seed,
+            "whole_in": epoch_steps if config.length.drop_last else 0,
+        }
         self._feeds = {
             kind: Feed(domains.source, rows, domains.example, **options, stream=kind)
             for kind, rows in labelled.items()

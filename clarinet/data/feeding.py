@@ -100,10 +100,19 @@ class Feed:
         example: (L,) int64, the image of each label.
         batch_size: labels in a batch.
         seed, stream: which draws.
+        whole_in: see Shuffle.
     """
 
     def __init__(
-        self, images: Pixels, rows: Tensor, example: Tensor, *, batch_size: int, seed: int, stream: str
+        self,
+        images: Pixels,
+        rows: Tensor,
+        example: Tensor,
+        *,
+        batch_size: int,
+        seed: int,
+        stream: str,
+        whole_in: int = 0,
     ) -> None:
         self._images = images
         self._name = f"batch/{stream}"
@@ -117,6 +126,7 @@ class Feed:
             seed=seed,
             stream=f"shuffle/{stream}",
             device=where,
+            whole_in=whole_in,
         )
         self._reading: dict[int, Future[Tensor]] = {}
         self._next = -1  # the step after the one asked for last

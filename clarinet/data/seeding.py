@@ -50,6 +50,9 @@ class Shuffle:
 
     Batch `step` is a function of (seed, stream, step). All batches have the same length, min(batch_size,
     count); a batch may end one pass and begin the next. Orders are drawn on the CPU and kept on `device`.
+
+    Where `whole_in` is above 0, a pass drops the rows that fill no whole batch, and each `whole_in` steps
+    begin with a new pass: as loaders do that drop the last batch and are begun anew with each epoch.
     """
 
     def __init__(
@@ -60,16 +63,20 @@ class Shuffle:
         seed: int,
         stream: str,
         device: torch.device = torch.device("cpu"),  # noqa: B008 - a value, immutable
+        whole_in: int = 0,
     ) -> None:
         self.count = count
         self.device = device
         self.batch_size = min(batch_size, count)
         self._seed = seed
         self._stream = stream
+        self._whole_in = whole_in
         self._orders: dict[int, Tensor] = {}
 
     def batch(self, step: int) -> Tensor:
         """(B,) int64 positions of the batch of a step, counted from 0."""
+        if self._whole_in:
+            return self._whole_batch(step)
         first = step * self.batch_size
         pass_number, offset = divmod(first, self.count)
         chosen = self._order(pass_number)[offset : offset + self.batch_size]
@@ -77,6 +84,13 @@ class Shuffle:
         if missing == 0:
             return chosen
         return torch.cat([chosen, self._order(pass_number + 1)[:missing]])
+
+    def _whole_batch(self, step: int) -> Tensor:
+        batches = self.count // self.batch_size  # in a pass
+        epoch, since = divmod(step, self._whole_in)
+        passes, place = divmod(since, batches)
+        chosen = self._order(epoch * -(-self._whole_in // batches) + passes)
+        return chosen[place * self.batch_size : (place + 1) * self.batch_size]
 
     def _order(self, pass_number: int) -> Tensor:
         if pass_number not in self._orders:

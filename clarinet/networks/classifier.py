@@ -9,7 +9,13 @@ from torch import Tensor, nn
 
 from clarinet.networks.backbones import Backbone
 from clarinet.networks.layers import DomainBatchNorm, DomainInForce, HalfDropout, replace_batch_norms
-from clarinet.recipes.choices import BACKBONES, Architecture, Greying, InputNormalisation
+from clarinet.recipes.choices import (
+    BACKBONES,
+    Architecture,
+    DiscriminatorWeights,
+    Greying,
+    InputNormalisation,
+)
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
 
@@ -208,9 +214,15 @@ class Classifier(nn.Module):
         return features.float(), logits.float()
 
 
-def discriminator(inputs: int) -> nn.Sequential:
-    """The domain discriminator D, 500-500-1 with ReLU and dropout: (B, inputs) to (B, 1) logits."""
-    return nn.Sequential(
+def discriminator(inputs: int, *, weights: DiscriminatorWeights = "uniform") -> nn.Sequential:
+    """The domain discriminator D, 500-500-1 with ReLU and dropout: (B, inputs) to (B, 1) logits.
+
+    Args:
+        inputs: of its first layer.
+        weights: how they are drawn: uniform within 1/sqrt(inputs of the layer), biases alike (torch's
+            default), or normal with variance 2 / (inputs + outputs) and biases of 0 (Xavier's; CDAN's code).
+    """
+    network = nn.Sequential(
         nn.Linear(inputs, 500),
         nn.ReLU(),
         HalfDropout(),
@@ -219,6 +231,12 @@ def discriminator(inputs: int) -> nn.Sequential:
         HalfDropout(),
         nn.Linear(500, 1),
     )
+    if weights == "xavier":
+        for layer in network:
+            if isinstance(layer, nn.Linear):
+                nn.init.xavier_normal_(layer.weight)
+                nn.init.zeros_(layer.bias)
+    return network
 
 
 def _side_after_two_blocks(image_size: int) -> int:

@@ -33,6 +33,11 @@ class Length(Group):
         minimum=0,
         maximum=1,
     )
+    drop_last: bool = option(
+        False,
+        "Whether each pass over a domain drops the images that fill no whole batch, and each epoch begins "
+        "new passes; else a batch may end one pass and begin the next. The first of two steps does as GAC.",
+    )
     first_step_share: float = option(
         0.0,
         "Share of the epochs that train GAC first, with GAC's own step sizes; its predictions then label "

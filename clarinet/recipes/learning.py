@@ -9,6 +9,7 @@ from clarinet.recipes.choices import (
     AscentWeight,
     ClassProportions,
     ComplementaryLoss,
+    DiscriminatorWeights,
     DistortionKind,
     DomainLoss,
     ReversalScale,
@@ -108,6 +109,29 @@ class Adaptation(Group):
         "What the reversed gradient of the adversarial loss passes through: all that depends on the "
         "classifier (features, sharpened predictions, certainty weights), as the paper prints it; features "
         "and certainty weights, their sum held constant, as in the published code; or features alone.",
+    )
+    entropy_epsilon: float = option(
+        0.0,
+        "What is added to each prediction inside the logarithm of the certainty weights' entropy.",
+        minimum=0,
+        maximum=1,
+    )
+    entropy_schedule_lead: int = option(
+        0,
+        "Epochs by which the schedule is ahead for the gradient of the certainty weights, where features and "
+        "certainty weights pass it.",
+        minimum=0,
+        maximum=100_000,
+    )
+    discriminator_weights: DiscriminatorWeights = option(
+        "uniform",
+        "How the discriminator's weights are drawn: uniform, biases alike, as torch does, or normal after "
+        "Xavier's rule with biases of 0, as in the published code.",
+    )
+    second_decay: bool = option(
+        False,
+        "Whether weight decay acts twice on the classifier in steps that adapt, as where the adversarial "
+        "loss takes a step of its own.",
     )
     sharpening: float = option(
         0.5,

@@ -22,4 +22,7 @@ def batch_size(config: TrainConfig, labels: int) -> int:
 
 def steps_in_epoch(config: TrainConfig, labels: int, target: int) -> int:
     """As configured, or one pass over the larger of so many labels and so many target images."""
-    return config.length.steps_per_epoch or math.ceil(max(labels, target) / batch_size(config, labels))
+    if config.length.steps_per_epoch:
+        return config.length.steps_per_epoch
+    batches = max(labels, target) / batch_size(config, labels)
+    return max(math.floor(batches), 1) if config.length.drop_last else math.ceil(batches)

@@ -41,8 +41,8 @@ def config_for(method: str, preset: str | None = None, **overrides: Any) -> Trai
 def two_steps(config: TrainConfig) -> tuple[TrainConfig, TrainConfig]:
     """The configs of both steps of a run whose first_step_share is above 0.
 
-    The first is GAC with the step sizes of its preset of the same name, the second ordinary adaptation on
-    true labels alone. Together they have the run's epochs, and both its seed: the second starts from the
+    The first is GAC with step sizes and passes of its preset of the same name, the second ordinary adaptation
+    on true labels alone. Together they have the run's epochs, and both its seed: the second starts from the
     same weights as the first did.
     """
     first_epochs = config.length.first_epochs
@@ -51,7 +51,9 @@ def two_steps(config: TrainConfig) -> tuple[TrainConfig, TrainConfig]:
         config,
         method="gac",
         preset=gac.preset,
-        length=replace(config.length, epochs=first_epochs, first_step_share=0.0),
+        length=replace(
+            config.length, epochs=first_epochs, first_step_share=0.0, drop_last=gac.length.drop_last
+        ),
         optimisation=gac.optimisation,
         adaptation=gac.adaptation,
     )

@@ -11,11 +11,12 @@ Presets = Mapping[str, Mapping[str, Any]]
 _PAPER: dict[str, Any] = {}
 
 # What the authors' repository does where it differs from their text, to explain its numbers (USPS and MNIST,
-# cc setting). We still take one step where it takes two with one momentum, and split the domains by their
-# true sizes.
+# cc setting). We still take one step where it takes two with one momentum, split the domains by their true
+# sizes, and count the rise of the reversal from 0 where it counts from 1.
 _PUBLISHED: dict[str, Any] = {
     "epochs": 550,  # 50 without adaptation and 500 with it
-    "steps_per_epoch": 468,  # whole batches of 128 in MNIST's 60,000 images; the last, smaller one is dropped
+    "steps_per_epoch": 468,  # whole batches of 128 in MNIST's 60,000 images
+    "drop_last": True,
     "held_out_share": 0.0,
     "weight_decay": 5e-4,
     "second_term_prior": "class",
@@ -25,6 +26,10 @@ _PUBLISHED: dict[str, Any] = {
     "reversal_scale": "classifier",
     "adversarial_gradient": "weights",
     "domain_loss": "mean",
+    "entropy_epsilon": 1e-5,
+    "entropy_schedule_lead": 1,  # its second counter is 468 at the first adversarial step, the other one 1
+    "discriminator_weights": "xavier",
+    "second_decay": True,
 }
 
 _PLUS: dict[str, Any] = {
@@ -80,14 +85,19 @@ _ALONE: dict[str, Any] = {
     "adaptation_kind": "none",
     "adaptation_weight": 0.01,
     "adversarial_gradient": "whole",
+    "entropy_epsilon": 0.0,
+    "entropy_schedule_lead": 0,
+    "discriminator_weights": "uniform",
+    "second_decay": False,
 }
 
 # Ordinary adaptation from labels that are, or pass for, true ones: 500 epochs as all of the paper's methods.
 _TRUE_ONLY: dict[str, Any] = {"setting": "pc", "complementary_loss": "none"}
 
-# DAN: kernels of Long et al. 2015; step size, decay and the rising weight of the authors' two-step DAN for
-# USPS -> MNIST.
+# DAN: kernels of Long et al. 2015; step size, decay, whole batches and the rising weight of the authors'
+# two-step DAN for USPS -> MNIST.
 _DAN: dict[str, Any] = _TRUE_ONLY | {
+    "drop_last": True,
     "learning_rate": 5e-3,
     "weight_decay": 5e-4,
     "adaptation_kind": "discrepancy",
@@ -96,11 +106,13 @@ _DAN: dict[str, Any] = _TRUE_ONLY | {
     "adaptation_schedule": "progress",
 }
 
-# CDAN+E: step sizes, weight decay, loss and (that of USPS and MNIST for all) start of CDAN's code for digits
-# (Long et al. 2018); the reversal rises over the progress of the run as in DANN (Ganin et al. 2016). That
-# code also lowers the classifier's step size every few epochs, takes batches of 64 and normalises batches of
-# both domains together, which is not done here.
+# CDAN+E: step sizes, weight decay, loss, whole batches, the discriminator's first weights and (that of USPS
+# and MNIST for all) start of CDAN's code for digits (Long et al. 2018), which takes one step of all losses;
+# the reversal rises over the progress of the run as in DANN (Ganin et al. 2016), and for the entropy's
+# gradient an epoch ahead as in that code. It also lowers the classifier's step size every few epochs, takes
+# batches of 64 and normalises batches of both domains together, which is not done here.
 _CDAN_E: dict[str, Any] = _TRUE_ONLY | {
+    "drop_last": True,
     "learning_rate": 0.01,
     "discriminator_learning_rate": 0.01,
     "weight_decay": 5e-4,
@@ -110,11 +122,19 @@ _CDAN_E: dict[str, Any] = _TRUE_ONLY | {
     "reversal_scale": "classifier",
     "adversarial_gradient": "weights",
     "domain_loss": "mean",
+    "entropy_epsilon": 1e-5,
+    "entropy_schedule_lead": 1,
+    "discriminator_weights": "xavier",
     "sharpening": 1.0,
 }
 # DANN (Ganin et al. 2016) within CDAN's code for digits: its step sizes, the features alone, which are the
-# whole way of the gradient then.
-_DANN: dict[str, Any] = _CDAN_E | {"conditioning": False, "adversarial_gradient": "whole"}
+# whole way of the gradient then; no entropy.
+_DANN: dict[str, Any] = _CDAN_E | {
+    "conditioning": False,
+    "adversarial_gradient": "whole",
+    "entropy_epsilon": 0.0,
+    "entropy_schedule_lead": 0,
+}
 
 
 # MCC (Jin et al. 2020): its weight of 1 from the start, with step size and weight decay of CDAN's code for

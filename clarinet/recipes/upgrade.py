@@ -31,7 +31,15 @@ RENAMED: Mapping[str, str] = MappingProxyType(
 GRADIENTS: Mapping[str, str] = MappingProxyType({"none": "features", "reversed": "weights"})
 """Earlier value of entropy_gradient, when T(f) inside g was always a constant, to that of today."""
 
-LATER = ("adversarial_gradient", "source_terms")
+LATER = (
+    "adversarial_gradient",
+    "source_terms",
+    "discriminator_weights",
+    "drop_last",
+    "entropy_epsilon",
+    "entropy_schedule_lead",
+    "second_decay",
+)
 """What a configuration with entropy_gradient has no value of, though it had its way."""
 
 STRENGTHS: Mapping[str, str] = MappingProxyType(

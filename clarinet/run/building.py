@@ -89,8 +89,13 @@ def build_optimizer(config: TrainConfig, networks: Networks) -> torch.optim.Opti
     )
 
 
-def set_rates(config: TrainConfig, optimizer: torch.optim.Optimizer, progress: float) -> None:
-    """Give the optimiser the step sizes of a point of the run, in [0, 1)."""
+def set_rates(
+    config: TrainConfig, optimizer: torch.optim.Optimizer, progress: float, *, adapts: bool
+) -> None:
+    """Give the optimiser the step sizes of a point of the run, in [0, 1), and the classifier its decay.
+
+    The decay depends on the phase of a step alone, for each of which a graph is captured: no tensor.
+    """
     share = rate_share(config, progress)
     rates = (config.optimisation.learning_rate, config.optimisation.discriminator_learning_rate)
     for group, rate in zip(optimizer.param_groups, rates, strict=False):
@@ -98,6 +103,8 @@ def set_rates(config: TrainConfig, optimizer: torch.optim.Optimizer, progress: f
             group["lr"].fill_(rate * share)
         else:
             group["lr"] = rate * share
+    if config.adaptation.second_decay:
+        optimizer.param_groups[0]["weight_decay"] = config.optimisation.weight_decay * (2 if adapts else 1)
 
 
 def rate_share(config: TrainConfig, progress: float) -> float:

@@ -10,7 +10,7 @@ from clarinet.data.domains import Domains
 from clarinet.data.images import normalised
 from clarinet.data.inputs import Inputs
 from clarinet.losses.adaptation.kinds import adaptation_loss
-from clarinet.losses.adaptation.protocol import AdaptationLoss, DomainBatch
+from clarinet.losses.adaptation.protocol import AdaptationLoss, DomainBatch, Shares
 from clarinet.losses.adaptation.schedule import adaptation_share
 from clarinet.losses.complementary import without_classes
 from clarinet.networks.classifier import SOURCE, TARGET, Domain
@@ -73,7 +73,8 @@ class Objective:
         adapts = config.adaptation.adapts
         self.adaptation_from = config.adaptation.adaptation_start_epoch * epoch_steps if adapts else steps
         self._adaptation = adaptation_loss(config, networks.adaptation)
-        self._batches = Batches(config, domains, steps=steps)
+        self._epoch_steps = epoch_steps
+        self._batches = Batches(config, domains, steps=steps, epoch_steps=epoch_steps)
         self._labels = LabelObjective(config, domains, batch_size=self._batches.size)
         self._neighbours = neighbours
         self._pretraining = None
@@ -238,8 +239,14 @@ class Objective:
         features, logits = outputs[-1]
         target = DomainBatch(features, logits, torch.ones_like(logits[:, 0]))
         source = [DomainBatch(f, z, part.weights) for part, (f, z) in zip(parts, outputs, strict=False)]
-        return adaptation(source, target, inputs.number("adaptation", self._adaptation_share))
+        share = inputs.number("adaptation", self._adaptation_share)
+        ahead = self.config.adaptation.entropy_schedule_lead > 0
+        entropy = inputs.number("adaptation by entropy", self._entropy_share) if ahead else share
+        return adaptation(source, target, Shares(share, entropy))
 
     def _adaptation_share(self, step: int) -> float:
         began = self.adaptation_from
         return adaptation_share(self.config, step - began, self.steps - began)
+
+    def _entropy_share(self, step: int) -> float:
+        return self._adaptation_share(step + self.config.adaptation.entropy_schedule_lead * self._epoch_steps)

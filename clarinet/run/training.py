@@ -232,7 +232,8 @@ def train_step(
     seed_global(objective.device, config.seed, f"dropout/{state.step}")
     if objective.lacks_neighbours(state.step):
         state.neighbours = objective.find_neighbours()
-    set_rates(config, state.optimizer, state.step / steps)
+    adapts = objective.phase(state.step).adapts
+    set_rates(config, state.optimizer, state.step / steps, adapts=adapts)
     reported = updates(state.step)
     if config.optimisation.average_decay > 0:
         _average(state.networks, min(config.optimisation.average_decay, (1 + state.step) / (10 + state.step)))

@@ -14,7 +14,7 @@ from clarinet.data.seeding import generator
 from clarinet.losses.adaptation.adversary import full_reversal, scattered_adversarial_loss
 from clarinet.losses.adaptation.discrepancy import multi_kernel_discrepancy
 from clarinet.losses.adaptation.kinds import adaptation_loss
-from clarinet.losses.adaptation.protocol import DomainBatch
+from clarinet.losses.adaptation.protocol import DomainBatch, Shares
 from clarinet.losses.adaptation.schedule import adaptation_share
 from clarinet.recipes.config import DEFAULTS
 from clarinet.recipes.methods import config_for
@@ -125,6 +125,7 @@ class TestAdversaries:
 # for DANN and CDAN+E those of CDAN's code for digits.
 TRUE_ONLY: dict[str, Any] = {"complementary_loss": "none"}
 DAN: dict[str, Any] = {
+    "drop_last": True,
     "learning_rate": 0.005,
     "weight_decay": 0.0005,
     "adaptation_kind": "discrepancy",
@@ -133,6 +134,8 @@ DAN: dict[str, Any] = {
     "adaptation_schedule": "progress",
 }
 ADVERSARIAL: dict[str, Any] = {
+    "drop_last": True,
+    "discriminator_weights": "xavier",
     "learning_rate": 0.01,
     "discriminator_learning_rate": 0.01,
     "weight_decay": 0.0005,
@@ -144,7 +147,11 @@ ADVERSARIAL: dict[str, Any] = {
     "sharpening": 1.0,
 }
 DANN: dict[str, Any] = ADVERSARIAL | {"conditioning": False}
-CDAN_E: dict[str, Any] = ADVERSARIAL | {"adversarial_gradient": "weights"}
+CDAN_E: dict[str, Any] = ADVERSARIAL | {
+    "adversarial_gradient": "weights",
+    "entropy_epsilon": 1e-5,
+    "entropy_schedule_lead": 1,
+}
 TWO_STEPS: dict[str, Any] = {"epochs": 1000, "first_step_share": 0.5}
 SHORT: dict[str, Any] = {"epochs": 20, "steps_per_epoch": 100}
 SHORT_TWO_STEPS: dict[str, Any] = {"epochs": 40, "steps_per_epoch": 100}
@@ -194,7 +201,7 @@ class TestMethods:
         )
         assert loss is not None
         assert loss.name == "discrepancy"
-        torch.testing.assert_close(loss(parts, target, SHARE), 3.0 * SHARE * expected)
+        torch.testing.assert_close(loss(parts, target, Shares(SHARE, 1.0)), 3.0 * SHARE * expected)
 
     @pytest.mark.parametrize("method", ["dan", "dann", "cdan_e"])
     def test_ordinary_adaptation_reads_no_complementary_label(self, method: str) -> None:

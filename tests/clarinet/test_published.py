@@ -5,6 +5,7 @@ The rows are those of the table of differences: what the paper says, what the co
 
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from clarinet import TrainConfig, TrainData, config_for, predict, pseudo_labels, train
+from clarinet.data.batches import Batches
 from clarinet.data.domains import Domains, prepare
+from clarinet.data.inputs import Inputs
 from clarinet.data.seeding import Shuffle, generator, seed_global
-from clarinet.losses.adaptation.adversary import full_reversal
+from clarinet.losses.adaptation.adversary import entropy_weights, full_reversal
 from clarinet.losses.adaptation.kinds import adaptation_loss
-from clarinet.losses.adaptation.protocol import DomainBatch
+from clarinet.losses.adaptation.protocol import DomainBatch, Shares
 from clarinet.losses.adaptation.schedule import adaptation_share
 from clarinet.networks.classifier import SOURCE, TARGET
 from clarinet.networks.layers import DomainBatchNorm
+from clarinet.recipes.lengths import steps_in_epoch
 from clarinet.reproduction.readers import read_domain
 from clarinet.run.building import Networks, build_networks, build_optimizer
 from clarinet.run.graphs import updates_of
@@ -37,7 +41,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::clarinet.recipes.errors.NonUnif
 CPU = torch.device("cpu")
 PRESETS = ["paper", "published"]
 SHORT: dict[str, Any] = {"epochs": 3, "steps_per_epoch": 4, "batch_size": 16, "adaptation_start_epoch": 1}
-ACTIVE = 4  # the first step with an adversary
+ACTIVE = EPOCH_STEPS = 4  # the first step with an adversary
 
 
 def make_config(preset: str, **changes: Any) -> TrainConfig:
@@ -62,10 +66,11 @@ def make_objective(config: TrainConfig, data: TrainData | None = None) -> tuple[
     return Objective(config, domains, networks, steps=12, epoch_steps=4), domains, networks
 
 
-def batch_of(domains: Domains, step: int) -> Tensor:
-    """Rows of the source that a step takes."""
-    rows = domains.complementary_rows
-    return rows[Shuffle(len(rows), batch_size=16, seed=0, stream="shuffle/complementary").batch(step)]
+def batch_of(domains: Domains, preset: str, step: int) -> Tensor:
+    """Rows of the source that a step takes; row 23 tells how."""
+    rows, whole_in = domains.complementary_rows, EPOCH_STEPS if preset == "published" else 0
+    shuffle = Shuffle(len(rows), batch_size=16, seed=0, stream="shuffle/complementary", whole_in=whole_in)
+    return rows[shuffle.batch(step)]
 
 
 def logits_of(networks: Networks, domains: Domains, rows: Tensor) -> Tensor:
@@ -99,7 +104,7 @@ def slow_risk(logits: Tensor, labels: Tensor, shares: list[float], *, of_the_los
 @pytest.mark.parametrize("preset", PRESETS)
 def test_row_1_the_prior_of_the_second_term(preset: str) -> None:
     objective, domains, networks = make_objective(make_config(preset))
-    rows = batch_of(domains, 0)
+    rows = batch_of(domains, preset, 0)
     shares = shares_of(domains.complementary[domains.complementary_rows])
     logits, labels = logits_of(networks, domains, rows), domains.complementary[rows]
 
@@ -116,8 +121,8 @@ def test_row_1_the_prior_of_the_second_term(preset: str) -> None:
 def test_row_2_the_proportions_are_the_data_sets_and_an_absent_class_is_dropped(preset: str) -> None:
     objective, domains, networks = make_objective(make_config(preset))
     shares = shares_of(domains.complementary[domains.complementary_rows])
-    step = next(s for s in range(200) if 2 not in domains.complementary[batch_of(domains, s)])
-    rows = batch_of(domains, step)
+    step = next(s for s in range(200) if 2 not in domains.complementary[batch_of(domains, preset, s)])
+    rows = batch_of(domains, preset, step)
 
     shown = objective.losses(step)[1]["complementary"]
 
@@ -132,7 +137,7 @@ def test_row_2_the_proportions_are_the_data_sets_and_an_absent_class_is_dropped(
 
 def test_row_2_the_batchs_own_proportions_divide_by_no_group() -> None:
     objective, domains, networks = make_objective(make_config("paper", class_proportions="batch"))
-    rows = batch_of(domains, 0)
+    rows = batch_of(domains, "paper", 0)
     losses = -logits_of(networks, domains, rows).log_softmax(1)
 
     shown = objective.losses(0)[1]["complementary"]
@@ -150,7 +155,7 @@ def test_rows_3_and_4_one_scalar_ascends_on_the_negative_parts(preset: str) -> N
     objective, domains, networks = make_objective(make_config(preset), data)
     with torch.no_grad():
         networks.classifier.predictor.weight.mul_(-60)
-    rows = batch_of(domains, 0)
+    rows = batch_of(domains, preset, 0)
     shares = shares_of(domains.complementary[domains.complementary_rows])
     labels = domains.complementary[rows]
     risk = slow_risk(logits_of(networks, domains, rows), labels, shares, of_the_loss=preset == "published")
@@ -191,7 +196,7 @@ def loss_of(
     """The adaptation loss of a run with that network in the place of its own."""
     loss = adaptation_loss(config, network)
     assert loss is not None
-    return loss(source, target, share)
+    return loss(source, target, Shares(share, share))
 
 
 def adversarial_loss(
@@ -265,7 +270,7 @@ def slow_gradient(preset: str, *, of_g: bool) -> Tensor:
     joint = torch.einsum("nk,nd->nkd", t if of_g else t.detach(), part.features).flatten(1)
     losses = F.softplus(-(joint @ SCORES))
     plain = t.detach() if of_g else t
-    w = 1 + torch.exp((plain * plain.log()).sum(1))
+    w = 1 + torch.exp((plain * (plain + (0 if preset == "paper" else 1e-5)).log()).sum(1))  # row 24
     total = (w * losses).sum() / (w.sum() if preset == "paper" else w.sum().detach())
     return torch.autograd.grad(total, part.logits)[0]
 
@@ -487,3 +492,166 @@ def test_row_19_our_usps_has_the_papers_counts() -> None:
 
     assert usps.x_test is not None
     assert (len(usps.x_train), len(usps.x_test)) == (7_438, 1_860)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_row_20_the_first_weights_of_the_discriminator(preset: str) -> None:
+    state, _, _ = make_state(make_config(preset))
+    assert state.networks.adaptation is not None
+    layers = [layer for layer in state.networks.adaptation.modules() if isinstance(layer, nn.Linear)]
+
+    assert len(layers) == 3
+    for layer in layers:
+        weight, inputs, outputs = layer.weight.detach(), layer.in_features, layer.out_features
+        bound, deviation = 1 / math.sqrt(inputs), math.sqrt(2 / (inputs + outputs))
+        spread = 0.1 if outputs == 1 else 0.02
+        if preset == "published":
+            assert float(weight.std()) == pytest.approx(deviation, rel=spread)
+            assert float(weight.abs().max()) > 2 * deviation  # normal, not uniform
+            assert bool((layer.bias == 0).all())
+        else:
+            assert float(weight.std()) == pytest.approx(bound / math.sqrt(3), rel=spread)
+            assert float(weight.abs().max()) <= bound
+            assert bool((layer.bias != 0).all())
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("at", [ACTIVE - 1, ACTIVE])
+def test_row_21_weight_decay_acts_twice_on_the_classifier_once_the_adversary_has_begun(
+    preset: str, at: int
+) -> None:
+    rates = {"learning_rate": 0.1, "discriminator_learning_rate": 0.1, "weight_decay": 0.2}
+    config = make_config(preset, **rates)
+    state, objective, _ = make_state(config)
+    state.step = at  # without momentum, as after the first step
+    before = [[p.detach().clone() for p in group["params"]] for group in state.optimizer.param_groups]
+
+    train_step(config, state, objective, 12, updates_of(objective, state.optimizer))
+
+    twice = 2 if preset == "published" and at == ACTIVE else 1
+    for group, olds, decay in zip(state.optimizer.param_groups, before, (0.2 * twice, 0.2), strict=True):
+        for parameter, old in zip(group["params"], olds, strict=True):
+            if parameter.grad is None:  # of a discriminator that has not begun
+                assert torch.equal(parameter, old)
+            else:
+                torch.testing.assert_close(parameter.detach(), old - 0.1 * (parameter.grad + decay * old))
+
+
+class Noted(Inputs):
+    """Inputs that remember the numbers of their step."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(step, CPU)
+        self.numbers: dict[str, float] = {}
+
+    def number(self, name: str, of: Callable[[int], float]) -> float | Tensor:
+        self.numbers[name] = of(self.step)
+        return super().number(name, of)
+
+
+@pytest.mark.parametrize("since", [0, 1, 7])
+def test_row_22_the_entropy_gradient_rises_an_epoch_ahead(since: int) -> None:
+    def risen(steps: int) -> float:
+        return 2 / (1 + math.exp(-10 * steps / 10_000)) - 1
+
+    found = {}
+    for preset in PRESETS:
+        inputs = Noted(ACTIVE + since)
+        make_objective(make_config(preset))[0].losses(inputs.step, inputs)
+        found[preset] = {name: value for name, value in inputs.numbers.items() if "adaptation" in name}
+
+    assert found["paper"] == {"adaptation": 1.0}
+    expected = {"adaptation": risen(since), "adaptation by entropy": risen(since + EPOCH_STEPS)}
+    assert found["published"] == pytest.approx(expected)
+
+
+def test_row_22_that_share_is_of_the_weights_alone() -> None:
+    config, scorer, part = (
+        make_config("published"),
+        nn.Linear(12, 1, dtype=torch.float64),
+        make_part(5, "one"),
+    )
+    loss = adaptation_loss(config, scorer)
+    assert loss is not None
+
+    def gradients(shares: Shares) -> tuple[Tensor, ...]:
+        found = loss([part], make_part(9, "target"), shares)
+        return torch.autograd.grad(found, [part.features, part.logits])
+
+    whole, apart = gradients(Shares(1.0, 1.0)), gradients(Shares(0.25, 0.5))
+
+    torch.testing.assert_close(apart[0], 0.25 * whole[0])
+    torch.testing.assert_close(apart[1], 0.5 * whole[1])
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_row_23_the_last_batch_is_dropped_and_an_epoch_begins_anew(preset: str) -> None:
+    """40 rows make two batches of 16; the first half of the third is dropped, or begins the next pass."""
+    config = make_config(preset, held_out_share=0.0)
+    domains = prepare(make_data(40), config, CPU)
+    batches = Batches(config, domains, steps=12, epoch_steps=EPOCH_STEPS)
+
+    taken = [batches.source(Inputs(step, CPU), "complementary", distorted=False).images for step in range(8)]
+
+    passes = [torch.cat(taken[start : start + 2]) for start in (0, 2, 4, 6)]
+    distinct = [len(torch.unique(rows)) for rows in passes]
+    if preset == "published":
+        assert distinct == [32] * 4
+        assert len({tuple(rows.tolist()) for rows in passes}) == 4
+    else:
+        assert distinct[0] == 32
+        assert sorted(torch.cat(taken[:5]).tolist()) == sorted([*range(40)] * 2)
+    assert config_for("clarinet", preset, steps_per_epoch=0).length.drop_last == (preset == "published")
+
+
+def test_row_23_passes_end_with_the_epoch() -> None:
+    shuffle = Shuffle(10, batch_size=3, seed=0, stream="test", whole_in=4)  # a pass and its first batch
+
+    epochs = [[shuffle.batch(step).tolist() for step in range(4 * n, 4 * n + 4)] for n in range(3)]
+
+    for *whole, _ in epochs:
+        assert len({row for batch in whole for row in batch}) == 9
+    firsts = [batch for epoch in epochs for batch in (epoch[0], epoch[3])]
+    assert len({tuple(batch) for batch in firsts}) == 6  # each of a pass of its own
+    again = Shuffle(10, batch_size=3, seed=0, stream="test", whole_in=4)
+    assert again.batch(7).tolist() == epochs[1][3]  # whatever was asked for before
+
+
+@pytest.mark.parametrize(("preset", "steps"), [("paper", 469), ("published", 468)])
+def test_row_23_an_epoch_has_the_whole_batches_alone(preset: str, steps: int) -> None:
+    config = config_for("clarinet", preset, steps_per_epoch=0)
+
+    assert steps_in_epoch(config, 7_438, 60_000) == steps
+    assert steps_in_epoch(config, 60, 50) == 1
+
+
+def test_row_24_the_published_entropy_has_an_epsilon_inside_its_logarithm() -> None:
+    sure, even = torch.tensor([[200.0, 0.0, 0.0, 0.0]]), torch.zeros(1, 4)
+    both = torch.cat([sure, even]).double().log_softmax(1)
+
+    for preset, epsilon in (("paper", 0.0), ("published", 1e-5)):
+        assert config_for("clarinet", preset).adaptation.entropy_epsilon == epsilon
+        # exp(-H) is exp(log(1 + epsilon)) of a sure prediction, and exp(log(1/4 + epsilon)) of an even one.
+        expected = torch.tensor([2 + epsilon, 1.25 + epsilon], dtype=torch.float64)
+        torch.testing.assert_close(entropy_weights(both, epsilon), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_row_24_it_is_that_of_the_loss(preset: str) -> None:
+    score, parts = 0.3, [make_part(3, "source 0"), make_part(9, "target")]
+    scores = [torch.linspace(-1, 1, 3, dtype=torch.float64), torch.linspace(-1, 1, 9, dtype=torch.float64)]
+
+    class Scores(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.cat(scores)[:, None] + score + 0 * x.sum(1, keepdim=True)
+
+    loss = loss_of(make_config(preset), Scores(), parts[:1], parts[1], 1.0)
+
+    terms = []
+    for part, own, sign in zip(parts, scores, (-1, 1), strict=True):
+        t = part.logits.detach().softmax(1) ** 2
+        t = t / t.sum(1, keepdim=True)
+        w = 1 + torch.exp((t * (t + (0 if preset == "paper" else 1e-5)).log()).sum(1))
+        terms.append((w * F.softplus(sign * (own + score))).sum() / w.sum())
+    expected = terms[0] + terms[1] if preset == "paper" else (terms[0] + terms[1]) / 2
+    torch.testing.assert_close(loss.detach(), expected, rtol=1e-12, atol=0)

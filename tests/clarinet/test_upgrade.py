@@ -45,15 +45,25 @@ def as_earlier(config: TrainConfig) -> dict[str, Any]:
 
 
 # What the presets of that version did, in words that came later: with these they are those of today.
-CLARINET = {"adversarial_gradient": "features"}
+CLARINET: dict[str, Any] = {"adversarial_gradient": "features"}
+DAN: dict[str, Any] = {"drop_last": False}
+DANN = DAN | {"discriminator_weights": "uniform"}
+CDAN_E = DANN | {"entropy_epsilon": 0.0, "entropy_schedule_lead": 0}
 BEFORE: dict[str, dict[str, Any]] = {
-    "clarinet/paper": CLARINET,
-    "clarinet/short": CLARINET,
-    "clarinet-ce/paper": CLARINET,
-    "clarinet-ce/short": CLARINET,
-    "clarinet-unsharpened/paper": CLARINET,
-    "clarinet-unsharpened/short": CLARINET,
-}
+    f"{method}/{preset}": changes
+    for method, changes in {
+        "clarinet": CLARINET,
+        "clarinet-ce": CLARINET,
+        "clarinet-unsharpened": CLARINET,
+        "dan": DAN,
+        "gac+dan": DAN,
+        "dann": DANN,
+        "gac+dann": DANN,
+        "cdan_e": CDAN_E,
+        "gac+cdan_e": CDAN_E,
+    }.items()
+    for preset in ("paper", "short")
+} | {"clarinet/published": CDAN_E | {"second_decay": False}, "gac/published": DAN}
 
 
 def as_then(method: str, preset: str) -> TrainConfig:

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from clarinet.losses.adaptation.protocol import DomainBatch
+from clarinet.losses.adaptation.protocol import DomainBatch, Shares
 from clarinet.networks.classifier import discriminator
 from clarinet.networks.precision import mixed
 from clarinet.recipes.choices import AdversarialGradient, DomainLoss, SourceTerms
@@ -48,13 +48,17 @@ def log_sharpened(logits: Tensor, sharpening: float) -> Tensor:
     return F.log_softmax(logits / sharpening, dim=1)
 
 
-def entropy_weights(log_probabilities: Tensor) -> Tensor:
+def entropy_weights(log_probabilities: Tensor, epsilon: float = 0.0) -> Tensor:
     """The entropy weight w = 1 + exp(-H): (N,) of (N, K) log-probabilities, 2 if certain, 1 + 1/K if uniform.
 
-    Source: Zhang et al., section 4.2, w(x), where the probabilities are T(f).
+        H = -sum_k p_k log(p_k + epsilon)
+
+    Source: Zhang et al., section 4.2, w(x), where the probabilities are T(f) and epsilon is 0; that of the
+    published code is 1e-5.
     """
-    entropy = -(log_probabilities.exp() * log_probabilities).sum(1)
-    return 1 + torch.exp(-entropy)
+    probabilities = log_probabilities.exp()
+    logarithms = torch.log(probabilities + epsilon) if epsilon else log_probabilities
+    return 1 + torch.exp((probabilities * logarithms).sum(1))
 
 
 def conditioned(features: Tensor, probabilities: Tensor) -> Tensor:
@@ -73,8 +77,10 @@ def scattered_adversarial_loss(
     *,
     sharpening: float,
     reversal: float | Tensor,
+    entropy_reversal: float | Tensor | None = None,
     conditioning: bool = True,
     gradient: AdversarialGradient = "whole",
+    entropy_epsilon: float = 0.0,
     source_terms: SourceTerms = "sum",
     domain_loss: DomainLoss = "sum",
 ) -> Tensor:
@@ -95,11 +101,13 @@ def scattered_adversarial_loss(
         source_parts: one or two parts of the source batch.
         target: the target batch, of any length of its own.
         sharpening: l of T, in (0, 1].
-        reversal: strength of the reversal, >= 0, the same for all that it turns.
+        reversal: strength of the reversal, >= 0.
+        entropy_reversal: that for the entropy weights under the gradient "weights"; None is the same.
         conditioning: false gives D the bare features, each image with its own weight alone.
         gradient: what carries it to F and G: "whole" all that depends on them; "weights" the features and the
             entropy weights, T(f) inside g and the sum that normalises the weights being constants, as in the
             published code; "features" these alone.
+        entropy_epsilon: see `entropy_weights`.
         source_terms: "mean" averages two source parts, so that source and target stay in balance.
         domain_loss: "mean" halves the sum, as the published code does.
 
@@ -118,9 +126,12 @@ def scattered_adversarial_loss(
         logits = torch.cat([part.logits for part in parts])  # (N, K)
         moved = reversed_gradient(logits, reversal) if gradient == "whole" else logits.detach()
         log_t = log_sharpened(moved, sharpening)  # (N, K)
-        certainty = entropy_weights(log_t)  # (N,)
+        certainty = entropy_weights(log_t, entropy_epsilon)  # (N,)
         if gradient == "weights":
-            certainty = reversed_gradient(entropy_weights(log_sharpened(logits, sharpening)), reversal)
+            certainty = reversed_gradient(
+                entropy_weights(log_sharpened(logits, sharpening), entropy_epsilon),
+                reversal if entropy_reversal is None else entropy_reversal,
+            )
         seen, weights = conditioned(seen, log_t.exp()), certainty * weights  # (N, K * D), (N,)
     scores = discriminator(seen).squeeze(1)  # (N,)
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
@@ -161,20 +172,23 @@ class Adversary:
     @staticmethod
     def network(config: TrainConfig, features: int, num_classes: int) -> nn.Module:
         """The discriminator."""
-        return discriminator(features * (num_classes if config.adaptation.conditioning else 1))
+        inputs = features * (num_classes if config.adaptation.conditioning else 1)
+        return discriminator(inputs, weights=config.adaptation.discriminator_weights)
 
-    def __call__(self, source: Sequence[DomainBatch], target: DomainBatch, share: float | Tensor) -> Tensor:
-        """See AdaptationLoss. D always learns with all its weight; the share is of what the features feel."""
-        options = self._config.adaptation
+    def __call__(self, source: Sequence[DomainBatch], target: DomainBatch, shares: Shares) -> Tensor:
+        """See AdaptationLoss. D always learns with all its weight; the shares are of what F and G feel."""
+        options, whole = self._config.adaptation, full_reversal(self._config)
         with mixed(self._config.network.precision, target.features.device):
             return scattered_adversarial_loss(
                 self._discriminator,
                 source,
                 target,
                 sharpening=options.sharpening,
-                reversal=share * full_reversal(self._config),
+                reversal=shares.loss * whole,
+                entropy_reversal=shares.entropy * whole,
                 conditioning=options.conditioning,
                 gradient=options.adversarial_gradient,
+                entropy_epsilon=options.entropy_epsilon,
                 source_terms=options.source_terms,
                 domain_loss=options.domain_loss,
             )

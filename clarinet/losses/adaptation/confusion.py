@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from clarinet.losses.adaptation.adversary import entropy_weights
-from clarinet.losses.adaptation.protocol import DomainBatch
+from clarinet.losses.adaptation.protocol import DomainBatch, Shares
 from clarinet.recipes.config import TrainConfig
 
 TEMPERATURE = (
@@ -52,6 +52,6 @@ class ClassConfusion:
     def network(config: TrainConfig, features: int, num_classes: int) -> None:
         """None: it learns nothing of its own."""
 
-    def __call__(self, source: Sequence[DomainBatch], target: DomainBatch, share: float | Tensor) -> Tensor:  # noqa: ARG002
+    def __call__(self, source: Sequence[DomainBatch], target: DomainBatch, shares: Shares) -> Tensor:  # noqa: ARG002
         """See AdaptationLoss."""
-        return share * self._weight * class_confusion(target.logits)
+        return shares.loss * self._weight * class_confusion(target.logits)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from clarinet.losses.adaptation.protocol import DomainBatch
+from clarinet.losses.adaptation.protocol import DomainBatch, Shares
 from clarinet.recipes.config import TrainConfig
 
 WIDEST = 4  # the kernels' widths are the median squared distance times 1/4, 1/2, 1, 2 and 4
@@ -69,11 +69,11 @@ class Discrepancy:
     def network(config: TrainConfig, features: int, num_classes: int) -> None:
         """None: it learns nothing of its own."""
 
-    def __call__(self, source: Sequence[DomainBatch], target: DomainBatch, share: float | Tensor) -> Tensor:
+    def __call__(self, source: Sequence[DomainBatch], target: DomainBatch, shares: Shares) -> Tensor:
         """See AdaptationLoss."""
         discrepancy = multi_kernel_discrepancy(
             torch.cat([part.features for part in source]),
             target.features,
             torch.cat([part.weights for part in source]),
         )
-        return share * self._weight * discrepancy
+        return shares.loss * self._weight * discrepancy

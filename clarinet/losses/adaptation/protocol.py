@@ -18,6 +18,19 @@ class DomainBatch:
     weights: Tensor
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Shares of the adaptation's whole weight at a step, in [0, 1]: floats, or () on the device.
+
+    Args:
+        loss: of the loss, or of what a reversal brings of it to the classifier.
+        entropy: of what comes by an adversary's entropy weights, whose schedule may be ahead.
+    """
+
+    loss: float | Tensor
+    entropy: float | Tensor
+
+
 class AdaptationLoss(Protocol):
     """A kind of adaptation in one run."""
 
@@ -25,13 +38,13 @@ class AdaptationLoss(Protocol):
     def name(self) -> str:
         """Under which its loss is reported."""
 
-    def __call__(self, source: Sequence[DomainBatch], target: DomainBatch, share: float | Tensor) -> Tensor:
+    def __call__(self, source: Sequence[DomainBatch], target: DomainBatch, shares: Shares) -> Tensor:
         """The term of the objective: () with its weight.
 
         Args:
             source: one or two parts of the source batch.
             target: the target batch, of any length of its own.
-            share: of its whole weight, in [0, 1]; see `schedule.adaptation_share`.
+            shares: of its whole weight; see `schedule.adaptation_share`.
         """
 
 
