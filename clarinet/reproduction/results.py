@@ -154,8 +154,8 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
         del changes["adaptation_kind"]  # earlier versions told it by the weight; a method has one alone
     config = {**DEFAULTS, **flattened(record["config"])}
     untold = _untold({**trial, "changes": changes}, config) if is_earlier(record["config"]) else {}
-    own = {"trial": trial | {"changes": changes | untold}, "config": config}
-    return record | own | ({"untold": untold} if untold else {})
+    known = {"trial": trial | {"changes": changes | untold}, "config": config}
+    return record | known | ({"untold": untold} if untold else {})
 
 
 def _untold(trial: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
