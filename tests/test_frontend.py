@@ -95,6 +95,14 @@ def test_links_are_made_by_url_for(path: Path) -> None:
     assert re.findall(r'(?:href|src|action|hx-get|hx-post|data-[a-z-]*url)="(/[^"]*)"', source) == []
 
 
+def test_every_wide_table_scrolls_under_a_name() -> None:
+    for path in TEMPLATES:
+        if path.name != "tables.html":
+            source = path.read_text(encoding="utf-8")
+            assert 'class="scroll"' not in source
+            assert "<table" not in source.replace('<table class="shares">', ""), path.name
+
+
 def test_scripts_build_no_html() -> None:
     source = read(SCRIPTS)
 

@@ -71,3 +71,13 @@ function follow(element) {
 }
 
 for (const element of document.querySelectorAll("[data-live]")) follow(element);
+
+// A wide table that the reader scrolled stays where it was when its fragment comes anew; htmx keeps the focus by its id.
+const wide = () => document.querySelectorAll("[role=region][id]");
+let places = new Map();
+document.body.addEventListener("htmx:beforeSwap", () => {
+  places = new Map([...wide()].map((region) => [region.id, region.scrollLeft]));
+});
+document.body.addEventListener("htmx:afterSwap", () => {
+  for (const region of wide()) region.scrollLeft = places.get(region.id) ?? region.scrollLeft;
+});
