@@ -68,8 +68,10 @@ def _answer(
     title: str,
     detail: str,
     headers: dict[str, str] | None = None,
+    instead: str = "",
     **facts: Any,
 ) -> Response:
+    """The problem, or a page about it; `instead` is an address that a person may go on with."""
     title = gettext(title)
     problem = {
         "type": type_,
@@ -87,6 +89,7 @@ def _answer(
             title=title,
             detail=detail,
             error_status=status,
+            instead=instead,
             request_id=getattr(request.state, "request_id", ""),
         )
         page.headers.update(headers or {})
@@ -123,6 +126,12 @@ def on_app_error(request: Request, error: AppError) -> Response:
 def on_malformed(request: Request, error: RequestValidationError) -> Response:
     """The input is not of the shape that the route takes."""
     found = error.errors()
+    if wants_page(request) or wants_fragment(request):
+        parts = {item["loc"][0] for item in found}
+        if "path" in parts:
+            return on_http_error(request, HTTPException(404))
+        if parts == {"query"}:
+            return _unknown_values(request, [str(item["loc"][1]) for item in found])
     errors = [
         {
             "pointer": _shorten("/".join(map(str, item["loc"]))),
@@ -141,6 +150,22 @@ def on_malformed(request: Request, error: RequestValidationError) -> Response:
         detail=f"The request does not fit what this address takes. {named}{more}",
         errors=errors,
         errors_left_out=left_out,
+    )
+
+
+def _unknown_values(request: Request, names: list[str]) -> Response:
+    """A page whose address carries values that it cannot read, as after a slip of the hand."""
+    values = request.query_params
+    told = ", ".join(_shorten(f"{name}={values.get(name, '')}") for name in dict.fromkeys(names))
+    return _answer(
+        request,
+        422,
+        type_="/problems/malformed-request",
+        title=translatable("Address not understood"),
+        detail=gettext("The address says {values}, which this page cannot read. Nothing was changed.").format(
+            values=told
+        ),
+        instead=request.url.path if request.method == "GET" else "",
     )
 
 

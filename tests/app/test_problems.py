@@ -1,20 +1,23 @@
 """Errors as programs and people get them, and that nothing is said before it is stored."""
 
+import re
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.access import public
 from app.accounts.models import User
+from app.campaigns.models import CampaignState
 from app.clock import utc_now
 from app.deps import SessionDep
 from app.jobs import Job, enqueue
 from app.problems import problem_types
-from tests.factories import make_user
+from tests.factories import make_campaign, make_user
 
 HTML = {"Accept": "text/html"}
 
@@ -48,6 +51,72 @@ def test_malformed_bodies_name_the_field(client: TestClient) -> None:
     assert answer.status_code == 422
     assert answer.json()["type"] == "/problems/malformed-request"
     assert {error["pointer"] for error in answer.json()["errors"]} == {"body/name", "body/nmae"}
+
+
+def page_routes(app: FastAPI) -> list[tuple[str, list[str]]]:
+    """Path and typed query parameters of every route that shows a page."""
+    found = []
+    for route in iter_route_contexts(app.routes):
+        original = route.original_route
+        if isinstance(original, APIRoute) and "GET" in original.methods and not original.include_in_schema:
+            typed = [
+                field.alias
+                for field in original.dependant.query_params
+                if field.field_info.annotation is not str
+            ]
+            found.append((route.path or "", typed))
+    return found
+
+
+def test_an_odd_value_in_an_address_is_answered_in_words(
+    app: FastAPI, client: TestClient, session: Session
+) -> None:
+    campaign = make_campaign(session, state=CampaignState.DRAFT)
+    opened = make_campaign(session)
+    session.commit()
+    ids = {"{campaign_id}": str(opened.id), "{dataset_id}": str(opened.dataset_id)}
+    asked = 0
+
+    for path, typed in page_routes(app):
+        of_draft = ids | {"{campaign_id}": str(campaign.id)} if path.endswith("/pictures") else ids
+        here = re.sub(r"\{\w+\}", lambda name: of_draft[name[0]], path) if typed else ""  # noqa: B023 - at once
+        for name in typed:
+            page = client.get(here, params={name: "-9x", "recipe": "y"}, headers=HTML)
+            if page.status_code == 200:
+                continue  # such a value is as good as none
+            asked += 1
+            assert page.status_code == 422, (path, name)
+            assert f"The address says {name}=-9x, which this page cannot read." in page.text
+            assert f'href="{here}">Open the page without it</a>' in page.text
+            assert "query" not in page.text
+
+    assert asked >= 10
+
+
+def test_a_page_whose_path_cannot_be_is_not_there(app: FastAPI, client: TestClient, session: Session) -> None:
+    campaign = make_campaign(session)
+    session.commit()
+    odd = [
+        re.sub(r"\{\w+\}", "new", path.replace("{campaign_id}/", f"{campaign.id}/"))
+        for path, _ in page_routes(app)
+        if re.search(r"\{\w+_id\}$", path)
+    ]
+
+    pages = {path: client.get(path, headers=HTML) for path in [*odd, "/runs/new", "/annotate/new"]}
+
+    assert len(pages) >= 6
+    del pages["/datasets/new"], pages["/campaigns/new"]  # these are
+    for path, page in pages.items():
+        assert page.status_code == 404, path
+        assert "There is nothing at this address." in page.text
+
+
+def test_programs_are_still_told_which_value_is_wrong(client: TestClient) -> None:
+    for path in ("/api/v1/runs?limit=x", "/runs?before=x"):
+        answer = client.get(path)
+
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["pointer"].startswith("query/")
 
 
 def test_nobody_signed_in_is_told_how(anonymous: TestClient) -> None:
