@@ -1,12 +1,15 @@
 """Jinja environment, and rendering a page or the fragment of it that htmx asked for."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import jinja2
 from fastapi import Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse
+from markupsafe import escape
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData
 from starlette.responses import Response
@@ -28,6 +31,7 @@ TRANSLATED = (
     "error.html",
     "_error.html",
 )
+LONGEST_NAME = 40  # of an unknown field that is told back
 Schema = TypeVar("Schema", bound=BaseModel)
 
 
@@ -123,6 +127,37 @@ def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict
         return None, {
             str(item["loc"][0]) if item["loc"] else "": as_sentence(item["msg"]) for item in error.errors()
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the summary above a refused form says.
+
+    Args:
+        sentences: what is wrong with the form as a whole, or with a field that it does not show.
+        beside: how many fields have their reason beside them; `first` is the topmost one's id.
+    """
+
+    sentences: list[str]
+    beside: int
+    first: str
+
+
+def refusal_of(fields: str, errors: Mapping[str, str]) -> Refusal | None:
+    """What to say above the HTML of a form's fields about its errors by field; None where there are none."""
+    if not errors:
+        return None
+    places = {name: fields.find(f' id="{escape(name)}"') for name in errors if name}
+    shown = sorted((place, name) for name, place in places.items() if place >= 0)
+    sentences = [
+        f"{name[:LONGEST_NAME]}: {detail}" if name else detail
+        for name, detail in errors.items()
+        if places.get(name, -1) < 0
+    ]
+    return Refusal(sentences, beside=len(shown), first=shown[0][1] if shown else "")
+
+
+environment.globals["refusal_of"] = refusal_of
 
 
 def as_sentence(message: str) -> str:

@@ -95,6 +95,15 @@ def test_links_are_made_by_url_for(path: Path) -> None:
     assert re.findall(r'(?:href|src|action|hx-get|hx-post|data-[a-z-]*url)="(/[^"]*)"', source) == []
 
 
+def test_what_can_be_refused_is_made_by_the_forms_macro() -> None:
+    for path in TEMPLATES:
+        source = re.sub(
+            r"\{% call forms\.form.*?\{% endcall %\}", "", path.read_text(encoding="utf-8"), flags=re.DOTALL
+        )
+        if path.name != "forms.html":
+            assert "error=" not in source, f"{path.name}: a summary with the focus belongs above such a field"
+
+
 def test_every_wide_table_scrolls_under_a_name() -> None:
     for path in TEMPLATES:
         if path.name != "tables.html":

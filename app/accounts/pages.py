@@ -238,7 +238,8 @@ def _account(
     *,
     status: int = 200,
     secret: str = "",
-    errors: dict[str, str],
+    token_errors: dict[str, str] | None = None,
+    password_errors: dict[str, str] | None = None,
 ) -> HTMLResponse:
     return render(
         request,
@@ -246,7 +247,8 @@ def _account(
         status=status,
         tokens=session.scalars(service.tokens_of(user)).all(),
         secret=secret,
-        errors=errors,
+        token_errors=token_errors or {},
+        password_errors=password_errors or {},
     )
 
 
@@ -254,7 +256,7 @@ def _account(
 @signed_in
 def show_account(request: Request, user: CurrentUser, session: SessionDep) -> HTMLResponse:
     """One's own password and tokens."""
-    return _account(request, session, user, errors={})
+    return _account(request, session, user)
 
 
 @router.post("/account/tokens", name="create_own_token")
@@ -263,9 +265,9 @@ def create_own_token(request: Request, form: FormDep, user: CurrentUser, session
     """Make a token; the answer shows it, because nothing but its digest is kept."""
     given, errors = read_form(form, schemas.TokenCreate)
     if given is None:
-        return _account(request, session, user, status=422, errors=errors)
+        return _account(request, session, user, status=422, token_errors=errors)
     _, secret = service.create_token(session, user, given.name, now=utc_now())
-    return _account(request, session, user, status=201, secret=secret, errors={})
+    return _account(request, session, user, status=201, secret=secret)
 
 
 @router.post("/account/tokens/{token_id}/revoke", name="revoke_own_token")
@@ -299,4 +301,4 @@ def change_password(
             errors = {"current": _("This is not your present password.")}
         else:
             return see_other(request, "account")
-    return _account(request, session, user, status=422, errors=errors)
+    return _account(request, session, user, status=422, password_errors=errors)

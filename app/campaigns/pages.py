@@ -136,7 +136,7 @@ def choose_pictures_from_form(
     shown = range(first, first + CLASSES_ON_A_PAGE)
     if read is None:
         return _pictures(
-            request, session, campaign, first=first, batch=batch, error=" ".join(errors.values())
+            request, session, campaign, first=first, batch=batch, errors={"": " ".join(errors.values())}
         )
     chosen = read.by_class()
     kept = CampaignUpdate().details(campaign)
@@ -148,7 +148,7 @@ def choose_pictures_from_form(
         service.edit_campaign(session, campaign, replace(kept, classes=classes), by=user)
     except InvalidClasses as error:
         return _pictures(
-            request, session, campaign, first=first, batch=batch, chosen=chosen, error=error.detail
+            request, session, campaign, first=first, batch=batch, chosen=chosen, errors={"": error.detail}
         )
     if read.more:
         where = {"first": first, "batch": batch + 1}
@@ -168,21 +168,21 @@ def _pictures(
     first: int,
     batch: int,
     chosen: dict[int, tuple[int, ...]] | None = None,
-    error: str = "",
+    errors: dict[str, str] | None = None,
 ) -> Response:
     classes = campaign.classes[first : first + CLASSES_ON_A_PAGE]
     ticked = {item.position: tuple(item.example_ids) for item in classes} if chosen is None else chosen
     return render(
         request,
         "campaigns/pictures.html",
-        status=status.HTTP_422_UNPROCESSABLE_CONTENT if error else status.HTTP_200_OK,
+        status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
         campaign=campaign,
         offers=pictures.pictures_to_choose(session, campaign, classes, batch=batch, chosen=ticked),
         limit=MAX_CLASS_EXAMPLES,
         first=first,
         batch=batch,
         is_last=first + CLASSES_ON_A_PAGE >= campaign.num_classes,
-        error=error,
+        errors=errors or {},
     )
 
 

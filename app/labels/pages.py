@@ -49,7 +49,7 @@ def import_labels_from_form(
         service.store_import(session, prepared, by=user, now=utc_now())
     except (BadImport, AlreadyImported, WrongCampaignState) as error:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
-        return _page(request, session, campaign, user, error=error.detail)
+        return _page(request, session, campaign, user, errors={"file": error.detail})
     return _again(request, campaign_id)
 
 
@@ -63,14 +63,21 @@ def delete_import_from_page(
     return _again(request, campaign.id)
 
 
-def _page(request: Request, session: Session, campaign: Campaign, user: User, *, error: str = "") -> Response:
+def _page(
+    request: Request,
+    session: Session,
+    campaign: Campaign,
+    user: User,
+    *,
+    errors: dict[str, str] | None = None,
+) -> Response:
     return render(
         request,
         "labels/imports.html",
-        status=status.HTTP_422_UNPROCESSABLE_CONTENT if error else status.HTTP_200_OK,
+        status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
         campaign=campaign,
         imports=service.imports_of(session, campaign, by=user),
-        error=error,
+        errors=errors or {},
     )
 
 

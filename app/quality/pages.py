@@ -198,7 +198,7 @@ def decide_from_page(
     if read is None:
         with reading.begin() as looking:
             campaign = campaigns.find_campaign(looking, campaign_id, by=user)
-            return _review_page(request, looking, campaign, errors)
+            return _review_page(request, looking, campaign, refused=" ".join(errors.values()))
     with work() as session:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
         service.decide(session, campaign, read.question_id, read.value, by=user, now=utc_now())
@@ -225,6 +225,7 @@ def _review_page(
     campaign: Campaign,
     errors: dict[str, str] | None = None,
     *,
+    refused: str = "",
     recompute: bool = False,
 ) -> Response:
     found = service.doubts(session, campaign, limit=SHOWN, now=utc_now(), recompute=recompute)
@@ -232,7 +233,7 @@ def _review_page(
     return render(
         request,
         "quality/review.html",
-        status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
+        status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors or refused else status.HTTP_200_OK,
         campaign=campaign,
         is_large=service.is_large(campaign),
         computed_at=found.computed_at,
@@ -241,4 +242,5 @@ def _review_page(
         decided=decided,
         decisions=decisions,
         errors=errors or {},
+        refused=refused,
     )

@@ -1,4 +1,4 @@
-"""An admin's pages on a phone: tables that do not fit."""
+"""An admin's pages by keyboard and on a phone: refused forms, and tables that do not fit."""
 
 import re
 from typing import Any
@@ -17,13 +17,32 @@ pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"],
 
 @pytest.fixture(scope="module")
 def campaign(live: Live) -> Any:
-    """An open campaign over 60 digits."""
+    """An open campaign over 60 digits, and a second dataset to adapt to."""
     images, labels = load_digits(return_X_y=True)
     arrays = {
         "x_train": (images[:60].reshape(-1, 8, 8) * 15.9).astype(np.uint8),
         "y_train": labels[:60].astype(np.uint8),
     }
+    live.dataset("Digits to adapt to", arrays)
     return live.open_campaign("For admins", live.dataset("Digits for admins", arrays))
+
+
+def test_after_a_refusal_the_keyboard_begins_at_the_summary(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = desk.new_page()
+    sign_in(page, live)
+    page.goto(f"{live.url}/campaigns/{campaign['id']}/runs/new")
+    page.get_by_label("Seeds").fill("one")
+    page.get_by_label("Seeds").press("Enter")
+
+    summary = page.get_by_role("alert")
+    expect(summary).to_be_focused()
+    expect(summary).to_contain_text("Nothing was started.")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Go to")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("[aria-invalid=true]").first).to_be_focused()
 
 
 def test_a_table_that_does_not_fit_scrolls_by_keyboard_and_stays_there(
