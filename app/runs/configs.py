@@ -1,7 +1,9 @@
 """The configuration that a run is asked for: the library's recipes, as forms and the API take them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from functools import cache
 from typing import Any, get_args
 
@@ -16,6 +18,7 @@ from clarinet.recipes.upgrade import OWN
 # A file's path, which the library takes too, would let users read the worker's disk.
 PRETRAINED = ("", "torchvision")
 _KINDS = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_NAMES = re.compile(rf"\b({'|'.join(name for name in GROUP_OF if '_' in name)})\b")
 
 
 class ConfigRefused(Exception):
@@ -30,8 +33,8 @@ class ConfigRefused(Exception):
     def because(cls, error: ConfigError) -> "ConfigRefused":
         """In the library's words, as a sentence."""
         field, words = error.field or "config", str(error)
-        if words.startswith(field):
-            words = title_of(field) + words.removeprefix(field)
+        opening = title_of(field) if words.startswith(field) else ""
+        words = opening + in_words(words.removeprefix(field) if opening else words)
         return cls(field, words[:1].upper() + words[1:] + ".")
 
 
@@ -40,7 +43,6 @@ class ConfigField:
     """One hyper-parameter, as a form shows it."""
 
     name: str
-    group: str  # of hyper-parameters, in words
     title: str
     help: str
     kind: str  # integer | number | boolean | string
@@ -61,28 +63,66 @@ class ConfigField:
             return text
 
 
+@dataclass(frozen=True, slots=True)
+class FieldGroup:
+    """Hyper-parameters that belong together, and what they say, in one sentence."""
+
+    title: str
+    sentence: str
+    fields: tuple[ConfigField, ...]
+
+
 @cache
-def form_fields() -> tuple[ConfigField, ...]:
-    """The hyper-parameters that a run may change, in the library's order."""
+def form_groups() -> tuple[FieldGroup, ...]:
+    """The hyper-parameters that a run may change, in the library's groups and order."""
     return tuple(
-        _field(item.name, title_of(group), kinds_of(kind)[item.name], item.metadata)
-        for group, kind in GROUPS.items()
-        for item in fields(kind)
+        FieldGroup(
+            title_of(name),
+            kind.__doc__ or "",
+            tuple(_field(item.name, kinds_of(kind)[item.name], item.metadata) for item in fields(kind)),
+        )
+        for name, kind in GROUPS.items()
     )
 
 
-def _field(name: str, group: str, kind: Any, metadata: Mapping[str, Any]) -> ConfigField:
+def form_fields() -> tuple[ConfigField, ...]:
+    """The same without their groups."""
+    return tuple(field for group in form_groups() for field in group.fields)
+
+
+def _field(name: str, kind: Any, metadata: Mapping[str, Any]) -> ConfigField:
     choices = PRETRAINED if name == "pretrained" else get_args(kind)
     return ConfigField(
         name=name,
-        group=group,
         title=title_of(name),
-        help=metadata["help"],
+        help=in_words(metadata["help"]),
         kind=_KINDS[type(choices[0]) if choices else kind],
         choices=tuple(choices),
         minimum=metadata.get("minimum"),
         maximum=metadata.get("maximum"),
     )
+
+
+def in_words(sentence: str) -> str:
+    """A sentence of the library with the titles of hyper-parameters for their names, and yes and no."""
+    titled = _NAMES.sub(lambda name: f"“{title_of(name[0])}”", sentence)
+    return re.sub(r"\bTrue\b", "yes", re.sub(r"\bFalse\b", "no", titled))
+
+
+def shown(value: object) -> str:
+    """A value as people write it: "yes", "0.00005", "none" for what is empty."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None or value == "" else written(value)
+
+
+def written(value: object) -> str:
+    """A value as an input takes it: "true", "0.00005", "sgd"."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{Decimal(repr(value)):f}".removesuffix(".0")
+    return str(value)
 
 
 def refusal_of(name: str, value: object) -> str:
@@ -151,11 +191,24 @@ def readable(config: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"earlier": gone} if gone else {})
 
 
-def in_groups(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any]]]]:
-    """Title of each group with its names and values, for pages."""
+@dataclass(frozen=True, slots=True)
+class ConfigRow:
+    """One value of a kept configuration, as a page shows it; `name` is what programs call it."""
+
+    name: str
+    title: str
+    value: str
+
+
+def in_groups(config: Mapping[str, Any]) -> list[tuple[str, list[ConfigRow]]]:
+    """Title of each group with its values in words, for pages."""
     titles = {group: title_of(group) for group in GROUPS} | {"earlier": "Of an earlier version"}
-    shown = readable(config)
-    return [(title, list(shown[group].items())) for group, title in titles.items() if shown.get(group)]
+    kept = readable(config)
+    return [
+        (title, [ConfigRow(name, title_of(name), shown(value)) for name, value in kept[group].items()])
+        for group, title in titles.items()
+        if kept.get(group)
+    ]
 
 
 def epochs_of(config: Mapping[str, Any]) -> int:

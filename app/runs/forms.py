@@ -11,6 +11,7 @@ from app.pages import read_form
 from app.runs import configs
 from app.runs.configs import ConfigField
 from app.runs.schemas import NoteForm
+from clarinet.recipes.config import GROUP_OF
 from clarinet.recipes.presets import METHODS
 
 SEPARATOR = "/"
@@ -34,11 +35,11 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class FieldInput:
-    """One hyper-parameter with what its input shows."""
+    """One hyper-parameter with what its input shows, and what the preset says, in words."""
 
     field: ConfigField
     text: str
-    default: str
+    preset: str
 
     @property
     def name(self) -> str:
@@ -48,9 +49,17 @@ class FieldInput:
     @property
     def options(self) -> list[tuple[str, str]]:
         """Value and words of each choice; empty where something is typed."""
-        if self.field.kind == "boolean":
-            return [("true", "yes"), ("false", "no")]
-        return [(str(choice), str(choice)) for choice in self.field.choices]
+        choices = (True, False) if self.field.kind == "boolean" else self.field.choices
+        return [(configs.written(choice), configs.shown(choice)) for choice in choices]
+
+
+@dataclass(frozen=True, slots=True)
+class InputGroup:
+    """Inputs that belong together, under a title and a sentence."""
+
+    title: str
+    sentence: str
+    inputs: list[FieldInput]
 
 
 def settings() -> list[tuple[str, str]]:
@@ -79,29 +88,31 @@ def known_recipe(value: str | None) -> str:
     return value if value in known else usual
 
 
-def inputs(recipe: str, typed: Mapping[str, Any]) -> list[FieldInput]:
+def input_groups(recipe: str, typed: Mapping[str, Any]) -> list[InputGroup]:
     """An input for each hyper-parameter: what was typed, else the value of the recipe.
 
     Args:
         recipe: a known one.
         typed: texts by input name.
     """
-    defaults = {name: text_of(value) for name, value in _defaults(recipe).items()}
+    preset = _defaults(recipe)
+
+    def input_of(field: ConfigField) -> FieldInput:
+        value = preset[field.name]
+        text = str(typed.get(PREFIX + field.name, configs.written(value)))
+        return FieldInput(field, text, configs.shown(value))
+
     return [
-        FieldInput(field, str(typed.get(PREFIX + field.name, defaults[field.name])), defaults[field.name])
-        for field in configs.form_fields()
+        InputGroup(group.title, group.sentence, [input_of(field) for field in group.fields])
+        for group in configs.form_groups()
     ]
 
 
-def text_of(value: object) -> str:
-    """A value as an input shows it: `true`, `0.05`, `sgd`."""
-    return (
-        str(value).lower()
-        if isinstance(value, bool)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+def place_of(field: str) -> str:
+    """The input beside which a refusal of the library about that field stands; "" where there is none."""
+    if field in GROUP_OF:
+        return PREFIX + field
+    return {"method": "recipe", "preset": "recipe", "setting": "setting", "seed": "seeds"}.get(field, "")
 
 
 def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
@@ -117,7 +128,7 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
     overrides: dict[str, Any] = {}
     for field in configs.form_fields():
         typed = _text(form, PREFIX + field.name)
-        if not typed or typed == text_of(loaded[field.name]):
+        if not typed or typed == configs.written(loaded[field.name]):
             continue
         overrides[field.name] = field.parse(typed)
         if refused := configs.refusal_of(field.name, overrides[field.name]):

@@ -24,7 +24,6 @@ from app.runs.schemas import NoteForm, RunNumber
 from app.runs.summary import curve
 from app.runs.view import details_of, silent_workers_since
 from app.runs.weights import ENDINGS, weights_files
-from clarinet.recipes.upgrade import OWN
 
 router = APIRouter(include_in_schema=False)
 
@@ -179,8 +178,7 @@ def start_run_from_form(
                 now=utc_now(),
             )
         except BadConfig as error:
-            apart = error.field in OWN
-            errors[error.field if apart else forms.PREFIX + error.field] = error.detail
+            errors[forms.place_of(error.field)] = error.detail
         except BadSeeds as error:
             errors["seeds"] = error.detail
         except (TargetNotReady, TargetWithoutImages) as error:
@@ -223,8 +221,9 @@ def _form(
         settings=forms.settings(),
         targets=targets,
         has_imports=bool(labelling.imports_of(session, campaign, by=user)),
-        inputs=forms.inputs(recipe, typed),
+        groups=forms.input_groups(recipe, typed),
         typed=typed,
         most=NOTE,
         errors=errors or {},
+        unfolded=any(name.startswith(forms.PREFIX) for name in errors or {}),
     )

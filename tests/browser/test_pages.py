@@ -45,6 +45,20 @@ def test_after_a_refusal_the_keyboard_begins_at_the_summary(
     expect(page.locator("[aria-invalid=true]").first).to_be_focused()
 
 
+def test_each_group_of_settings_is_a_group_with_a_heading(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = desk.new_page()
+    sign_in(page, live)
+    page.goto(f"{live.url}/campaigns/{campaign['id']}/runs/new")
+    page.get_by_text("All settings").click()
+
+    for name in ("Length", "Network", "Adaptation", "Self training"):
+        group = page.get_by_role("group", name=name, exact=True)
+        expect(group.get_by_role("heading", name=name)).to_be_visible()
+    expect(page.get_by_role("group", name="Length").get_by_label("Epochs")).to_be_visible()
+
+
 def test_a_table_that_does_not_fit_scrolls_by_keyboard_and_stays_there(
     phone: BrowserContext, live: Live, campaign: Any
 ) -> None:

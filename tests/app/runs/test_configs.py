@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from app.runs import configs
-from app.runs.configs import ConfigField, ConfigRefused
+from app.runs.configs import ConfigField, ConfigRefused, ConfigRow
 from clarinet.recipes.choices import BACKBONES, Architecture
 from clarinet.recipes.config import DEFAULTS, GROUPS, TrainConfig, title_of
 from clarinet.recipes.methods import DESCRIPTIONS, config_for
@@ -66,7 +66,7 @@ class TestRefusals:
         assert refused.value.field == name
 
     def test_of_two_values_that_contradict_each_other_one_is_named(self) -> None:
-        with pytest.raises(ConfigRefused, match=r"before distortion_start \(0\.5\)") as refused:
+        with pytest.raises(ConfigRefused, match=r"before “Distortion start” \(0\.5\)") as refused:
             configs.config_for("clarinet-plus", "cc", "default", {"distortion_start": 0.5})
 
         assert refused.value.field == "distortion_full"
@@ -114,8 +114,15 @@ class TestForm:
         fields = configs.form_fields()
 
         assert [field.name for field in fields] == list(DEFAULTS)
-        assert list(dict.fromkeys(field.group for field in fields)) == [title_of(name) for name in GROUPS]
-        assert all(field.help.endswith(".") for field in fields)
+        assert [group.title for group in configs.form_groups()] == [title_of(name) for name in GROUPS]
+        assert all(text.endswith(".") for text in [field.help for field in fields])
+        assert all(group.sentence.endswith(".") for group in configs.form_groups())
+
+    def test_no_help_speaks_of_python(self) -> None:
+        raw = {name for name in DEFAULTS if "_" in name} | {"True", "False"}
+
+        assert [name for field in configs.form_fields() for name in raw if name in field.help] == []
+        assert "larger batches than “Batch size”." in field_named("step_share").help
 
     def test_choices_and_bounds_are_the_librarys(self) -> None:
         assert field_named("optimizer").choices == ("sgd", "adamw")
@@ -185,19 +192,54 @@ class TestKeptConfigs:
         shown = configs.in_groups(configs.config_for("clarinet", "cc", "paper", {"epochs": 60}))
 
         assert [title for title, _ in shown] == [title_of(name) for name in GROUPS]
-        assert {name: value for _, rows in shown for name, value in rows} == {**DEFAULTS, "epochs": 60}
+        rows = {row.name: row for _, group in shown for row in group}
+        assert list(rows) == list(DEFAULTS)
+        assert all(row.title == title_of(name) for name, row in rows.items())
+        assert {
+            name: rows[name].value for name in ("epochs", "learning_rate", "pretrained", "conditioning")
+        } == {
+            "epochs": "60",
+            "learning_rate": "0.00005",
+            "pretrained": "none",
+            "conditioning": "yes",
+        }
 
     def test_an_earlier_one_is_shown_under_todays_names(self) -> None:
         assert configs.in_groups(self.EARLIER) == [
-            ("Length", [("epochs", 30)]),
-            ("Optimisation", [("average_decay", 0.0)]),
-            ("Adaptation", [("adaptation_kind", "adversary"), ("adaptation_weight", 0.5)]),
+            ("Length", [ConfigRow("epochs", "Epochs", "30")]),
+            ("Optimisation", [ConfigRow("average_decay", "Average decay", "0")]),
+            (
+                "Adaptation",
+                [
+                    ConfigRow("adaptation_kind", "Adaptation kind", "adversary"),
+                    ConfigRow("adaptation_weight", "Adaptation weight", "0.5"),
+                ],
+            ),
         ]
 
     def test_what_has_no_place_any_more_is_shown_apart(self) -> None:
         shown = dict(configs.in_groups(self.EARLIER | {"momentum": 0.5}))
 
-        assert shown["Of an earlier version"] == [("momentum", 0.5)]
+        assert shown["Of an earlier version"] == [ConfigRow("momentum", "Momentum", "0.5")]
+
+    @pytest.mark.parametrize(
+        ("value", "words"),
+        [
+            (True, "yes"),
+            (False, "no"),
+            ("", "none"),
+            (None, "none"),
+            ("sgd", "sgd"),
+            (500, "500"),
+            (0.0, "0"),
+            (10.0, "10"),
+            (5e-05, "0.00005"),
+            (0.99999, "0.99999"),
+            (float("inf"), "Infinity"),
+        ],
+    )
+    def test_values_are_as_people_write_them(self, value: object, words: str) -> None:
+        assert configs.shown(value) == words
 
 
 def test_a_configuration_of_an_earlier_version_is_read_in_groups() -> None:

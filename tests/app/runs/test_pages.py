@@ -105,6 +105,39 @@ class TestNewRun:
         assert started.status_code == 303
         assert latest_run(session).note == "why\nnot"
 
+    def test_settings_stand_in_their_groups_with_the_presets_values_in_words(
+        self, client: TestClient, campaign: Campaign
+    ) -> None:
+        url = f"/campaigns/{campaign.id}/runs/new"
+        page = client.get(url, params={"recipe": "clarinet/paper"}, headers=HTML).text
+
+        groups = re.findall(r"<legend><h2>(.*?)</h2></legend>", page)
+        assert groups == [group.title for group in configs.form_groups()]
+        assert "Preset: 0.00005." in page
+        assert "Preset: no." in page
+        assert "Preset: none." in page  # trained weights
+        assert not re.search(r"Preset: (true|false|\S+e-\d+|)\.", page)
+
+    def test_what_belongs_to_the_recipe_is_said_beside_the_recipe(
+        self, client: TestClient, campaign: Campaign, target: Dataset
+    ) -> None:
+        url = f"/campaigns/{campaign.id}/runs/new"
+        whole = configs.preset_values("clarinet-plus", "default")
+        typed = {f"config.{name}": configs.written(value) for name, value in whole.items()}
+
+        response = client.post(
+            url,
+            data={"target_dataset_id": str(target.id), "seeds": "0"}
+            | {"recipe": "gac/short", "loaded": "gac/short"}
+            | typed,
+            headers=HTML,
+        )
+
+        assert response.status_code == 422
+        reason = re.search(r'<p class="error" id="recipe-error">(.*?)</p>', response.text)
+        assert reason
+        assert "clarinet-plus" in reason[1]
+
     def test_a_campaign_with_too_few_answers_says_how_many_are_missing(
         self, client: TestClient, session: Session, storage: Storage, annotator: User, target: Dataset
     ) -> None:
@@ -193,9 +226,12 @@ class TestShowRun:
         then = client.get(f"/runs/{run.id}", headers=HTML).text
 
         assert "<h3>Self training</h3>" in now
-        assert "<dt>average_decay</dt>" in now
-        assert "<h3>Length</h3><dl><dt>epochs</dt><dd>7</dd></dl>" in then
-        assert "<dt>adaptation_weight</dt><dd>0.5</dd>" in then
+        assert '<dt title="average_decay">Average decay</dt><dd>' in now
+        assert '<dt title="norm_per_domain">Norm per domain</dt><dd>' in now
+        assert not re.search(r"<dd>(True|False|None|\d+\.0|\d+e-\d+)</dd>", now)
+        assert re.findall(r"<h3>(\w+)</h3>", then) == ["Length", "Adaptation"]
+        assert '<dt title="epochs">Epochs</dt><dd>7</dd>' in then
+        assert '<dt title="adaptation_weight">Adaptation weight</dt><dd>0.5</dd>' in then
 
     def test_cancelling_from_the_page(self, client: TestClient, session: Session, run: Run) -> None:
         response = client.post(f"/runs/{run.id}/cancel", headers=HTML)
