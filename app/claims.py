@@ -1,7 +1,7 @@
 """Work that one process at a time may do, decided by its row: claim, renew, write while it is still ours.
 
-A claim number rises with each claim. Every later write of the claimed work names the number it was given;
-a write with an old number changes no row, so a process that was believed dead cannot undo its successor.
+A claim number rises with each claim. Every later write of the claimed work names the number it was given. A
+write with an old number changes no row. So a process that was believed dead cannot undo its successor.
 """
 
 from dataclasses import dataclass

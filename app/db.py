@@ -102,9 +102,9 @@ def enum_column(kind: type[enum.StrEnum]) -> Enum:
 class Database:
     """Where sessions come from: `write` may change rows, `read` only looks.
 
-    On SQLite they are two engines: readers run beside the one pooled writer connection, whose transactions
-    begin IMMEDIATE (a deferred one that upgrades fails at once, whatever the busy timeout). Elsewhere they
-    share one pool.
+    On SQLite they are two engines: readers run beside the one pooled writer connection. Its transactions
+    begin IMMEDIATE, because a deferred one that upgrades fails at once, whatever the busy timeout. Elsewhere
+    they share one pool.
     """
 
     read: sessionmaker[Session]
@@ -136,8 +136,8 @@ def connect(url: str) -> Database:
             },
         )
         _ping_after_rest(engine)
-        # A read sees one moment throughout, as in SQLite: labels follow from several statements, and one that
-        # saw an answer which another did not see would weigh it wrongly.
+        # A read sees one moment throughout, as in SQLite. Labels follow from several statements: one that saw
+        # an answer which another did not see would weigh it wrongly.
         snapshot = engine.execution_options(isolation_level="REPEATABLE READ")
         return Database(
             read=sessionmaker(snapshot, expire_on_commit=False),

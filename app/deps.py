@@ -48,8 +48,8 @@ UnitOfWork = Callable[[], AbstractContextManager[Session]]
 async def get_unit_of_work(request: Request) -> UnitOfWork:
     """One transaction for a route to open and close itself, in the thread it runs in.
 
-    For what many people do at once: a session from `get_session` is held while the event loop passes the
-    request from one dependency to the next, and on SQLite nobody else writes meanwhile.
+    For what many people do at once. A session from `get_session` is held while the event loop passes the
+    request from one dependency to the next. On SQLite nobody else writes meanwhile.
     """
     state = request.app.state
     return partial(unit_of_work, state.database.write, state.publish)
@@ -122,8 +122,8 @@ class UserOfSession(Protocol):
 
 def identify(request: Request) -> None:
     """Leave in `request.state` who calls, None if nobody known, and how; waits for the database."""
-    # A look in the request's own transaction would begin it, and on SQLite a begun transaction keeps every
-    # other writer waiting: while an upload arrives, perhaps for minutes, or labels are frozen.
+    # A look in the request's own transaction would begin it. On SQLite a begun transaction keeps every other
+    # writer waiting: perhaps for minutes while an upload arrives, or while labels are frozen.
     with request.app.state.database.read.begin() as looking:
         identify_in(looking, request)
 
@@ -156,7 +156,7 @@ async def check_csrf(request: Request, _: Annotated[None, Depends(authenticate)]
     """A write that rides on a cookie must carry the token of our own pages.
 
     A write by nobody in particular (signing in, accepting an invitation) must at least not come from another
-    site's page, or that page could sign its visitors in as somebody else. Runs after authentication, so that
+    site's page. That page could sign its visitors in as somebody else. Runs after authentication, so that
     nobody unknown makes us read a large form.
     """
     if not needs_csrf_token(request):

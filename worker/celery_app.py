@@ -16,8 +16,8 @@ from app.settings import Settings
 from worker.context import Context, ProcessContext
 from worker.heartbeat import Heartbeat
 
-# Where the function of each job lives; imported when the first such job arrives, so that a worker of one
-# queue does not load what only the other one needs.
+# Where the function of each job lives. It is imported when the first such job arrives: a worker of one queue
+# does not load what only the other one needs.
 TASKS = {
     jobs.IMPORT_DATASET: ("worker.intake", "import_dataset"),
     jobs.OPEN_CAMPAIGN: ("worker.drawing", "open_campaign"),
@@ -54,8 +54,8 @@ def create_celery(settings: Settings) -> Celery:
         # With early acks even a multiplier of 1 reserves one message beyond the running task. Only the Redis
         # transport can do without; elsewhere the setting would warn at each start.
         worker_disable_prefetch=settings.broker_url.startswith(("redis://", "rediss://")),
-        # Forked pool children: they share our stop flag, and Celery has the kernel kill them with their
-        # parent (a test holds it to that), so no supervisor outlives its worker. Torch is never loaded here.
+        # Forked pool children share our stop flag. Celery has the kernel kill them with their parent (a test
+        # holds it to that), so no supervisor outlives its worker. Torch is never loaded here.
         worker_pool="prefork",
         worker_pool_start_method="fork",
         # A broker that goes away says nothing about the training; its row does.

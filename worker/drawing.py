@@ -25,7 +25,7 @@ log = structlog.get_logger()
 def open_campaign(context: Context, campaign_id: UUID) -> None:
     """Draw every question of a campaign whose opening was asked for; it opens when all of them are there.
 
-    Safe to deliver twice and to lose: the claim lets one worker in, each chunk renews it, and an opening that
+    Safe to deliver twice and to lose. The claim lets one worker in, and each chunk renews it. An opening that
     was cut off starts again from the same seed.
     """
     with context.unit_of_work() as session:

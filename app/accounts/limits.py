@@ -13,7 +13,7 @@ from app.accounts.errors import TooManySignIns
 from app.accounts.passwords import digest
 
 # An office shares one address. Whoever knows an e-mail can use up its few attempts from where they are, but
-# does not lock out its owner elsewhere; the last limit stops those who come from many addresses.
+# does not lock out its owner elsewhere. The last limit stops those who come from many addresses.
 PER_ADDRESS = RateLimitItemPerMinute(100, 15)
 PER_EMAIL_AND_ADDRESS = RateLimitItemPerMinute(10, 15)
 PER_EMAIL = RateLimitItemPerMinute(200, 15)

@@ -1,12 +1,13 @@
 """Which class each question asks about, and in which order: pure functions of one secret seed.
 
-Everything follows from 256 secret bits through SHA-256 used as a counter-based generator, so that anybody
-who is shown the seed after the campaign can recompute each draw with any SHA-256:
+Everything follows from 256 secret bits through SHA-256, used as a counter-based generator. So whoever is
+shown the seed after the campaign can recompute each draw with any SHA-256:
 
     digest(stream, a, b, c) = SHA-256(seed || stream, zeros up to 8 bytes || a: 8 bytes || b: 4 || c: 4)
 
-with big-endian integers. A digest is four 64-bit words. A number below n is the first word that lies below
-the largest multiple of n, modulo n; digests with c = 0, 1, ... give further words (no modulo bias).
+with big-endian integers. A digest is four 64-bit words; digests with c = 0, 1, ... give further ones. A
+number below n is the first word that lies below the largest multiple of n, modulo n. So it has no modulo
+bias.
 
 * candidate class: stream "class", a = position of the example in its dataset, b = round. Uniform over the
   classes that earlier rounds have not asked of this example, in ascending order; so uniform over all K in

@@ -136,7 +136,7 @@ def delete_files_of(storage: Storage, dataset_id: UUID) -> None:
 def prefix_of(dataset: Dataset) -> str:
     """Storage prefix of a dataset's shards.
 
-    It holds the number of the claim that imported it, which never changes once the dataset is ready: so an
+    It holds the number of the claim that imported it, which never changes once the dataset is ready. So an
     import that was believed dead cannot touch the shards of the one that took over.
     """
     return _prefix(dataset.id, dataset.claim_number)

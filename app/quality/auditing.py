@@ -142,8 +142,8 @@ def audit(
         now: for the pace in the progress.
         has_seed: for somebody who may see the seed: tell what recomputing the draws gave before the campaign
             is closed, and round nothing.
-        recompute: draw all questions anew and read all answers, which takes seconds for a million, instead of
-            telling what the last check found and, of a large campaign, what a job kept.
+        recompute: draw all questions anew and read all answers, which takes seconds for a million. Without it
+            the last check is told and, of a large campaign, what a job kept.
     """
     is_public = campaign.state is CampaignState.CLOSED
     dataset = session.get_one(Dataset, campaign.dataset_id)

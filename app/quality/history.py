@@ -1,7 +1,7 @@
 """What happened to one example in a campaign: who was asked what, who answered, who settled it.
 
 Pieced together from answers, decisions and slots. Of these only slots are ever deleted or taken over, when
-somebody could not tell or let them run out: leasing keeps no log of its own, which would double the writes of
+somebody could not tell or let them run out. Leasing keeps no log of its own: that would double the writes of
 the one statement that everybody waits for.
 """
 

@@ -132,9 +132,9 @@ def decides_in(campaign_id: UUID) -> ColumnElement[bool]:
 def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Reliability:
     """Fit the model to the yes and no answers of the campaign, gold included.
 
-    Questions with one answer, which are most, come counted by person: each person's sums, which are kept with
-    every answer, without the answers to questions that several people are asked. So a million answers cost
-    what their disagreements cost.
+    Most questions have one answer, and come counted by person. Each person's sums are kept with every answer;
+    the answers to questions that several people are asked are taken off. So a million answers cost what their
+    disagreements cost.
     """
     places: dict[str, int] = {}
     several = _table(session, _answers_to(campaign, ASKED_SEVERAL), places)

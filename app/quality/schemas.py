@@ -109,8 +109,8 @@ class ClassAuditRead(Output):
 class AuditRead(Output):
     """What can be checked of a campaign. Recomputed facts are null while the seed is secret.
 
-    What rests on the last check of the draws (`checked_at`) is null before there was one; so is, of a large
-    campaign, `yes_by_true_class` before a job has counted it (`yes_by_true_class_at`).
+    What rests on the last check of the draws (`checked_at`) is null before there was one. Of a large campaign
+    `yes_by_true_class` is null, too, until a job has counted it (`yes_by_true_class_at`).
 
     While people answer a campaign with known pictures, annotators read rounded figures: exact ones would
     stand still after an answer to such a picture.

@@ -2,11 +2,11 @@
 
 Skipping is fair as long as it does not depend on the class asked about. Three things are compared, each with
 what its surroundings let expect: a class over all people, one person's answers about one class, one person
-over all classes. A person who skips much, or who has met only one class so far, raises no alarm about a
-class, because the expectation of a class is built from each person's own rate.
+over all classes. The expectation of a class is built from each person's own rate. So a person who skips much,
+or who has met only one class so far, raises no alarm about a class.
 
-The counts are compared with a Poisson distribution of the expected mean, which is wider than the truth
-(answers cannot exceed their number), and the bound is shared out over everything that is looked at.
+The counts are compared with a Poisson distribution of the expected mean. It is wider than the truth, because
+skips cannot exceed the answers. The bound is shared out over everything that is looked at.
 """
 
 from dataclasses import dataclass

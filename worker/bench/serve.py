@@ -1,9 +1,9 @@
 """How many questions a second the web process hands out and takes answers to, over HTTP, with nothing lost.
 
-A real `clarinet serve` in a process of its own and clients in threads of this one, each with an account and a
-connection of its own: what they take of the machine is part of the figure. No pictures are fetched, and
-there is no gold. For comparison, rows of the plain execution (`create_app`) come in turns with the others,
-from a second process.
+A real `clarinet serve` runs in a process of its own, and clients in threads of this one. Each client has an
+account and a connection of its own; what they take of the machine is part of the figure. No pictures are
+fetched, and there is no gold. For comparison, rows of the plain execution (`create_app`) come in turns with
+the others, from a second process.
 """
 
 import statistics

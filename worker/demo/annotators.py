@@ -49,8 +49,8 @@ class Tally:
     no: int = 0
     wrong: int = 0  # not what somebody without errors would have said
     refused: int = 0
-    # Questions that still need an answer. While they work no more than there are, for an answer may be in the
-    # server's figure and be counted here once more; at the end the server's figure.
+    # Questions that still need an answer: at the end the server's figure. While they work it is no more than
+    # there are, for an answer may be in the server's figure and be counted here once more.
     waiting: int = 0
     held: int = 0  # of these, leased by the annotators and not answered yet
     seconds: float = 0.0
@@ -185,7 +185,7 @@ class Annotator:
         if questions:
             return True
         with self.tally.lock:
-            # A yes of one annotator becomes a question to the others, as does a contradiction: it is over
+            # A yes of one annotator becomes a question to the others, as does a contradiction. So it is over
             # when all who are left have asked in vain since the last answer.
             if before == self.tally.changes:
                 self.tally.idle.add(self.number)

@@ -60,7 +60,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start `python -m module` as a fresh interpreter in a process group of its own.
 
-    Fresh, because CUDA cannot be initialised in a forked child; a group, so that a Ctrl-C in the terminal
+    Fresh, because CUDA cannot be initialised in a forked child. A group, so that a Ctrl-C in the terminal
     reaches the supervisor only, and a kill reaches everything the child has started.
     """
     return subprocess.Popen(

@@ -21,7 +21,7 @@ def read_arrays(archive: Archive) -> Reading:
     not looked at.
 
     Labels are numbers from 0 on, -1 for unknown. The classes are called by them: "0", "1", ... up to the
-    largest, those without an image included, so that a label means the same here as in the file.
+    largest. Classes without an image are included. So a label means the same here as in the file.
 
     Raises:
         Refused: no images, arrays of another shape or type, or numbers of images and labels that differ.
