@@ -26,9 +26,9 @@ from clarinet.recipes.lengths import batch_size
 class SourceBatch:
     """One part of a source batch: pixels (B, C, S, S); labels of both kinds (-1: none) and weights, (B,).
 
-    `images` (B,) are their source images; `no_classes` (B, M) are all classes that each image is known not to
-    be, -1 beyond those it has; `probabilities` (B,) are those with which the questions were drawn, where they
-    are known.
+    `images` (B,) are their source images. `no_classes` (B, M) are all classes that each image is known not to
+    be, -1 beyond those it has. `probabilities` (B,) are those with which the questions were drawn; None where
+    they are unknown.
     """
 
     pixels: Tensor

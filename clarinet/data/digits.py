@@ -223,8 +223,9 @@ def drawn_grounds(chosen: Tensor, target: Pixels, side: int, draws: torch.Genera
         draws: CPU generator.
 
     Returns:
-        (B,) bool chosen; uint8 (B, C, S, S) images of the target; rows and columns of their corner, (S // 3,)
-        each; their rows and columns in the order in which they are rolled, (S,) each.
+        Six tensors. First `chosen`, (B,) bool, and images of the target, uint8 (B, C, S, S). Then the rows
+        and the columns of their corner, (S // 3,) each. Then their rows and columns as they are rolled, (S,)
+        each.
     """
     picks = torch.randint(len(target), (len(chosen),), generator=draws)
     third = side // 3
@@ -238,9 +239,9 @@ def drawn_grounds(chosen: Tensor, target: Pixels, side: int, draws: torch.Genera
 def blended(pixels: Tensor, drawn: Sequence[Tensor]) -> Tensor:
     """Put rows onto grounds from the target, as |ground - image|.
 
-    Grounds should show no digit, or two lie on top of each other and only one is the answer: half of them are
-    target images rolled by about half their side, which leaves their digit's parts in the corners, and half
-    are their corners, enlarged.
+    Grounds should show no digit, or two lie on top of each other and only one is the answer. Half of the
+    grounds are target images rolled by about half their side, which leaves the parts of their digit in the
+    corners. The other half are corners of target images, enlarged.
 
     Args:
         pixels: (B, C, S, S) in [0, 1].

@@ -27,10 +27,10 @@ def simulate_labels(
 ) -> Labels:
     """Draw the labels that people, or the paper's protocol, would give.
 
-    The paper's protocol gives every image one complementary label, uniform over its K - 1 wrong classes (its
-    unbiased assumption, P(complementary = k | x) = sum over c != k of P(true = c | x) / (K - 1)); in
+    The paper's protocol gives every image one complementary label, uniform over its K - 1 wrong classes. This
+    is its unbiased assumption, P(complementary = k | x) = sum over c != k of P(true = c | x) / (K - 1). In
     the pc setting `true_count` random images have their true label instead. With `questions` each image is
-    asked one question about a class drawn uniformly over all K, or with the shares `asked`: a yes is a true
+    asked one question. Its class is drawn uniformly over all K, or with the shares `asked`. A yes is a true
     label, a no a complementary one.
 
     Args:

@@ -37,8 +37,8 @@ def load_folder(
     """Read a folder of images: train/CLASS/*, test/CLASS/*, or CLASS/* as train alone.
 
     The images of a split may also lie in it without class folders: a target needs no classes. All become
-    squares of one size, smoothed; they are grey if all files are. What counts as a split or a class follows
-    the rules of the application's import of a zip without a CSV, and so does the order: a label file of the
+    squares of one size, smoothed; they are grey if all files are. What counts as a split or a class, and the
+    order, follow the rules of the application's import of a zip without a CSV. So a label file of the
     application fits the folder that was imported. Files that are no images are left out.
 
     Args:
@@ -49,13 +49,14 @@ def load_folder(
             images are left out, with a warning, and the others' label is -1.
 
     Returns:
-        x_train, y_train, x_test, y_test, those that are there, as `load_npz` gives them, by their paths (but
-        images as `ImageFiles`, which training reads as it needs them, where squares of all of them would
-        take more than RESIDENT_BYTES); and the class names that the labels count.
+        The arrays x_train, y_train, x_test, y_test that are there, in the order of the paths, and the class
+        names that the labels count. Images and labels are as `load_npz` gives them. Where squares of all
+        images would take more than RESIDENT_BYTES, images are `ImageFiles`, which training reads as it needs
+        them.
 
     Raises:
-        DataError: no image, one that cannot be read, one that lies too deep, or one beside class folders; a
-            folder that cannot be read, or whose name is no Unicode; classes of which two have one name.
+        DataError: no image, or one that cannot be read, lies too deep, or lies beside class folders. Or a
+            folder that cannot be read, or whose name is no Unicode, or two classes of one name.
     """
     folder = Path(folder)
     if class_names is not None:

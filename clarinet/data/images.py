@@ -45,7 +45,7 @@ def resized(images: Tensor, spec: ModelSpec) -> Tensor:
 
 def _resized_chunk(planes: Tensor, spec: ModelSpec) -> Tensor:
     # In float64 and with ties rounded up, another order of the same sums (an exported model's, a GPU's) gives
-    # the same bytes; in float32 a tie falls to either side, and one level can move a prediction by 1e-3.
+    # the same bytes. In float32 a tie falls to either side, and one level can move a prediction by 1e-3.
     pixels = planes.double()
     if pixels.shape[1] > spec.channels:
         pixels = greyed(pixels, spec.greying)
@@ -60,8 +60,8 @@ def greyed(pixels: Tensor, how: Greying) -> Tensor:
 
     Args:
         pixels: (N, 3, H, W) float64 RGB in 0..255.
-        how: "luminance"; or "ink", in which the pixel furthest in colour from its image's ground is white and
-            the ground black, whatever colours the two have ("dark-ink": the other way round).
+        how: "luminance", or "ink": the pixel furthest in colour from its image's ground is white and the
+            ground black, whatever colours the two have. "dark-ink" is the other way round.
 
     Returns:
         (N, 1, H, W) float64 in 0..255.
@@ -100,9 +100,9 @@ def normalised(pixels: Tensor, how: InputNormalisation) -> Tensor:
 
     Args:
         pixels: (B, C, S, S) float in [0, 1].
-        how: "range" maps to [-1, 1]; "instance" gives each channel of each image mean 0 and spread about 1;
-            "imagenet" takes off the mean of ImageNet and divides by its spread, per channel (of all channels
-            for C = 1).
+        how: "range" maps to [-1, 1]. "instance" gives each channel of each image mean 0 and spread about 1.
+            "imagenet" takes off the mean of ImageNet and divides by its spread, by channel; for C = 1 by the
+            means over the channels.
 
     Returns:
         (B, C, S, S) float, channels last in memory, which convolutions on CPU prefer.

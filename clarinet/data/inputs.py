@@ -1,7 +1,8 @@
 """Numbers and draws that a step takes from the host: handed over as they come, or put where a graph reads.
 
-A CUDA graph repeats what the device did in one step. What differs between two steps of a phase must then
-come through here under a name, as a function of the step that can be asked again without the rest of it.
+A CUDA graph repeats what the device did in one step. So what differs between two steps of a phase comes
+through here under a name. It is a function of the step, which can be asked again without the rest of the
+step.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +55,7 @@ class Inputs:
         """Draws of the step on the device.
 
         Where all steps must have the same shapes, the first row comes again in the place of each that is
-        missing: what is done to a row may be done to it twice.
+        missing. So what is done to a row may be done to it twice.
         """
         most, rows, others = of(self.step)
         return Drawn(most, self._handed_over(rows), self._handed_over(others))

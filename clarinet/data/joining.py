@@ -11,9 +11,9 @@ IMAGE_DIMENSIONS = 4  # (N, C, H, W)
 def joined(parts: Iterable[Tensor], count: int) -> Tensor:
     """Join parts along their first axis, like torch.cat, as they come.
 
-    The memory of the whole is taken at once. Parts kept for a later torch.cat would lie between the larger
-    tensors that were freed in making them, which then fit into none of the holes: of half a million images
-    that took 15 GB.
+    The memory of the whole is taken at once. Parts kept for a later torch.cat would lie between larger
+    tensors that were freed in making them. Later ones would fit into none of the holes: half a million images
+    took 15 GB.
 
     Args:
         parts: at least one, alike but for their lengths.

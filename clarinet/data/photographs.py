@@ -10,8 +10,9 @@ from torch import Tensor
 
 from clarinet.data.seeding import on_device
 
-# As is usual for photographs: the area that a crop keeps at least, how far it may reach beyond the edge in
-# pixels, the share of mirror images, the relative change of brightness, contrast and saturation.
+# As is usual for photographs. CROP is the share of the area that a crop keeps at least, and SHIFT how many
+# pixels it may reach beyond the edge. FLIP is the share of mirror images. COLOUR_JITTER is the largest
+# relative change of brightness, contrast and saturation.
 CROP, SHIFT, FLIP, COLOUR_JITTER = 0.3, 2.0, 0.5, 0.4
 LARGEST_ASPECT = 4 / 3  # of a crop's sides, as is usual for photographs
 

@@ -23,10 +23,10 @@ def transition_of_questions(
 ) -> Tensor:
     """Estimate Q from how often each class is named, for questions that prefer classes but look at no image.
 
-    Asked with probabilities r_k, an image of class y gets the label k with r_k / (1 - r_y), and "not k" is
-    said with probability r_k (1 - pi_k): hence r_k is proportional to named_k / (1 - pi_k). Where a share rho
-    of the labels names the true class instead, the images that got a label being of class k in the proportion
-    pi_k (1 - r_k),
+    Asked with probabilities r_k, an image of class y gets the label k with r_k / (1 - r_y). "Not k" is said
+    with probability r_k (1 - pi_k). Hence r_k is proportional to named_k / (1 - pi_k). Of the images that got
+    a label, those of class k are in the proportion pi_k (1 - r_k). Where a share rho of the labels names the
+    true class instead,
 
         Z named_k = (1 - rho) r_k (1 - pi_k) + rho pi_k (1 - r_k),    Z = 1 - sum_j r_j pi_j,
 
@@ -74,13 +74,15 @@ def estimate_transition(
 ) -> Tensor:
     """Count which complementary labels the images of each class got.
 
-    With one-hot rows, from examples of which both is known (a yes and a no, gold answers, images labelled
-    twice), this is the maximum-likelihood matrix, whatever made the labels: uneven questions, classes that
-    people take for each other, wrong answers (the diagonal). With a network's probabilities it rests on its
-    anchors, the images whose class it is sure of: their classes must be right, which the labels cannot
-    confirm, and the diagonal then also holds errors of the network; sure images may be the easy ones, which
-    are answered better than the rest. Predict on images that the network was not trained on, or with an
-    averaged network early in the run: one that has learnt its labels by heart finds no wrong ones.
+    One-hot rows come from examples of which both is known: a yes and a no, gold answers, images labelled
+    twice. Then this is the maximum-likelihood matrix, whatever made the labels: uneven questions, classes
+    that people take for each other, wrong answers (the diagonal).
+
+    With a network's probabilities it rests on anchors, the images whose class the network is sure of. Their
+    classes must be right, which the labels cannot confirm. The diagonal then also holds errors of the
+    network. Sure images may be the easy ones, which are answered better than the rest. A network that has
+    learnt its labels by heart finds no wrong ones. So predict on images that it was not trained on, or with
+    an averaged network early in the run.
 
     Args:
         class_probabilities: (N, K), rows sum to 1.

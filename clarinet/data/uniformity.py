@@ -47,14 +47,19 @@ def check_uniformity(
     * no class may be named more often than 1/(K - 1), which is its frequency if no image shows it. The
       Chernoff bound of each class's excess, times K, is a valid p-value for every pi and every N.
     * true labels of a random part of the same images (yes answers to uniform questions, or the paper's pc
-      setting) follow pi itself: a likelihood-ratio test that one pi explains both histograms, with K - 1
-      degrees of freedom, from five true labels per class on.
+      setting) follow pi itself. From five true labels per class on, a likelihood-ratio test with K - 1
+      degrees of freedom tells whether one pi explains both histograms.
 
-    What it cannot see: preferences that some shares of the classes would explain (without true labels that is
-    every class named less than 1/(K - 1), hence nearly all mild ones when K is small), labels that depend on
-    the image inside a class or mix classes up while the totals stay, and few wrong answers. At K = 2 a label
-    without true ones tells nothing. So no rejection is no certificate; and with true labels a rejection may
-    also mean that those are no random part of the images (say, a class whose yeses get confirmed less often).
+    What it cannot see:
+
+    * preferences that some shares of the classes would explain. Without true labels that is every class named
+      less than 1/(K - 1), hence nearly all mild preferences when K is small.
+    * labels that depend on the image inside a class, or mix classes up while the totals stay.
+    * few wrong answers.
+
+    At K = 2 a label without true ones tells nothing. So no rejection is no certificate. With true labels a
+    rejection may also mean that they are no random part of the images: say, a class whose yeses get confirmed
+    less often.
 
     Args:
         complementary: (N,) int64, -1 where there is none.
@@ -92,8 +97,9 @@ def check_uniformity(
 def _counts(labels: Tensor, weights: Tensor, num_classes: int) -> Tensor:
     """(K,) weighted counts, in which no label counts more than once.
 
-    As many labels of equal weight as would tell as much on average over the classes (the square of the sum by
-    the sum of the squares) are too many where a class has the heavy labels, as rare questions have by 1/q.
+    Another count would be the square of the sum of the weights by the sum of their squares: so many labels of
+    equal weight would tell as much, on average over the classes. It is too large where a class has the heavy
+    labels, as rare questions have by 1/q.
     """
     weights = weights * (labels != NO_LABEL)
     counts = torch.zeros(num_classes, dtype=torch.float64).index_add_(0, labels.clamp(min=0), weights)
@@ -132,8 +138,8 @@ def _excess(seen: Tensor, expected: Tensor) -> float:
 def _likeliest_shares(named: Tensor, known: Tensor) -> Tensor:
     """(K,) the pi that maximises sum_k known_k log pi_k + named_k log(1 - pi_k) on the simplex.
 
-    At the maximum known_k / pi_k - named_k / (1 - pi_k) is the same number for all k, in which the pi_k fall;
-    it is found by halving an interval that must hold it.
+    At the maximum known_k / pi_k - named_k / (1 - pi_k) is the same number for all k. The pi_k fall as it
+    rises. It is found by halving an interval that must hold it.
     """
     low, high = -float(named.sum()) / (len(named) - 1), float(known.sum())
     for _ in range(_HALVINGS):

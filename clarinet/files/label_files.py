@@ -62,9 +62,9 @@ def load_labels(path: Path | str, *, images: int, num_classes: int | None = None
         num_classes: K; None takes it from the file.
 
     Raises:
-        DataError: another ending, a file that cannot be read or lacks something, no labels at all, a
-            number that is none, an image or class that is not there, another number of images than the file
-            tells, classes that are not always named alike.
+        DataError: another ending; a file that cannot be read, lacks something or has no labels. Or a number
+            that is none, an image or class that is not there, another number of images than the file tells,
+            classes that are not always named alike.
         ClassesNotCounted: no `num_classes`, and none in the file.
     """
     path = Path(path)

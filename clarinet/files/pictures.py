@@ -67,9 +67,9 @@ def opened(
 def as_seen(image: Image.Image, *, longest: int | None = None) -> Image.Image:
     """The first picture of a file as people see it: mode L or RGB, nothing but pixels.
 
-    It is turned as its camera said, if that can be read; transparent parts become white, palettes and CMYK
-    RGB, 16-bit grey 8-bit; a colour profile that can be read is applied. It is made smaller before it is
-    copied.
+    It is turned as its camera said, if that can be read. Transparent parts become white, palettes and CMYK
+    become RGB, 16-bit grey becomes 8-bit. A colour profile that can be read is applied. The picture is made
+    smaller before it is copied.
 
     Args:
         image: as `opened` gives it.

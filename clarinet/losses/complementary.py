@@ -34,20 +34,21 @@ def per_class_complementary_risk(
 
         risk_k = sum_j pi_j mean_j l(k) - (K - 1) pi_k mean_k l(k),
 
-    with l(k) = -log softmax(logits)_k and mean_j over the images with complementary label j, by weight: the
-    printed formula has a sum over n_j equal images divided by n_j, here sum_i w_i l_i(k) / sum_i w_i.
+    with l(k) = -log softmax(logits)_k. mean_j is the mean over the images with complementary label j, by
+    weight: sum_i w_i l_i(k) / sum_i w_i. The printed formula sums over n_j equal images and divides by n_j.
 
-    Summed over classes and with the batch's own proportions this is an unbiased estimate of the
-    cross-entropy risk when each complementary label is uniform over the K - 1 wrong classes; single entries
-    can be negative.
+    Let each complementary label be uniform over the K - 1 wrong classes. Then the sum over classes, with the
+    batch's own proportions, is an unbiased estimate of the cross-entropy risk. Single entries can be
+    negative.
 
-    With the proportions of the data set it is not quite unbiased: a label absent from the batch loses its
-    term pi_j * mean_j, so that the expectation over batches of n is sum_j (1 - (1 - pi_j)^n) term_j. With
+    With the proportions of the data set it is not quite unbiased. A label absent from the batch loses its
+    term pi_j * mean_j. So the expectation over batches of n is sum_j (1 - (1 - pi_j)^n) term_j. With
     equal shares and n = 128 that is about a millionth too little at K = 10 and 28 % too little at K = 100.
-    They are still the better choice where absence is rare. An untrained network, whose losses are all alike,
-    then has no negative entry as long as every pi_k < 1/(K - 1) and no label is absent; uniform labels have
-    pi_k = (1 - share of class k) / (K - 1), which is below that. The batch's own shares exceed it for some
-    class by chance in nearly every batch of 128 at K = 10, and the correction then trains towards the
+
+    They are still the better choice where absence is rare. The losses of an untrained network are all alike.
+    Then no entry is negative as long as every pi_k < 1/(K - 1) and no label is absent. Uniform labels have
+    pi_k = (1 - share of class k) / (K - 1), which is below that. The batch's own shares exceed it by chance:
+    for some class in nearly every batch of 128 at K = 10. The correction then trains towards the
     complementary labels.
 
     Args:

@@ -7,9 +7,9 @@ Which one survives what:
 * questions depend on the image, with recorded probabilities: the inverse-probability risk;
 * wrong answers, or labels that depend on the true class: forward correction with their matrix.
 
-The likelihood -log(1 - p) is a middle way: "no to k" has probability 1 - p_k however k was chosen, so with
-true labels for the yes answers it survives any choice of questions; from the no answers alone only where each
-image has one possible class.
+The likelihood -log(1 - p) is a middle way: "no to k" has probability 1 - p_k however k was chosen. So with
+true labels for the yes answers it survives any choice of questions. From the no answers alone it does so only
+where each image has one possible class.
 """
 
 import torch
@@ -23,9 +23,9 @@ def forward_complementary_loss(logits: Tensor, labels: Tensor, weights: Tensor, 
     """Weighted mean of -log sum_y p_y Q[y, label]: the likelihood of the labels under a transition matrix.
 
     The matrix maps what the network says about true classes forward to what people say. In the limit of much
-    data the minimum is the true posterior whenever Q is right and invertible; a Q with a positive diagonal
-    bounds what one wrong label can cost, as noise does in `bounded_complementary_loss`, which this is with a
-    uniform Q, up to the constant log(K - 1).
+    data the minimum is the true posterior whenever Q is right and invertible. A Q with a positive diagonal
+    bounds what one wrong label can cost, as noise does in `bounded_complementary_loss`. With a uniform Q this
+    is that loss, up to the constant log(K - 1).
 
     Args:
         logits: (N, K) scores before softmax.
@@ -58,19 +58,19 @@ def scarce_risks(
         of the class:   R+_k = mean_all phi(z_k) - (1 - pi_k) mean_not_k phi(z_k)
         of the others:  R-_k = (1 - pi_k) mean_not_k phi(-z_k)
 
-    have the expectations pi_k E[phi(z_k) | y = k] and (1 - pi_k) E[phi(-z_k) | y != k], when the images
-    labelled "not k" are a random sample of those that are not k ("selected completely at random"). How often
-    a class is named does not matter. One question per image about a class drawn without a look at the image
-    does that, if `mean_all` runs over all images asked about, those with a yes too. Exactly one label per
-    image does it only when the labels are uniform.
+    have the expectations pi_k E[phi(z_k) | y = k] and (1 - pi_k) E[phi(-z_k) | y != k]. That holds when the
+    images labelled "not k" are a random sample of those that are not k ("selected completely at random"). How
+    often a class is named does not matter. One question per image, about a class drawn without a look at it,
+    gives such a sample. Then `mean_all` runs over all images asked about, those with a yes too. Exactly one
+    label per image gives it only when the labels are uniform.
 
     Args:
         logits: (N, K) scores; here each class is a separate yes/no decision, the largest score wins.
         labels: (N,) int64 complementary labels, -1 for an image that only counts among all.
         weights: (N,) >= 0, not all 0.
         class_shares: (K,) pi_k in [0, 1].
-        named_shares: (K,) share of all images that is labelled "not k" in the data set; None takes the
-            batch's own, where a label absent from the batch then loses its terms.
+        named_shares: (K,) share of all images that is labelled "not k" in the data set. None takes the
+            batch's own; a label absent from the batch then loses its terms.
 
     Returns:
         (K,) R+ and (K,) R-, in nats. Entries of R+ can be negative by chance; those of R- cannot.
@@ -114,14 +114,14 @@ def per_class_question_risk(
 ) -> Tensor:
     """Split the inverse-probability estimate of the cross-entropy risk by class.
 
-    An image of class y with losses l_j = -log p_j is asked "is this a k?" with probability q_k > 0, which may
-    depend on the image in any way. With S = sum_j l_j,
+    An image of class y has losses l_j = -log p_j. It is asked "is this a k?" with probability q_k > 0, which
+    may depend on the image in any way. With S = sum_j l_j,
 
         a "no" contributes   (S / (K - 1) - l_k) / q_k,   a "yes"   l_k / q_k = l_y / q_y.
 
-    Over the draw either alone has expectation l_y: the no answers, because sum over k != y of
-    (S / (K - 1) - l_k) = S - (S - l_y); the yes answers, because there is only k = y. So has
-    b yes + (1 - b) no, for each b that does not depend on the draw. The two are never both non-zero, hence
+    Over the draw either alone has expectation l_y. For the no answers, the sum over k != y of (S / (K - 1) -
+    l_k) is S - (S - l_y). For the yes answers there is only k = y. So b yes + (1 - b) no has it, too, for
+    each b that does not depend on the draw. The two are never both non-zero, hence
 
         Var = b^2 A + (1 - b)^2 B - l_y^2,
         A = l_y^2 / q_y,   B = sum over k != y of (S / (K - 1) - l_k)^2 / q_k,

@@ -36,8 +36,9 @@ class ModelSpec:
         norm_per_domain: whether batch normalisation keeps the domains apart; the DANN network has batch
             normalisation only then, the others always or never.
         num_classes: K.
-        greying: what a network for grey images sees of those in colour: their luminance, or how far each
-            pixel is from its image's ground, as light ink on a dark one or as dark ink on a light one.
+        greying: what a network for grey images sees of those in colour. "luminance" is theirs. "ink" is how
+            far each pixel is from its image's ground, as light ink on a dark one; "dark-ink" is dark on
+            light.
     """
 
     architecture: Architecture
@@ -76,8 +77,8 @@ def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpe
 class LeNet(nn.Module):
     """The LeNet that CDAN uses for U<->M: (B, C, S, S) to (B, 500).
 
-    Convolution to 20 maps 5x5, max pooling by 2, ReLU; convolution to 50 maps 5x5, dropout of maps 0.5, max
-    pooling by 2, ReLU; linear to 500, ReLU, dropout 0.5.
+    First a convolution to 20 maps 5x5, max pooling by 2, ReLU. Then a convolution to 50 maps 5x5, dropout of
+    maps 0.5, max pooling by 2, ReLU. Then linear to 500, ReLU, dropout 0.5.
     """
 
     features = 500
@@ -102,8 +103,9 @@ class LeNet(nn.Module):
 class DannNet(nn.Module):
     """The network of DANN for M->m, normalised per domain if wanted: (B, C, S, S) to (B, 100).
 
-    Convolution to 32 maps 5x5, ReLU, max pooling by 2; convolution to 48 maps 5x5, ReLU, dropout of maps 0.5,
-    max pooling by 2; twice linear to 100 and ReLU. The normalisation, if any, follows each convolution.
+    First a convolution to 32 maps 5x5, ReLU, max pooling by 2. Then a convolution to 48 maps 5x5, ReLU,
+    dropout of maps 0.5, max pooling by 2. Then twice linear to 100 and ReLU. The normalisation, if any,
+    follows each convolution.
     """
 
     features = 100
@@ -132,8 +134,8 @@ class DannNet(nn.Module):
 class DigitsNet(nn.Sequential):
     """The DTN that CDAN uses for colour digits (S->M; here Y->M and Y->S too): (B, C, S, S) to (B, 512).
 
-    Convolutions to 64, 128 and 256 maps, 5x5 in steps of 2, each with batch normalisation, dropout of maps
-    (0.1, 0.3, 0.5) and ReLU; linear to 512, batch normalisation, ReLU, dropout 0.5.
+    Three convolutions go to 64, 128 and 256 maps, 5x5 in steps of 2. Each has batch normalisation, dropout of
+    maps (0.1, 0.3, 0.5) and ReLU. Then linear to 512, batch normalisation, ReLU, dropout 0.5.
     """
 
     features = 512

@@ -11,7 +11,7 @@ def in_bfloat16(precision: Precision, device: torch.device) -> bool:
     """Whether a config's precision means bfloat16 on a device.
 
     A processor without AVX-512 or AMX multiplies bfloat16 numbers one by one, four to fourteen times slower
-    than float32 ones; a run in bfloat16 is computed in float32 there.
+    than float32 ones. A run in bfloat16 is computed in float32 there.
     """
     if precision != "bfloat16":
         return False

@@ -1,8 +1,9 @@
 """What few answers say together about whole clusters of images.
 
 Where a source has some hundred labels, the nearest images of an image hold too few of them to agree, or to
-rule out all classes but one. A class has a tenth of all labels, though, and they tell it: of 84 complementary
-labels about the images of one class, with K = 10 and 2 % of them wrong, two name it and nine each other one.
+rule out all classes but one. A class has a tenth of all labels, though, and they tell it. Take 84
+complementary labels about the images of one class, with K = 10 and 2 % of them wrong: two name it and nine
+each other one.
 """
 
 import math
@@ -39,17 +40,18 @@ def cluster_labels(
 ) -> NeighbourLabels:
     """Find a centre for each class, and the class of every image by its centre and its own labels.
 
-    k-means finds more clusters than classes; all labels of a cluster give it a class, and the centres and
-    shares of the classes and the noise of the labels are refined by expectation-maximisation (a mixture of
-    von Mises-Fisher distributions of one concentration). A class without a cluster, and another with two,
-    contradicts few labels: so the groups are given to the classes anew, one to each, by all labels.
+    k-means finds more clusters than classes, and all labels of a cluster give it a class. Then
+    expectation-maximisation refines the centres and shares of the classes, and the noise of the labels. The
+    model is a mixture of von Mises-Fisher distributions of one concentration. A class without a cluster, and
+    another with two, contradicts few labels: so the groups are given to the classes anew, one to each, by all
+    labels.
 
-    A fifth of the images at a time has its classes from the labels of the others, so that its own ones tell
-    which clusters are best, and whether the features show the classes: a complementary label names the class
-    found with the share of wrong labels where they do, and as often as chance where they do not. Nothing is
-    said from about half of chance on, or from less on where labels are so few that chance comes to it. True
-    labels help to find the classes; of these the complementary ones alone are asked. Nor is anything said
-    where there are more than MOST_DISTANCES, or as many nearest labels as `neighbour_labels` ever adds up.
+    A fifth of the images at a time has its classes from the labels of the others. So its own labels tell
+    which clusters are best, and whether the features show the classes. Where they do, a complementary label
+    names the class found as often as labels are wrong; where they do not, as often as chance. Nothing is said
+    from about half of chance on, or from less on where labels are so few that chance comes to it. True labels
+    help to find the classes; the test asks the complementary ones alone. Nor is anything said where there are
+    more than MOST_DISTANCES, or as many nearest labels as `neighbour_labels` ever adds up.
 
     Of a few labels hardly any may tell which of two classes is which of two groups. Where the nearest images
     tell most images' class, what they say of a whole group then counts as well, with K = 10 as much as two

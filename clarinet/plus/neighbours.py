@@ -1,8 +1,8 @@
 """What the answers about similar images say together about an image.
 
 One "no" rules out one class of K and may be wrong. Images that look alike are mostly of one class, though,
-and all their answers together tell it: of 400 neighbours' complementary labels, with K = 10 and 5 % of them
-wrong, 20 name their class and 42 each other one.
+and all their answers together tell it. Take 400 neighbours' complementary labels, with K = 10 and 5 % of them
+wrong: 20 name their class and 42 each other one.
 """
 
 from collections.abc import Iterator
@@ -28,10 +28,10 @@ LEAST_FOUND = 0.1  # of an equal share, below which a class is taken for one tha
 def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> NeighbourLabels:
     """Find the class of every image on which the labels of similar images agree.
 
-    First the labels of an image's nearest labelled images are added up; how far such a label can be trusted
-    (a neighbour may be of another class, and its label wrong) is estimated by expectation-maximisation. Then
-    each image takes, in turn, the mean class of its nearest images and its own labels; the share of labels
-    that name the class which the neighbours give is the noise of the labels. No true label is needed.
+    First the labels of an image's nearest labelled images are added up. A neighbour may be of another class,
+    and its label wrong; expectation-maximisation estimates how far such a label can be trusted. Then each
+    image takes, in turn, the mean class of its nearest images and its own labels. The noise of the labels is
+    the share of them that names the class which the neighbours give. No true label is needed.
 
     Of more than LARGEST_BANK images so many with labels are the bank, in which neighbours are sought. Its own
     come first: where they agree, every image takes the mean class of its nearest ones among them; where
@@ -91,7 +91,7 @@ def _agreement(features: Tensor, votes: Votes, bank: Tensor) -> NeighbourLabels:
 def every_class_is_sure(found: NeighbourLabels) -> bool:
     """Whether the neighbours agree on the images of each class, not only on most images.
 
-    Where a few labels leave open which of two classes some images are of, these stay between them; of such
+    A few labels may leave open which of two classes some images are of, and these stay between them. Of such
     classes nothing is learned, and a network that never predicts one of them contradicts no label.
     """
     sure, classes = found.probabilities.max(1)  # (N,), (N,)

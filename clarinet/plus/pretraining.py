@@ -32,7 +32,7 @@ VIEW_DISTORTION = 1.5  # times further than digits that labels are learned from;
 def encoder_spec(config: TrainConfig, domains: Domains) -> ModelSpec:
     """The encoder: the network that the config means for the source alone.
 
-    In the place of the label predictor it has the map to the features in which views are compared, which are
+    In the place of the label predictor it has the map to the features in which views are compared. These are
     used for nothing else: what makes views of an image equal forgets what tells a view.
     """
     return spec_for(config, colour=not domains.source_is_grey, num_classes=PROJECTED)
@@ -49,7 +49,7 @@ class Pretraining:
         domains: the labels of the source are looked at for `neighbours` only.
         encoder: what learns, built by `encoder_spec`.
         steps: how many steps the pretraining has.
-        centre: the scale (y, x) at which the source's digits are looked at; as large as they come they may
+        centre: the scale (y, x) at which the source's digits are looked at. As large as they come they may
             fill the image, and shifted views would lose their ends.
     """
 

@@ -31,8 +31,8 @@ class NeighbourLabels:
 
     Args:
         probabilities: (N, K) float32, rows sum to 1.
-        label_noise: the estimated share of complementary labels that name the true class; None where neither
-            nearest images nor clusters tell most images' class, so that nothing of this is to be used.
+        label_noise: the estimated share of complementary labels that name the true class. None where neither
+            nearest images nor clusters tell most images' class; then nothing of this is to be used.
     """
 
     probabilities: Tensor

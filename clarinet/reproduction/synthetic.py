@@ -1,8 +1,8 @@
 """SYN-DIGITS made anew: numbers in many fonts and colours, labelled by the digit in the middle.
 
-After the recipe that the DANN paper gives in a sentence (one to three digits, many fonts, random position,
-orientation, colours of ground and stroke, blur); its own images are not to be had by a program, only read
-where they lie. Results on these carry the word "regenerated".
+The recipe is the one that the DANN paper gives in a sentence: one to three digits, many fonts, random
+position, orientation, colours of ground and stroke, blur. No program can fetch the paper's own images; they
+are read where they lie. Results on ours carry the word "regenerated".
 """
 
 import json

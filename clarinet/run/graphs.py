@@ -41,8 +41,9 @@ def updates_of(objective: Objective, optimizer: torch.optim.Optimizer) -> Callab
 def captured(device: torch.device, work: Callable[[], Reported]) -> tuple[Callable[[], None], Reported]:
     """What repeats some work on a GPU, which is not done yet, and where it leaves its results."""
     graph = torch.cuda.CUDAGraph()
-    # cuBLAS has a workspace for each stream, with counters that kernels wait for: graphs captured on one
-    # stream, as torch does if not told, would share it, and hang the GPU as soon as two of them run at once.
+    # cuBLAS has a workspace for each stream, with counters that kernels wait for. Torch would capture all
+    # graphs on one stream. They would share its workspace, and hang the GPU as soon as two of them run at
+    # once.
     stream = torch.cuda.current_stream(device)
     if stream == torch.cuda.default_stream(device):  # which cannot be captured
         stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch has no types here

@@ -146,8 +146,8 @@ def presence_in_batches(labels: Tensor, num_classes: int, batch_size: int) -> Te
 def with_proportions(labels: Tensor, weights: Tensor, proportions: Tensor, presence: Tensor) -> Tensor:
     """The share of each label of a batch, such that every class keeps on average its share of the data set.
 
-    By their weights alone chance would name some class more often than uniform labels could in nearly every
-    batch, most of all where 1/q is large; its risk would be negative, and the correction would do nothing but
+    By the weights alone chance would name some class more often than uniform labels could: in nearly every
+    batch, most of all where 1/q is large. Its risk would be negative, and the correction would do nothing but
     ascend. A class that batches often lack has a larger share in the others.
 
     Args:

@@ -13,8 +13,9 @@ def keep_freed_memory() -> bool:
     """Let this process keep what tensors on the CPU free, for the next step's.
 
     By default glibc hands large blocks back to the system, which clears and maps their pages again in the
-    next step: a fifth of a training's time where page faults are dear. For the whole process, so it is for a
-    process that trains to call, once and before; its memory then stays at the peak of its steps.
+    next step. Where page faults are dear, that takes a fifth of a training's time. It holds for the whole
+    process. So a process that trains calls it, once and before. Its memory then stays at the peak of its
+    steps.
 
     Returns:
         Whether the C library took it; False without glibc, where nothing changes.

@@ -47,8 +47,8 @@ def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> 
 
     Train an ordinary method ("dan", "dann", "cdan_e") on it, which takes the setting pc. A pseudo-label
     weighs 1, a given true label what it weighed against the mean of all labels. Those methods learn from no
-    complementary label; the held-out ones still estimate the accuracy, by the probabilities of their
-    questions or as uniform ones, and are left out where neither is possible.
+    complementary label. The held-out ones still estimate the accuracy, by the probabilities of their
+    questions or as uniform ones. They are left out where neither is possible.
 
     Args:
         data: the data that the labels were made for.

@@ -1,7 +1,7 @@
 """Several runs on one device, which take their steps in turn.
 
 A run of small networks leaves most of a GPU idle. Each run has a stream of its own, whose kernels fill what
-the others leave, and a random state of its own: it learns what it would learn alone.
+the others leave. Each has a random state of its own, too, so it learns what it would learn alone.
 """
 
 from collections.abc import Generator, Iterable, Iterator

@@ -28,8 +28,8 @@ MAX_STORED_SIDE = 2048
 
 SHARD_BYTES = 64 * MIB
 
-# Of the process that reads the file. The interpreter and its libraries take about 200 MB of the address
-# space, the largest picture with one copy 320 MB, and the file that it came from 64 MB.
+# Of the process that reads the file. The interpreter and its libraries take about 200 MB of it. The largest
+# picture takes 320 MB with one copy, and the file that it came from 64 MB.
 MAX_ADDRESS_SPACE = 1024 * MIB
 BASE_CPU_S = 600
 CPU_S_PER_MIB = 5  # of the file; tiny pictures in an npz take about 1 s per MiB
