@@ -55,7 +55,7 @@ class Distortion:
         return self.applied(pixels, [on_device(value, pixels.device) for value in drawn])
 
     def drawn(self, chosen: Tensor, side: int, draws: torch.Generator) -> list[Tensor]:
-        """All that chance decides: the chosen rows (R,) int64, and (R, ...) values of each, on the CPU.
+        """All that chance decides, on the CPU: the chosen rows (R,) int64, and (R, ...) values of each row.
 
         Args:
             chosen: (B,) bool on the CPU.
@@ -71,7 +71,7 @@ class Distortion:
         return [rows, theta, thicker, changed, *extra]
 
     def applied(self, pixels: Tensor, drawn: Sequence[Tensor]) -> Tensor:
-        """Distort (B, C, S, S) as it was drawn; what was is on the device of the pixels."""
+        """Distort (B, C, S, S) in [0, 1] by what `drawn` gave, on their device; gives the same shape."""
         rows, theta, thicker, changed, *extra = drawn
         if len(rows) == 0:
             return pixels
@@ -135,7 +135,13 @@ def _ink_spreads(images: Tensor) -> tuple[float, float]:
 
 
 def moment_match(source: Pixels, target: Pixels) -> tuple[float, float]:
-    """The scale (y, x) that brings the source's ink to the target's extent; both uint8 (N, 1, S, S)."""
+    """The scale (y, x) that brings the source's ink to the target's mean extent.
+
+    It is at most LARGEST_MATCH, and at least 1 / LARGEST_MATCH.
+
+    Args:
+        source, target: uint8 (N, C, S, S) of grey images, whose channels are alike, N >= 1 of its own.
+    """
     ratios = (b / max(a, 1e-6) for a, b in zip(ink_spread(source), ink_spread(target), strict=True))
     y, x = (min(max(ratio, 1 / LARGEST_MATCH), LARGEST_MATCH) for ratio in ratios)
     return y, x
@@ -246,6 +252,9 @@ def blended(pixels: Tensor, drawn: Sequence[Tensor]) -> Tensor:
     Args:
         pixels: (B, C, S, S) in [0, 1].
         drawn: what `drawn_grounds` returned, on the device of the pixels.
+
+    Returns:
+        (B, C, S, S) in [0, 1].
     """
     chosen, images, corner_y, corner_x, rolled_y, rolled_x = drawn
     grounds = images.float() / 255  # (B, C, S, S)

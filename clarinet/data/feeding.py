@@ -64,14 +64,20 @@ Pixels = Tensor | StreamedImages
 
 
 def pixels_of(images: Tensor | ImageStream, spec: ModelSpec, device: torch.device) -> Pixels:
-    """A tensor of any image size resized as a whole onto the device, a stream as it is needed."""
+    """A tensor of any image size resized as a whole onto the device, a stream as it is needed.
+
+    Args:
+        images: uint8 (N, H, W) or (N, H, W, 3).
+        spec: of the network, whose S and C they get.
+        device: where the network is.
+    """
     if isinstance(images, Tensor):
         return resized(images, spec).to(device)
     return StreamedImages(images, spec, device)
 
 
 def parts(images: Pixels, size: int) -> Iterator[Tensor]:
-    """All images in their order, at most `size` at once, on their device; none where there are none."""
+    """All N images in their order, on their device: uint8 (R, C, S, S), R <= size; nothing where N is 0."""
     if isinstance(images, Tensor):
         yield from torch.split(images, size) if len(images) else ()
         return

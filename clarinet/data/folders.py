@@ -50,9 +50,9 @@ def load_folder(
 
     Returns:
         The arrays x_train, y_train, x_test, y_test that are there, in the order of the paths, and the class
-        names that the labels count. Images and labels are as `load_npz` gives them. Where squares of all
-        images would take more than RESIDENT_BYTES, images are `ImageFiles`, which training reads as it needs
-        them.
+        names that the labels count. As `load_npz` gives them, images are uint8 (N, H, W) or (N, H, W, 3), and
+        labels (N,) int64. Where squares of all images would take more than RESIDENT_BYTES, images are
+        `ImageFiles`, which training reads as it needs them.
 
     Raises:
         DataError: no image, or one that cannot be read, lies too deep, or lies beside class folders. Or a

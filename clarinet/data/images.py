@@ -91,7 +91,7 @@ def _border(pixels: Tensor) -> Tensor:
 
 
 def whole_levels(pixels: Tensor) -> Tensor:
-    """Round float64 levels in 0..255 to whole ones, and ties up."""
+    """Round levels, float64 of any shape about 0..255, to whole ones in 0..255, and ties up."""
     return torch.floor(pixels + (0.5 + TIE)).clamp(0, 255)
 
 

@@ -16,8 +16,11 @@ def joined(parts: Iterable[Tensor], count: int) -> Tensor:
     took 15 GB.
 
     Args:
-        parts: at least one, alike but for their lengths.
-        count: the sum of their lengths.
+        parts: at least one, (n, ...) each, alike but for n.
+        count: N, the sum of their lengths.
+
+    Returns:
+        (N, ...); images (N, C, H, W) keep the memory layout of the first part.
     """
     whole, filled = None, 0
     for part in parts:

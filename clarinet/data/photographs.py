@@ -45,7 +45,7 @@ class PhotoDistortion:
         return [rows, theta, 1 + self.colour_jitter * (2 * torch.rand(len(rows), 3, generator=draws) - 1)]
 
     def applied(self, pixels: Tensor, drawn: Sequence[Tensor]) -> Tensor:
-        """Distort (B, C, S, S) as it was drawn; what was is on the device of the pixels."""
+        """Distort (B, C, S, S) in [0, 1] by what `drawn` gave, on their device; gives the same shape."""
         rows, theta, factors = drawn
         if len(rows) == 0:
             return pixels

@@ -35,7 +35,7 @@ def seed_global(device: torch.device, seed: int, stream: str) -> None:
 
 
 def on_device(values: Tensor, device: torch.device) -> Tensor:
-    """Copy what was drawn to a device; to a GPU without waiting for what it still has to do."""
+    """Copy values of any shape to a device; to a GPU without waiting for what it still has to do."""
     # From a GPU to the CPU such a copy would return before the values are there.
     return handed_over(values, device).to(device, non_blocking=device.type == "cuda")
 

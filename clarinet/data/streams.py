@@ -62,7 +62,11 @@ class NpyImages:
         return self.shape[0]
 
     def read(self, rows: Tensor) -> Tensor:
-        """See ImageStream; a DataError where the file has become shorter."""
+        """Rows (B,) int64 as uint8 (B, H, W) or (B, H, W, 3); see ImageStream.
+
+        Raises:
+            DataError: the file has become shorter.
+        """
         size = int(np.prod(self.shape[1:]))
         images = np.empty((len(rows), size), np.uint8)
         for image, row in zip(images, rows.tolist(), strict=True):
@@ -95,7 +99,11 @@ class ImageFiles:
         return len(self.paths)
 
     def read(self, rows: Tensor) -> Tensor:
-        """See ImageStream; a DataError names a file that cannot be decoded."""
+        """Rows (B,) int64 as uint8 (B, S, S) or (B, S, S, 3); see ImageStream.
+
+        Raises:
+            DataError: a file that cannot be decoded, by its name.
+        """
         images = np.empty((len(rows), *self.shape[1:]), np.uint8)
         for image, row in zip(images, rows.tolist(), strict=True):
             image[:] = decoded(self.paths[row], side=self._side, colour=self._colour)

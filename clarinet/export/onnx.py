@@ -143,7 +143,7 @@ class FromImages(nn.Module):
         self.register_buffer("across", resize_matrix(self.width, classifier.spec.image_size))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Probabilities, in the target's statistics."""
+        """Probabilities (N, K) float32 of images uint8 (N, H, W, C), in the target's statistics."""
         spec = self.classifier.spec
         pixels = images.permute(0, 3, 1, 2).double()  # (N, C, H, W)
         if self.channels > spec.channels:

@@ -47,7 +47,7 @@ class Backbone(nn.Module):
             self.body.maxpool = nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Features of a batch."""
+        """Features (B, F) of a batch (B, 3, S, S)."""
         features: Tensor = self.body(x)
         return features
 

@@ -92,7 +92,7 @@ class LeNet(nn.Module):
         self.dropout = HalfDropout()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Features of a batch."""
+        """Features (B, 500) of a batch (B, C, S, S)."""
         x = F.max_pool2d(self.first(x), 2).relu()  # (B, 20, S', S')
         x = F.max_pool2d(F.dropout2d(self.second(x), 0.5, self.training), 2)  # (B, 50, S'', S'')
         x = self.full(x.relu().flatten(1)).relu()  # (B, 500)
@@ -123,7 +123,7 @@ class DannNet(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Features of a batch."""
+        """Features (B, 100) of a batch (B, C, S, S)."""
         x = F.max_pool2d(self.norms[0](self.first(x)).relu(), 2)  # (B, 32, S', S')
         x = self.norms[1](self.second(x)).relu()
         x = F.max_pool2d(F.dropout2d(x, 0.5, self.training), 2)  # (B, 48, S'', S'')

@@ -71,7 +71,7 @@ class DomainBatchNorm(nn.Module):
         return made.train(norm.training)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The input's shape and type, normalised."""
+        """(B, C) or (B, C, H, W), normalised; the same shape and type."""
         row = self.domain.number if len(self.mean) > 1 else 0
         return F.batch_norm(
             x,
@@ -102,7 +102,7 @@ class HalfDropout(nn.Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        """In training zero half of the values and double the others; in eval mode change nothing."""
+        """Any shape: in training zero half of the values and double the others; in eval mode change none."""
         if not self.training or x.device.type != "cpu":
             return F.dropout(x, 0.5, self.training)
         draws = torch.empty((x.numel() + BITS - 1) // BITS, 1, dtype=torch.uint8).random_()

@@ -56,7 +56,16 @@ def agreed(votes: Votes) -> Tensor:
 
 
 def with_own(others: Tensor, votes: Votes, noise: float) -> Tensor:
-    """(N, K) posterior of the classes that others give an image and the labels of its own."""
+    """Join the classes that others give an image with the labels of its own.
+
+    Args:
+        others: (N, K) >= 0, up to a factor of each row.
+        votes: the labels of the N images.
+        noise: rho, the share of complementary labels that name the true class.
+
+    Returns:
+        (N, K) posterior, rows sum to 1.
+    """
     own = TRUE_LABEL_TRUST * votes.true - penalty(noise, others.shape[1]) * votes.complementary
     return (others.clamp(min=LEAST_CLASS).log() + own).softmax(1)
 
@@ -72,7 +81,10 @@ def penalty(noise: float, num_classes: int) -> float:
 
 
 def named_share(others: Tensor, votes: Votes) -> float:
-    """The share of complementary labels that name the class which the others give their image."""
+    """The share of complementary labels that name the likeliest class which others, (N, K), give their image.
+
+    At least LEAST_NOISE and at most MOST_NOISE / K.
+    """
     named = F.one_hot(others.argmax(1), others.shape[1]) * votes.complementary  # (N, K)
     return _share_of(named, votes)
 

@@ -165,7 +165,17 @@ def with_proportions(labels: Tensor, weights: Tensor, proportions: Tensor, prese
 
 
 def true_loss(config: TrainConfig, facts: LabelFacts, part: SourceBatch, logits: Tensor) -> Tensor:
-    """The loss on true labels that goes with `complementary_loss`: (); each alone estimates the same risk."""
+    """The loss on true labels that goes with `complementary_loss`; each alone estimates the same risk.
+
+    Args:
+        config: of the run; its losses.
+        facts: of the labels as a whole.
+        part: B images with true labels.
+        logits: (B, K) of these.
+
+    Returns:
+        () loss in nats.
+    """
     if config.losses.complementary_loss == "inverse":
         risk = _answer_risk(logits, part, part.true, part.weights, yes=True)  # (K,)
         return (1 - facts.answered_no) * risk.sum()

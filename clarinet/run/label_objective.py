@@ -45,7 +45,7 @@ class LabelObjective:
     def __call__(
         self, parts: Mapping[str, SourceBatch], logits: Sequence[Tensor], *, label_noise: float | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The scalar to minimise, and what to report: detached scalars by name.
+        """The scalar to minimise, and what to report: () each, in nats, the latter detached and by name.
 
         Args:
             parts: batches by kind of label, "complementary" before "true", those that train.

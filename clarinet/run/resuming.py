@@ -104,7 +104,9 @@ def restore(path: Path, state: RunState, config: TrainConfig, data_digest: str) 
 
 
 def stored_pseudo_labels(path: Path, config: TrainConfig, data_digest: str) -> Tensor | None:
-    """The labels with which a checkpoint's second step trains; None while it is in its first, or has one.
+    """The labels with which a checkpoint's second step trains, (N,) int64 of the source images.
+
+    None while the run is in its first step, or has one only.
 
     Raises:
         CheckpointMismatch, CheckpointError: as `restore`.

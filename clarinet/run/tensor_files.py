@@ -106,7 +106,7 @@ def _sync(path: Path) -> None:
 
 
 def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `write_tensors` wrote.
+    """Read what `write_tensors` wrote: the tensors on the CPU by name, and the header.
 
     Files of before there were digests are taken as they are.
 

@@ -2,8 +2,8 @@
 
 Like `training`, it takes one summed step of all networks where the paper updates D first.
 
-Kept to be measured against and to check the fast step; nothing trains with it. It loops over the classes,
-looks at the sign of each risk, goes backwards once for the labels and once for the domains, and fetches its
+Kept to be measured against and to check the fast step; nothing trains with it. It loops over the classes and
+looks at the sign of each risk. It goes backwards once for the labels and once for the domains. It fetches its
 images one by one, in float32 and torch's usual memory layout.
 """
 
@@ -61,7 +61,7 @@ class TextbookClassifier(nn.Module):
         self.predictor = nn.Linear(500, num_classes)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Features and logits of a batch."""
+        """Features (B, 500) and logits (B, K) of images (B, 1, 28, 28)."""
         features = self.extractor(images)  # (B, 500)
         return features, self.predictor(features)
 
@@ -104,7 +104,7 @@ def class_risks(logits: Tensor, labels: Tensor, proportions: Tensor) -> list[Ten
 
 
 def label_loss(risks: list[Tensor]) -> Tensor:
-    """Lines 7 to 13: the sum of the risks, or what ascends on the negative ones when there is any."""
+    """Lines 7 to 13 of Algorithm 1: the sum of K risks, or what ascends on the negative ones; () in nats."""
     negative = [risk for risk in risks if risk.item() < 0]
     if negative:
         return -torch.stack(negative).sum()
@@ -164,7 +164,12 @@ class TextbookStep:
         self.reversal = reversal
 
     def gradients(self, source: Tensor, labels: Tensor, target: Tensor) -> tuple[float, float]:
-        """Leave the gradients of a step in the parameters; the risk and the domain loss, in nats."""
+        """Leave the gradients of a step in the parameters; give the risk and the domain loss, in nats.
+
+        Args:
+            source, target: (B, 1, 28, 28) float in -1..1 each.
+            labels: (B,) int64 complementary labels of the source.
+        """
         self.optimizer.zero_grad()
         features, logits = self.classifier(source)
         risks = class_risks(logits, labels, self.proportions)
@@ -188,7 +193,7 @@ class TextbookStep:
         return torch.stack(risks).sum().item(), (of_source + of_target).item()
 
     def step(self, source: Tensor, labels: Tensor, target: Tensor) -> tuple[float, float]:
-        """Train on one batch of either domain; the risk and the domain loss, in nats."""
+        """Train on one batch of either domain; takes and gives what `gradients` does."""
         losses = self.gradients(source, labels, target)
         self.optimizer.step()
         return losses
