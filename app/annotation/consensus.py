@@ -1,8 +1,8 @@
 """What the answers to one question add up to. Pure.
 
-A no stands alone: it is wrong far less often than a yes (in K classes with a share e of images seen wrongly,
-a no is wrong with about e / (K - 1), a yes with about e). With `confirm_yes` a yes needs a second person and
-no objection, or two more yes than no: a yes that one of three people denied is wrong five times as often as
+A no stands alone: it is wrong far less often than a yes. With K classes and a share e of images seen wrongly,
+a no is wrong with about e / (K - 1), a yes with about e. With `confirm_yes` a yes needs a second person and
+no objection, or two more yes than no. A yes that one of three people denied is wrong five times as often as
 one that two people gave at once. "Can't tell" says nothing about the class and never enters.
 """
 
@@ -60,8 +60,8 @@ def verdict(yes: int, no: int, *, confirm_yes: bool) -> Verdict:
 def weighed(found: Verdict, probability_yes: float, *, num_classes: int) -> Verdict:
     """The same label weighing as much as it is probably right.
 
-    None where a yes is more probably wrong than right, or a no less probably right than for a class that
-    nobody was asked about (1 - 1 / K): then the answers have told nothing.
+    None where the answers have told nothing. So it is with a yes that is more probably wrong than right, and
+    with a no that is less probably right than for a class that nobody was asked about (1 - 1 / K).
 
     Args:
         found: what follows if all people are trusted alike.

@@ -1,8 +1,8 @@
 """What annotators see in place of a question's own number.
 
 Known pictures become questions after the others, so their ids are larger than all others', and who sees ids
-could take care with these alone. A public id tells nothing: it is the id under a permutation of the numbers
-below 2**52, which JavaScript keeps exactly, keyed by the campaign's seed: secret while people answer.
+could take care with these alone. A public id tells nothing. It is the id under a permutation of the numbers
+below 2**52, which JavaScript keeps exactly. The key is the campaign's seed, secret while people answer.
 
 Source: Luby and Rackoff 1988, "How to construct pseudorandom permutations from pseudorandom functions": four
 rounds of a Feistel network, here with keyed BLAKE2b.

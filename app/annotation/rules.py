@@ -6,8 +6,8 @@
 * A question needs as many yes and no answers as `consensus.answers_needed` says of those it has. Slots that
   other people hold at the moment are never taken from under them.
 * It waits while a yes or no is missing and fewer than UNSURE_LIMIT people could not tell. What still waits
-  after an answer goes to the end of the queue: somebody else meets it there, and the head of the queue stays
-  free of questions that the people at work cannot answer.
+  after an answer goes to the end of the queue, where somebody else meets it. The head of the queue stays free
+  of questions that the people at work cannot answer.
 * An undone answer leaves its slot with whoever took it back, and the question waits for them.
 * A known picture stands in no queue and enters no sum; it only says how its person is doing. Whatever they
   answer, they keep their slot of it.

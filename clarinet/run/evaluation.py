@@ -154,10 +154,10 @@ def label_noise_from_predictions(
 
         share = rho a + (1 - rho) m,  m = (1 - a) / (K - 1),    so    rho = (share - m) / (a - m).
 
-    What it cannot do: `accuracy` must be known from elsewhere (true labels), for errors of the network and of
-    people look alike here, and `accuracy_from_complementary` reads the same share the other way round; an
-    accuracy taken too high makes rho too large. On labels that the network was trained on rho comes out too
-    small once it has learnt to avoid wrong ones too; on labels held out this does not happen.
+    What it cannot do: `accuracy` must be known from elsewhere, from true labels. Errors of the network and of
+    people look alike here, and `accuracy_from_complementary` reads the same share the other way round. An
+    accuracy taken too high makes rho too large. On labels that the network was trained on, rho comes out too
+    small once it has learnt to avoid wrong ones too. On labels held out this does not happen.
 
     Args:
         predicted: (N,) classes.
@@ -191,9 +191,9 @@ def _hit_share(
 ) -> tuple[float, float] | None:
     """Weighted share of predictions that equal the label, and its standard error.
 
-    The error is the larger of two: that of a share among so many labels of equal weight, smoothed because a
-    share of 0 has an error too, and that of the images' deviations, for hits that come together, several on
-    an image or on heavy labels.
+    The error is the larger of two. One is that of a share among so many labels of equal weight, smoothed
+    because a share of 0 has an error too. The other is that of the images' deviations, for hits that come
+    together: several on an image, or on heavy labels.
     """
     trust = torch.ones(len(labels)) if weights is None else weights.cpu()
     if not len(predicted) == len(labels) == len(trust):

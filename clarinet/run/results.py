@@ -10,8 +10,8 @@ from clarinet.networks.precision import in_bfloat16
 from clarinet.recipes.choices import Precision
 from clarinet.recipes.config import TrainConfig
 
-# Of an equal share. Of the first 350 trainings of docs/results, whose targets have classes of about one
-# size, each of the 47 below it had a class of which three quarters of the images or more were misclassified.
+# Of an equal share. The first 350 trainings of docs/results have targets with classes of about one size. 47
+# of them were below it; each had a class of which three quarters of the images or more were misclassified.
 MERGED_SHARE = 0.25
 
 
@@ -34,7 +34,7 @@ class EpochReport:
         source_accuracy_error: standard error of that estimate.
         smallest_predicted_share: share of target images predicted as the least predicted class; near 0 is an
             alarm that two classes have merged, which neither confidence nor loss would show.
-        least_predicted_class: that class, the first of several; None where so few target images were looked
+        least_predicted_class: that class, the first of several. None where so few target images were looked
             at that a class may be missed by chance, and in a report of an older version.
         target_information: entropy of the mean prediction less the mean entropy, on the same target images,
             in nats; see `evaluation.information`.
@@ -81,7 +81,7 @@ class TrainResult:
         label_uniformity: p-value of the complementary labels' uniformity, see `uniformity.check_uniformity`;
             None where there are none, or none trains and the probabilities of their questions are known.
         label_noise: the share of complementary labels that name the true class, as the labels of similar
-            images tell it, at most 0.8 / K; None where they were not asked, or told no classes. A label that
+            images tell it, at most 0.8 / K. None where they were not asked, or told no classes. A label that
             names the class they wrongly give its image counts as wrong.
         alpha: how much the true labels weighed beside the complementary ones, in 0..1; None where labels of
             one kind alone trained the model.
