@@ -60,8 +60,8 @@ def verdict(yes: int, no: int, *, confirm_yes: bool) -> Verdict:
 def weighed(found: Verdict, probability_yes: float, *, num_classes: int) -> Verdict:
     """The same label weighing as much as it is probably right.
 
-    None where the answers have told nothing. So it is with a yes that is more probably wrong than right, and
-    with a no that is less probably right than for a class that nobody was asked about (1 - 1 / K).
+    None where the answers have told nothing: a yes that is more probably wrong than right. Or a no that is
+    less probably right than for a class that nobody was asked about, 1 - 1 / K.
 
     Args:
         found: what follows if all people are trusted alike.

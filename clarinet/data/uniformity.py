@@ -97,7 +97,7 @@ def check_uniformity(
 def _counts(labels: Tensor, weights: Tensor, num_classes: int) -> Tensor:
     """(K,) weighted counts, in which no label counts more than once.
 
-    Another count would be the square of the sum of the weights by the sum of their squares: so many labels of
+    Another count would be the square of the sum of the weights by the sum of their squares. So many labels of
     equal weight would tell as much, on average over the classes. It is too large where a class has the heavy
     labels, as rare questions have by 1/q.
     """

@@ -172,8 +172,8 @@ def check_name(
             recipe = {**defaults, **{key: value for key, value in changes.items() if key in defaults}}
             if other != method and recipe == values:
                 raise ConfigError(
-                    f"these are the values of {other} ({name}), not of {method}; "
-                    f"config_for({other!r}, {name!r}) makes them under their name",
+                    f"these are the values of {other} ({name}), not of {method}; choose that method and "
+                    "preset, or other values",
                     "method",
                 )
 
@@ -202,7 +202,7 @@ def check_identity(method: Method, length: Length, losses: Losses, adaptation: A
 
 def _other(method: str, name: str, value: object, own: object) -> ConfigError:
     return ConfigError(
-        f"{name} is {value}, but {method} has {own}; config_for(METHOD) makes the configuration of a method, "
-        "and its name promises this value",
+        f"{name} is {value}, but {method} has {own}, and its name promises this value; choose another method "
+        "for another one",
         name,
     )

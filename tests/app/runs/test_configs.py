@@ -1,6 +1,7 @@
 """What the web process adds to the library's recipes: fields of a form, refusals in sentences, old runs."""
 
 import json
+import re
 from typing import Any, get_args
 
 import pytest
@@ -70,6 +71,19 @@ class TestRefusals:
             configs.config_for("clarinet-plus", "cc", "default", {"distortion_start": 0.5})
 
         assert refused.value.field == "distortion_full"
+
+    def test_they_speak_no_python(self) -> None:
+        plus = configs.preset_values("clarinet-plus", "default")
+        cases: list[tuple[str, dict[str, Any]]] = [
+            ("clarinet", {"conditioning": False}),
+            ("gac", {name: plus[name] for name in DEFAULTS}),
+        ]
+
+        for method, values in cases:
+            with pytest.raises(ConfigRefused) as refused:
+                configs.config_for(method, "cc", "paper", values)
+            assert "choose" in refused.value.message
+            assert not re.search(r"True|False|config_for|_", refused.value.message)
 
     @pytest.mark.parametrize(
         "where", ["weights.safetensors", "/etc/passwd", "../x", " torchvision", None, ["torchvision"]]
