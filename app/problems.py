@@ -119,6 +119,7 @@ def on_app_error(request: Request, error: AppError) -> Response:
         title=error.title,
         detail=error.detail,
         headers=headers,
+        instead="",
         **error.facts,
     )
 

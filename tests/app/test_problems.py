@@ -58,7 +58,11 @@ def page_routes(app: FastAPI) -> list[tuple[str, list[str]]]:
     found = []
     for route in iter_route_contexts(app.routes):
         original = route.original_route
-        if isinstance(original, APIRoute) and "GET" in original.methods and not original.include_in_schema:
+        if (
+            isinstance(original, APIRoute)
+            and "GET" in (original.methods or ())
+            and not original.include_in_schema
+        ):
             typed = [
                 field.alias
                 for field in original.dependant.query_params
