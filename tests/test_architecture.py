@@ -41,8 +41,8 @@ TORCH = ("torch", "torchvision")
         "create_app(Settings(environment='test', data_dir='{data_dir}', _env_file=None))",
         "import worker.celery_app, worker.supervisor, worker.upkeep, worker.intake, worker.drawing",
         "import worker.cli.main, worker.demo.running, worker.demo.annotators, worker.local.up",
-        "import clarinet, pkgutil; from clarinet import files, recipes; "
-        "found = [m.name for room in (files, recipes) "
+        "import clarinet, pkgutil; from clarinet import estimates, files, recipes; "
+        "found = [m.name for room in (estimates, files, recipes) "
         "for m in pkgutil.walk_packages(room.__path__, room.__name__ + '.')]; "
         "assert len(found) > 10; [__import__(name) for name in found]",
     ],
