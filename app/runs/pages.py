@@ -58,6 +58,7 @@ def show_run(request: Request, run_id: UUID, session: SessionDep, user: CurrentU
     run = service.get_run(session, run_id, by=user)
     now = utc_now()
     latest = service.latest_metrics(session, [run])
+    summary = service.summaries(session, [run], now=now)[run.id]
     return render(
         request,
         "runs/show.html",
@@ -65,8 +66,8 @@ def show_run(request: Request, run_id: UUID, session: SessionDep, user: CurrentU
         run=run,
         names=service.names_of(session, [run]),
         made=service.made_of(session, run),
-        summary=service.summaries(session, [run], now=now)[run.id],
-        curve_data=curve(run, service.metrics_of(session, run)),
+        summary=summary,
+        curve_data=curve(run, service.metrics_of(session, run), on_target=summary.scored_on > 0),
         latest=latest,
         details=details_of(run, latest),
         config=configs.in_groups(run.config),

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from clarinet.estimates.source_accuracy import upgraded_figures
 from clarinet.recipes.config import DEFAULTS, flattened
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.recipes.identity import IDENTITIES
@@ -97,8 +98,7 @@ def summary_of(result: TrainResult) -> dict[str, Any]:
         "epochs": result.epochs,
         "steps": result.steps,
         "seconds": round(result.seconds, 2),
-        "source_accuracy_estimate": last.source_accuracy_estimate,
-        "source_accuracy_error": last.source_accuracy_error,
+        "source_estimate": last.source_estimate.to_dict() if last.source_estimate else None,
         "smallest_predicted_share": last.smallest_predicted_share,
         "alpha": result.alpha,
         "label_noise": result.label_noise,
@@ -152,7 +152,12 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
     if own is not None and changes.get("adaptation_kind") == own.adapts_by:
         del changes["adaptation_kind"]  # earlier versions told it by the weight; a method has one alone
     trial = trial | {"changes": changes}
-    return record | {"trial": trial, "config": {**DEFAULTS, **flattened(record["config"])}}
+    config = {**DEFAULTS, **flattened(record["config"])}
+    found = record | {"trial": trial, "config": config}
+    if "result" in record:
+        num_classes = len(record["result"].get("per_class_accuracy") or ()) or None
+        found["result"] = upgraded_figures(record["result"], num_classes=num_classes, config=config)
+    return found
 
 
 def stem_of(record: dict[str, Any]) -> str:
