@@ -135,6 +135,40 @@ def test_datasets_that_are_there_are_counted_by_class(empty: Database) -> None:
     assert found == {"A": ([1, 0, 1], [0, 0, 1]), "B": ([], []), "C": (None, None)}
 
 
+def test_estimates_of_epochs_stay_and_a_trials_own_comes_back_from_its_last_one(empty: Database) -> None:
+    config = alembic_config()
+    rows: dict[str, list[dict[str, object]]] = {
+        name: [FIRST_ROWS[name]] for name in ("user", "dataset", "campaign")
+    }
+    run = {"id": ID, "number": 1, "campaign_id": ID, "target_dataset_id": ID, "method": "m", "setting": "cc"}
+    rows["run"] = [run | {"preset": "p", "config": {}, "snapshot_digest": "d", "snapshot_facts": {}} | WHO]
+    trial = {"id": ID, "run_id": ID, "seed": 0, "state": "running", "queued_at": AT}
+    rows["trial"] = [trial | {"source_accuracy_estimate": 0.7} | UNCLAIMED]
+    metric = {"trial_id": ID, "epochs": 2, "step": 1, "seconds": 1.0, "losses": {}, "recorded_at": AT}
+    rows["metric"] = [
+        metric | {"id": epoch, "epoch": epoch, "source_accuracy_estimate": estimate}
+        for epoch, estimate in ((1, -0.5), (2, 0.7))
+    ]
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0013")
+        schema = MetaData()
+        schema.reflect(connection)
+        for name, values in rows.items():
+            connection.execute(insert(schema.tables[name]), values)
+        connection.commit()
+
+        command.upgrade(config, "head")
+        kept = connection.execute(
+            select(schema.tables["metric"].c.source_accuracy_estimate).order_by("id")
+        ).scalars()
+        assert kept.all() == [-0.5, 0.7]
+        connection.commit()
+        command.downgrade(config, "0013")
+
+        assert connection.scalar(select(schema.tables["trial"].c.source_accuracy_estimate)) == 0.7
+
+
 @pytest.mark.parametrize(
     ("before", "after", "action"), [("0007", "0008", "answers-downloaded"), ("0013", "0014", "run-changed")]
 )

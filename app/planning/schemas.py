@@ -83,6 +83,8 @@ class LearningPointRead(Output):
     true: int
     mean_accuracy: float
     std_accuracy: float | None
+    lowest_accuracy: float | None
+    highest_accuracy: float | None
     seeds: int
 
 

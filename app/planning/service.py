@@ -53,6 +53,8 @@ class LearningPoint:
     true: int
     mean_accuracy: float
     std_accuracy: float | None
+    lowest_accuracy: float | None
+    highest_accuracy: float | None
     seeds: int
 
 
@@ -158,6 +160,8 @@ def learning_points(session: Session, campaign: Campaign, *, by: User, now: date
             true=sum(run.snapshot_facts["true"]),
             mean_accuracy=summary.mean,
             std_accuracy=summary.spread,
+            lowest_accuracy=summary.lowest,
+            highest_accuracy=summary.highest,
             seeds=summary.seeds,
         )
         for run in runs

@@ -111,7 +111,9 @@ def read_metrics(run_id: UUID, session: SessionDep, user: CurrentUser) -> Metric
     """What the trials reported after each epoch, by seed and epoch."""
     run = service.get_run(session, run_id, by=user)
     trials = {trial.id: trial for trial in run.trials}
-    items = [MetricRead.of(trials[metric.trial_id], metric) for metric in service.metrics_of(session, run)]
+    items = [
+        MetricRead.of(run, trials[metric.trial_id], metric) for metric in service.metrics_of(session, run)
+    ]
     return MetricList(items=sorted(items, key=lambda item: (item.seed, item.epoch)))
 
 

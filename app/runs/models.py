@@ -85,7 +85,6 @@ class Trial(Claimable, Base):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     target_accuracy: Mapped[float | None]  # fraction, on the target's test split, last epoch
-    source_accuracy_estimate: Mapped[float | None]  # fraction, from held-out complementary labels
     result: Mapped[dict[str, Any] | None]  # per_class_accuracy, confusion, steps, epochs, seconds, versions
 
     run: Mapped[Run] = relationship(lazy="raise", back_populates="trials")
@@ -105,8 +104,10 @@ class Metric(Base):
     seconds: Mapped[float]  # of training so far, over all attempts
     losses: Mapped[dict[str, Any]]
     target_accuracy: Mapped[float | None]
+    source_estimate: Mapped[dict[str, Any] | None]  # the library's SourceEstimate; see estimates.py
+    # What versions up to 0.1.0 wrote in its place, with its standard error; it may lie below 0.
     source_accuracy_estimate: Mapped[float | None]
-    source_accuracy_error: Mapped[float | None]  # standard error
+    source_accuracy_error: Mapped[float | None]
     recorded_at: Mapped[datetime]
 
 

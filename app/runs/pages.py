@@ -99,6 +99,7 @@ def _page(
 ) -> Response:
     now = utc_now()
     latest = service.latest_metrics(session, [run])
+    summary = service.summaries(session, [run], now=now)[run.id]
     return render(
         request,
         "runs/show.html",
@@ -107,8 +108,8 @@ def _page(
         run=run,
         names=service.names_of(session, [run]),
         made=service.made_of(session, run),
-        summary=service.summaries(session, [run], now=now)[run.id],
-        curve_data=curve(run, service.metrics_of(session, run)),
+        summary=summary,
+        curve_data=curve(run, service.metrics_of(session, run), on_target=summary.scored_on > 0),
         latest=latest,
         details=details_of(run, latest),
         config=configs.in_groups(run.config),

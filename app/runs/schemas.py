@@ -15,9 +15,11 @@ from pydantic import (
 )
 
 from app.runs.configs import readable
+from app.runs.estimates import estimate_of
 from app.runs.models import NOTE, Metric, Run, Trial, TrialState
 from app.runs.summary import Summary
 from app.schemas import Input, Output, printable_lines
+from clarinet.recipes.source_accuracy import SourceEstimate
 
 RunNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]  # what the column holds
 Note = Annotated[str, StringConstraints(max_length=NOTE), WrapValidator(printable_lines)]
@@ -54,6 +56,20 @@ class NoteForm(Input):
     note: Note = ""
 
 
+class SourceEstimateRead(Output):
+    """The accuracy on the source, as complementary labels tell it that were held out; fractions.
+
+    No accuracy on the target, and too low where some of these labels are wrong and nothing says so.
+    """
+
+    estimate: float | None = Field(description="null until enough labels are held out")
+    low: float | None = Field(description="lower end of its 95 % confidence interval (Clopper and Pearson)")
+    high: float | None = Field(description="upper end")
+    held_out: int = Field(description="labels that estimate it")
+    needed: int = Field(description="held-out labels that an estimate needs")
+    missing: int = Field(description="about how many more “no” answers it takes until they are held out")
+
+
 class TrialRead(Output):
     """One seed of a run. Accuracies are fractions; `result` is there once it has ended well."""
 
@@ -65,8 +81,14 @@ class TrialRead(Output):
     started_at: datetime | None
     finished_at: datetime | None
     target_accuracy: float | None
-    source_accuracy_estimate: float | None
+    source_estimate: SourceEstimateRead | None
     result: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, trial: Trial, estimate: SourceEstimate | None) -> Self:
+        """From the row, and what its last epoch told of the source."""
+        names = (name for name in cls.model_fields if name != "source_estimate")
+        return cls(**{name: getattr(trial, name) for name in names}, source_estimate=estimate)
 
 
 class RunSummary(Output):
@@ -81,10 +103,16 @@ class RunSummary(Output):
     preset: str
     state: TrialState
     seeds: list[int]
+    scored_on: int = Field(
+        description="test images of the target with a known class; 0: its accuracy is not measured"
+    )
     mean_accuracy: float | None = Field(description="on the target's test split")
     std_accuracy: float | None = Field(description="sample standard deviation over the seeds")
-    estimated_source_accuracy: float | None = Field(description="from held-out complementary labels")
-    estimated_source_accuracy_error: float | None = Field(description="its standard error")
+    lowest_accuracy: float | None = Field(description="of several seeds")
+    highest_accuracy: float | None = Field(description="of several seeds")
+    source_estimate: SourceEstimateRead | None = Field(
+        description="over the seeds; null where the labels tell nothing of it, or the run has not begun"
+    )
     epoch: int = Field(description="epochs done, over all seeds")
     epochs: int = Field(description="epochs to do, over all seeds")
     time_left_s: float | None
@@ -107,8 +135,10 @@ class RunSummary(Output):
             "seeds": [trial.seed for trial in run.trials],
             "mean_accuracy": summary.mean,
             "std_accuracy": summary.spread,
-            "estimated_source_accuracy": summary.estimate,
-            "estimated_source_accuracy_error": summary.estimate_error,
+            "lowest_accuracy": summary.lowest,
+            "highest_accuracy": summary.highest,
+            "scored_on": summary.scored_on,
+            "source_estimate": summary.source,
             "epoch": summary.epoch,
             "epochs": summary.epochs,
             "time_left_s": summary.time_left_s,
@@ -139,7 +169,7 @@ class RunRead(RunSummary):
             config=readable(run.config),
             label_snapshot=run.snapshot_digest,
             labels=run.snapshot_facts,
-            trials=[TrialRead.model_validate(trial) for trial in run.trials],
+            trials=[TrialRead.of(trial, summary.source_by_trial.get(trial.id)) for trial in run.trials],
         )
 
 
@@ -160,13 +190,12 @@ class MetricRead(Output):
     seconds: float = Field(description="of training so far, over all attempts")
     losses: dict[str, float]
     target_accuracy: float | None
-    source_accuracy_estimate: float | None
-    source_accuracy_error: float | None
+    source_estimate: SourceEstimateRead | None
     recorded_at: datetime
 
     @classmethod
-    def of(cls, trial: Trial, metric: Metric) -> Self:
-        """From the two rows."""
+    def of(cls, run: Run, trial: Trial, metric: Metric) -> Self:
+        """From the three rows."""
         return cls(
             seed=trial.seed,
             epoch=metric.epoch,
@@ -175,8 +204,7 @@ class MetricRead(Output):
             seconds=metric.seconds,
             losses=metric.losses,
             target_accuracy=metric.target_accuracy,
-            source_accuracy_estimate=metric.source_accuracy_estimate,
-            source_accuracy_error=metric.source_accuracy_error,
+            source_estimate=estimate_of(run, metric),
             recorded_at=metric.recorded_at,
         )
 

@@ -32,6 +32,7 @@ from app.runs.labels import Readiness, collect
 from app.runs.models import Metric, Run, Trial, TrialState
 from app.runs.snapshots import freeze
 from app.runs.summary import Summary, summarise
+from app.runs.targets import scored_images
 from app.storage import Storage
 
 MAX_SEEDS = 20
@@ -219,7 +220,19 @@ def list_runs(
 def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[UUID, Summary]:
     """The figures of runs whose trials are loaded, by run id."""
     latest = latest_metrics(session, runs)
-    return {run.id: summarise(run, latest, now=now) for run in runs}
+    target_ids = {run.target_dataset_id for run in runs}
+    targets = {
+        target.id: target for target in session.scalars(select(Dataset).where(Dataset.id.in_(target_ids)))
+    }
+    return {
+        run.id: summarise(
+            run,
+            latest,
+            scored_on=scored_images(targets[run.target_dataset_id], run.snapshot_facts["classes"]),
+            now=now,
+        )
+        for run in runs
+    }
 
 
 def names_of(session: Session, runs: Sequence[Run]) -> dict[UUID, str]:

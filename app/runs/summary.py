@@ -8,8 +8,12 @@ from statistics import fmean, stdev
 from typing import Any
 
 from app.runs.configs import epochs_of
+from app.runs.estimates import estimate_of, over_seeds
 from app.runs.models import Metric, Run, Trial, TrialState
+from clarinet.recipes.source_accuracy import SourceEstimate
 
+# An accuracy with the ends of its interval, where it has one.
+Point = tuple[float | None, float | None, float | None]
 # Of many epochs a curve needs no more points than a screen shows.
 MOST_POINTS = 400
 
@@ -20,8 +24,11 @@ class Summary:
 
     Args:
         mean, spread: of the target accuracy; spread is the sample standard deviation, None for one seed.
-        estimate, estimate_error: mean estimated accuracy on the source and its standard error.
+        lowest, highest: of the seeds, where the mean is of several.
         seeds: how many the mean is over.
+        scored_on: test images of the target with a known class; 0 where its accuracy stays unmeasured.
+        source: estimated accuracy on the source, or what it lacks; None where nothing is told of it.
+        source_by_trial: the same of single seeds, by trial id.
         is_final: whether every seed has ended well.
         time_left_s: seconds until the last seed ends at the present pace; None while unknown.
         epoch, epochs: of all seeds together.
@@ -29,39 +36,47 @@ class Summary:
 
     mean: float | None
     spread: float | None
-    estimate: float | None
-    estimate_error: float | None
+    lowest: float | None
+    highest: float | None
     seeds: int
+    scored_on: int
+    source: SourceEstimate | None
+    source_by_trial: dict[Any, SourceEstimate]
     is_final: bool
     time_left_s: float | None
     epoch: int
     epochs: int
 
 
-def summarise(run: Run, latest: dict[Any, Metric], *, now: datetime) -> Summary:
+def summarise(run: Run, latest: dict[Any, Metric], *, scored_on: int, now: datetime) -> Summary:
     """The figures of a run whose trials are loaded.
 
     Args:
         run: with its trials.
         latest: the last metric of each trial, by trial id.
+        scored_on: test images of the target with a known class.
         now: to count the time since a metric was reported.
     """
     # A seed that failed or was cancelled has figures of an unfinished training; they would spoil the mean.
     counted = [trial for trial in run.trials if trial.state not in (TrialState.FAILED, TrialState.CANCELLED)]
     accuracies = [trial.target_accuracy for trial in counted if trial.target_accuracy is not None]
     last = [latest[trial.id] for trial in run.trials if trial.id in latest]
-    estimates = [
-        trial.source_accuracy_estimate for trial in counted if trial.source_accuracy_estimate is not None
-    ]
-    errors = [metric.source_accuracy_error for metric in last if metric.source_accuracy_error is not None]
+    estimates = {
+        trial.id: found
+        for trial in run.trials
+        if trial.id in latest and (found := estimate_of(run, latest[trial.id])) is not None
+    }
+    is_several = len(accuracies) > 1
     epochs = epochs_of(run.config)
     return Summary(
         mean=fmean(accuracies) if accuracies else None,
-        spread=stdev(accuracies) if len(accuracies) > 1 else None,
-        estimate=fmean(estimates) if estimates else None,
-        # The held-out labels differ by seed but come from one campaign: averaging would promise too much.
-        estimate_error=fmean(errors) if errors else None,
+        spread=stdev(accuracies) if is_several else None,
+        lowest=min(accuracies) if is_several else None,
+        highest=max(accuracies) if is_several else None,
         seeds=len(accuracies),
+        scored_on=scored_on,
+        source=over_seeds([estimates[trial.id] for trial in counted if trial.id in estimates]),
+        source_by_trial=estimates,
         is_final=all(trial.state is TrialState.SUCCEEDED for trial in run.trials),
         time_left_s=_time_left(run, latest, now),
         epoch=sum(metric.epoch for metric in last),
@@ -89,26 +104,37 @@ def _time_left(run: Run, latest: dict[Any, Metric], now: datetime) -> float | No
     return max(map(left, running)) + ceil(queued / len(running)) * epochs * pace
 
 
-def curve(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
-    """Accuracy by epoch and seed, as the page's plot and the API take it; thinned to MOST_POINTS epochs.
+def curve(run: Run, metrics: Sequence[Metric], *, on_target: bool) -> dict[str, Any]:
+    """Accuracy by epoch and seed, as the page's plot takes it; thinned to MOST_POINTS epochs.
 
-    The accuracy is the one on the target where labels exist, else the estimate on the source.
+    The accuracy is the one on the target where that is measured, else the estimate on the source with the
+    ends of its interval.
     """
-    on_target = any(metric.target_accuracy is not None for metric in metrics)
-    by_trial: dict[Any, dict[int, float | None]] = {trial.id: {} for trial in run.trials}
+    by_trial: dict[Any, dict[int, Point]] = {trial.id: {} for trial in run.trials}
     for metric in metrics:
-        value = metric.target_accuracy if on_target else metric.source_accuracy_estimate
-        by_trial[metric.trial_id][metric.epoch] = value
+        found = None if on_target else estimate_of(run, metric)
+        point = (found.estimate, found.low, found.high) if found else (metric.target_accuracy, None, None)
+        by_trial[metric.trial_id][metric.epoch] = point
     epochs = sorted({metric.epoch for metric in metrics})
     stride = max(1, ceil(len(epochs) / MOST_POINTS))
     kept = [epoch for place, epoch in enumerate(reversed(epochs)) if place % stride == 0][::-1]
     return {
         "x": kept,
         "x_name": "epoch",
+        "y_name": "on the target" if on_target else "estimated on the source",
         "x_max": epochs_of(run.config),  # the axis stands still while the curve grows
-        "series": [
-            {"name": f"seed {trial.seed}", "values": [by_trial[trial.id].get(epoch) for epoch in kept]}
-            for trial in run.trials
-        ],
+        "series": [_series(trial, by_trial[trial.id], kept, on_target=on_target) for trial in run.trials],
         "lines": [],
     }
+
+
+def _series(
+    trial: Trial, points: dict[int, Point], epochs: Sequence[int], *, on_target: bool
+) -> dict[str, Any]:
+    rows = [points.get(epoch, (None, None, None)) for epoch in epochs]
+    drawn = {"name": f"seed {trial.seed}", "values": [value for value, _, _ in rows]}
+    return (
+        drawn
+        if on_target
+        else drawn | {"low": [low for _, low, _ in rows], "high": [high for *_, high in rows]}
+    )

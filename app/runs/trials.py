@@ -24,7 +24,7 @@ LOST = "The process that trained was lost {attempts} times; it was not tried aga
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What training reports after an epoch; fractions are in [0, 1], estimates may lie outside."""
+    """What training reports after an epoch; fractions are in [0, 1]."""
 
     epoch: int
     epochs: int
@@ -32,8 +32,7 @@ class Report:
     seconds: float
     losses: dict[str, float]
     target_accuracy: float | None
-    source_accuracy_estimate: float | None
-    source_accuracy_error: float | None
+    source_estimate: dict[str, Any] | None  # the library's SourceEstimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +84,7 @@ def record_epoch(session: Session, claim: Claim, report: Report, *, now: datetim
         ClaimLost: the trial is not ours any more; nothing was written.
     """
     # First the fenced write: it locks the row, so the epoch below belongs to the holder of the claim.
-    claims.write(
-        session,
-        claim,
-        target_accuracy=report.target_accuracy,
-        source_accuracy_estimate=report.source_accuracy_estimate,
-    )
+    claims.write(session, claim, target_accuracy=report.target_accuracy)
     session.execute(delete(Metric).where(Metric.trial_id == claim.id, Metric.epoch >= report.epoch))
     session.add(
         Metric(
@@ -101,8 +95,7 @@ def record_epoch(session: Session, claim: Claim, report: Report, *, now: datetim
             seconds=report.seconds,
             losses=dict(report.losses),
             target_accuracy=report.target_accuracy,
-            source_accuracy_estimate=report.source_accuracy_estimate,
-            source_accuracy_error=report.source_accuracy_error,
+            source_estimate=report.source_estimate,
             recorded_at=now,
         )
     )

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from clarinet.commands.options import percent
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.source_accuracy import in_words
 
 if TYPE_CHECKING:
-    from clarinet.run.results import EpochReport
+    from clarinet.run.results import EpochReport, TrainResult
 
 Show = Callable[["EpochReport"], None]
+NOT_MEASURED = "the accuracy on the target was not measured: the target has no test labels"
 
 
 @contextmanager
@@ -70,8 +72,19 @@ def _line(report: "EpochReport") -> None:
 
 
 def _accuracies(report: "EpochReport") -> str:
-    target, source = percent(report.target_accuracy), percent(report.source_accuracy_estimate)
-    return f"target {target}  source about {source}"
+    found = report.source_estimate
+    source = "-" if found is None or found.estimate is None else in_words(found)
+    return f"target {percent(report.target_accuracy)}  source (estimated) {source}"
+
+
+def say_how_well(result: "TrainResult") -> None:
+    """What is known of a finished run: the target first, the source as what it is, an estimate."""
+    told = f"seed {result.config.seed}: "
+    known, found = result.target_accuracy, result.reports[-1].source_estimate
+    on_target = NOT_MEASURED if known is None else f"{percent(known)} on the target"
+    print(f"{told}{on_target}; {result.seconds:.0f} s")
+    if found is not None:
+        print(f"{told}on the source, estimated from held-out answers: {in_words(found)}")
 
 
 @contextmanager
@@ -92,8 +105,10 @@ def _tensorboard(folder: Path) -> Iterator[Show]:
         def show(report: "EpochReport") -> None:
             figures = report.to_dict()
             losses = {f"loss/{name}": value for name, value in figures.pop("losses").items()}
-            for name, value in (figures | losses).items():
-                if isinstance(value, float):  # the counts of epochs and steps are the axis
+            found = figures.pop("source_estimate") or {}
+            source = {f"source/{name}": value for name, value in found.items()}
+            for name, value in (figures | losses | source).items():
+                if isinstance(value, float):  # the counts of epochs, steps and labels are no curves
                     writer.add_scalar(name, value, report.step)
             writer.flush()  # a killed run leaves what it had reported
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from clarinet.commands.inputs import Inputs, read_inputs
 from clarinet.commands.labels import add_label_options, label_seed, simulated, train_data
 from clarinet.commands.options import FAILED, Commands, named_device, override, percent
-from clarinet.commands.progress import shown
+from clarinet.commands.progress import NOT_MEASURED, say_how_well, shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import CheckpointNotWritten, ConfigError, ExportError, Interrupted
@@ -125,9 +125,7 @@ def _train_all(arguments: argparse.Namespace) -> tuple[dict[str, Any], bool]:
         if arguments.out is not None:
             is_written &= _export(arguments, config, data, result, inputs.class_names)
         if not arguments.json:
-            print(
-                f"seed {config.seed}: target {percent(result.target_accuracy)} after {result.seconds:.0f} s"
-            )
+            say_how_well(result)
         _say_what_merged(result, inputs.class_names)
     summary = _summary(trials, configs[0])
     if not arguments.json:
@@ -247,8 +245,7 @@ def _trial(result: "TrainResult") -> dict[str, Any]:
         "epochs": result.epochs,
         "steps": result.steps,
         "seconds": round(result.seconds, 3),
-        "source_accuracy_estimate": last.source_accuracy_estimate,
-        "source_accuracy_error": last.source_accuracy_error,
+        "source_estimate": last.source_estimate.to_dict() if last.source_estimate else None,
         "per_class_accuracy": result.per_class_accuracy,
         "smallest_predicted_share": last.smallest_predicted_share,
         "merged_class": result.merged_class,
@@ -272,9 +269,17 @@ def _summary(trials: list[dict[str, Any]], config: TrainConfig) -> dict[str, Any
 
 
 def _show_summary(summary: dict[str, Any]) -> None:
-    mean, spread = summary["mean_accuracy"], summary["std_accuracy"]
-    if mean is None:
-        print("the target has no test labels, so there is no accuracy to report")
-        return
+    known = [trial["target_accuracy"] for trial in summary["trials"] if trial["target_accuracy"] is not None]
     name = f"{summary['method']} ({summary['preset']}, {summary['setting']})"
-    print(f"{name}: {100 * mean:.2f} +- {100 * spread:.2f} % over {len(summary['trials'])} trials")
+    if not known:
+        print(f"{name}: {NOT_MEASURED}")
+        return
+    spread = ""
+    if len(known) > 1:  # a deviation is no interval: mean and deviation together may pass 100 %
+        ends = f"from {100 * min(known):.2f} to {percent(max(known))}"
+        spread = f", {ends}, standard deviation {100 * summary['std_accuracy']:.2f}"
+    print(f"{name}: {percent(summary['mean_accuracy'])} on the target over {_trials(len(known))}{spread}")
+
+
+def _trials(count: int) -> str:
+    return f"{count} trial" + ("s" if count > 1 else "")

@@ -5,6 +5,7 @@ from typing import Any
 
 from clarinet.export.cards import card_digest
 from clarinet.recipes.config import flattened
+from clarinet.recipes.source_accuracy import SourceEstimate, in_words, upgraded_figures
 
 
 def card_markdown(card: Mapping[str, Any]) -> str:
@@ -51,17 +52,15 @@ def _accuracy(card: Mapping[str, Any]) -> str:
     data = card["data"] or {}
     test = data.get("target_test")
     on = f" on {test['images']:,} test images" if test else ""
-    rows = [
-        ("Accuracy on the target" + on, _percent(known) if known is not None else "unknown: no test labels")
-    ]
-    criteria = dict(metrics["without_target_labels"])
-    estimate, error = (
-        criteria.pop("source_accuracy_estimate", None),
-        criteria.pop("source_accuracy_error", None),
+    told = _percent(known) if known is not None else "not measured: the target has no test labels"
+    rows = [("Accuracy on the target" + on, told)]
+    criteria = upgraded_figures(
+        metrics["without_target_labels"], num_classes=len(card["classes"]), config=flattened(card["config"])
     )
+    estimate = criteria.pop("source_estimate", None)
     if estimate is not None:
-        told = f"{_percent(estimate)} +- {_percent(error)}"
-        rows.append(("Accuracy on the source, estimated from held-out complementary labels", told))
+        told = in_words(SourceEstimate.from_dict(estimate))
+        rows.append(("Accuracy on the source, estimated from held-out answers, with its 95 % interval", told))
     rows += [(_words(name), _value(value)) for name, value in criteria.items() if value is not None]
     return _table(("Measure", "Value"), rows) + "\n\nOnly the first line has seen labels of the target."
 

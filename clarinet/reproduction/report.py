@@ -129,8 +129,17 @@ def _ours(group: Group) -> str:
     diverged = f"{group.failures} diverged" if group.failures else ""
     if not values:
         return diverged or "-"
-    spread = f" +- {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.2f}{spread}" + (f" ({diverged})" if diverged else "")
+    return f"{statistics.fmean(values):.2f}{_spread(values)}" + (f" ({diverged})" if diverged else "")
+
+
+def _spread(values: Sequence[float]) -> str:
+    """The standard deviation; where it would reach beyond 0 or 100 the lowest and the highest value."""
+    if len(values) == 1:
+        return ""
+    mean, deviation = statistics.fmean(values), statistics.stdev(values)
+    if deviation <= min(mean, 100 - mean):
+        return f" +- {deviation:.2f}"
+    return f", {min(values):.2f} to {max(values):.2f}"
 
 
 def _printed(trial: Trial) -> Printed | None:
@@ -163,7 +172,8 @@ def markdown(records: Sequence[Record], charts: Iterable[str] = ()) -> str:
     groups = grouped(records)
     parts = [
         "# The paper's tables, reproduced",
-        "Accuracy on the target's test set in %, mean and standard deviation over the seeds; last epoch. "
+        "Accuracy on the target's test set in %, mean and standard deviation over the seeds (lowest and "
+        "highest where the deviation would reach beyond 100); last epoch. "
         "Each seed draws labels, weights and batches anew. Target labels only score. *Paper* is what the "
         "paper prints, of five experiments; beside `clarinet-plus` stands its CLARINET. A row whose protocol "
         "is not the paper's sets another training beside the paper's number. Curves before their last point "

@@ -17,6 +17,7 @@ from typing import Any
 from clarinet.recipes.config import DEFAULTS, flattened
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.recipes.identity import IDENTITIES
+from clarinet.recipes.source_accuracy import upgraded_figures
 from clarinet.recipes.upgrade import LATER, is_earlier
 from clarinet.recipes.upgrade import upgraded as renamed
 from clarinet.reproduction.trials import Trial
@@ -98,8 +99,7 @@ def summary_of(result: TrainResult) -> dict[str, Any]:
         "epochs": result.epochs,
         "steps": result.steps,
         "seconds": round(result.seconds, 2),
-        "source_accuracy_estimate": last.source_accuracy_estimate,
-        "source_accuracy_error": last.source_accuracy_error,
+        "source_estimate": last.source_estimate.to_dict() if last.source_estimate else None,
         "smallest_predicted_share": last.smallest_predicted_share,
         "alpha": result.alpha,
         "label_noise": result.label_noise,
@@ -155,7 +155,11 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
     config = {**DEFAULTS, **flattened(record["config"])}
     untold = _untold({**trial, "changes": changes}, config) if is_earlier(record["config"]) else {}
     known = {"trial": trial | {"changes": changes | untold}, "config": config}
-    return record | known | ({"untold": untold} if untold else {})
+    found = record | known | ({"untold": untold} if untold else {})
+    if "result" in record:
+        num_classes = len(record["result"].get("per_class_accuracy") or ()) or None
+        found["result"] = upgraded_figures(record["result"], num_classes=num_classes, config=config)
+    return found
 
 
 def _untold(trial: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

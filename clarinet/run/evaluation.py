@@ -11,7 +11,9 @@ from clarinet.data.images import normalised, resized
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import SUM_TOLERANCE, check_images
 from clarinet.networks.classifier import TARGET, Classifier, Domain
+from clarinet.recipes.binomial import Interval, share_interval
 from clarinet.recipes.errors import DataError
+from clarinet.recipes.source_accuracy import accuracy_interval
 from clarinet.run.results import TrainResult
 
 BATCH = 512  # images predicted at once
@@ -96,13 +98,12 @@ def accuracy_from_complementary(
     weights: Tensor | None = None,
     images: Tensor | None = None,
     label_noise: float = 0.0,
-) -> tuple[float, float] | None:
+) -> Interval | None:
     """Estimate the accuracy from labels that say what an image is not.
 
     A wrong prediction hits the complementary label with probability 1/(K-1), a right one never; hence
-    accuracy = 1 - (K-1) * share of hits. The estimate is unbiased and may fall below 0. Where a share rho of
-    the labels is wrong and names the true class, right predictions hit it too, rho of them, and wrong ones
-    (1-rho)/(K-1); hence
+    accuracy = 1 - (K-1) * share of hits. Where a share rho of the labels is wrong and names the true class,
+    right predictions hit it too, rho of them, and wrong ones (1-rho)/(K-1); hence
 
         accuracy = (1 - rho - (K-1) share) / (1 - K rho),
 
@@ -114,6 +115,12 @@ def accuracy_from_complementary(
     1/q: a no that hits has expectation 1 (wrong) or 0 (right), any no has K - 1. Else a network that has
     learnt to avoid the class that is named too often seems too good.
 
+    The interval is that of Clopper and Pearson for the share of hits, turned into accuracies. The number of
+    hits is binomial, and its share near 0, where the intervals that rest on a standard error, Wilson's too,
+    hold the truth too seldom; this one holds it at least as often as it says. Weighted labels, and several on
+    an image, count as so many of equal weight as have the same standard error (`effective_count`). Estimate
+    and ends are clipped to [0, 1]: the share of few labels may lie beyond what any accuracy gives.
+
     Args:
         predicted: (N,) classes.
         complementary: (N,) classes that the images are not, N may be 0.
@@ -124,18 +131,16 @@ def accuracy_from_complementary(
         label_noise: rho, the share by these weights.
 
     Returns:
-        Estimate and its standard error, or None without labels that count, or where so many of them are wrong
-        (rho >= 1/K) that they say nothing.
+        Estimate and 95 % interval in [0, 1], or None without labels that count, or where so many of them are
+        wrong (rho >= 1/K) that they say nothing.
 
     Raises:
         DataError: predictions, labels and weights differ in number.
     """
     found = _hit_share(predicted, complementary, weights, images)
-    told = 1 - num_classes * label_noise  # how much a label says, of what a right one does
-    if found is None or told <= 0:
+    if found is None:
         return None
-    share, error = found
-    return (1 - label_noise - (num_classes - 1) * share) / told, (num_classes - 1) * error / told
+    return accuracy_interval(*found, num_classes=num_classes, label_noise=label_noise)
 
 
 def label_noise_from_predictions(
@@ -146,7 +151,7 @@ def label_noise_from_predictions(
     accuracy: float = 1.0,
     weights: Tensor | None = None,
     images: Tensor | None = None,
-) -> tuple[float, float] | None:
+) -> Interval | None:
     """Estimate which share of the complementary labels names the true class.
 
     With a share rho of wrong labels and predictions of accuracy a, both independent of the image's class, a
@@ -168,7 +173,8 @@ def label_noise_from_predictions(
         images: (N,) int64, the image of each label; None where each label has an image of its own.
 
     Returns:
-        Estimate in [0, 1] and its standard error, or None without labels that count.
+        Estimate and 95 % interval in [0, 1], which is that of `accuracy_from_complementary` for the share of
+        hits; None without labels that count.
 
     Raises:
         DataError: the accuracy is not above that of guessing, or lengths differ.
@@ -180,10 +186,9 @@ def label_noise_from_predictions(
     found = _hit_share(predicted, complementary, weights, images)
     if found is None:
         return None
-    share, error = found
-    missed = (1 - accuracy) / (num_classes - 1)
-    estimate = (share - missed) / (accuracy - missed)
-    return min(max(estimate, 0.0), 1.0), error / (accuracy - missed)
+    hits, missed = share_interval(*found), (1 - accuracy) / (num_classes - 1)
+    ends = ((end - missed) / (accuracy - missed) for end in (hits.value, hits.low, hits.high))
+    return Interval(*(min(max(end, 0.0), 1.0) for end in ends))
 
 
 def _hit_share(
@@ -206,7 +211,7 @@ def _hit_share(
     if total == 0:
         return None
     hits = (predicted.cpu() == labels.cpu()).double()  # (N,)
-    share = float((trust * hits).sum()) / total
+    share = min(float((trust * hits).sum()) / total, 1.0)  # the two sums round differently
     count = total**2 / float(trust.square().sum())  # labels of equal weight that would tell as much
     # One success and one failure more than seen: an error of exactly 0 at no hits would be a lie.
     smoothed = (share * count + 1) / (count + 2)

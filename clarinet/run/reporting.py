@@ -7,9 +7,11 @@ from torch import Tensor
 
 from clarinet.data.domains import Domains
 from clarinet.data.seeding import generator
+from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Diverged
+from clarinet.recipes.source_accuracy import SourceEstimate
 from clarinet.run.evaluation import (
     accuracy_from_complementary,
     agreement,
@@ -46,7 +48,6 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     # In the pretraining the classifier stands where it began: its accuracy would only alarm people.
     learns = state.step > stage.config.pretraining_epochs * epoch_steps
     network = state.networks.averaged
-    estimate = _source_accuracy(config, network, domains)
     enough = LEAST_PER_CLASS * domains.spec.num_classes
     most = max(LOOKED_AT_PER_EPOCH, enough)
     seen = domains.target[_looked_at(len(domains.target), most, config, "report/target")]
@@ -68,8 +69,7 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
         target_accuracy=(
             _target_accuracy(config, network, domains, whole=state.step == stage.steps) if learns else None
         ),
-        source_accuracy_estimate=estimate[0] if estimate and learns else None,
-        source_accuracy_error=estimate[1] if estimate and learns else None,
+        source_estimate=_source_estimate(config, network, domains, learns=learns),
         smallest_predicted_share=float(counts.min() / counts.sum()),
         target_information=information(predicted),
         student_agreement=agreed,
@@ -84,29 +84,42 @@ def _looked_at(count: int, most: int, config: TrainConfig, stream: str) -> Tenso
     return torch.randperm(count, generator=generator(config.seed, stream))[:most]
 
 
-def _source_accuracy(
-    config: TrainConfig, network: Classifier, domains: Domains
-) -> tuple[float, float] | None:
-    """Estimate with its standard error; None where the held-out labels are not known to be uniform."""
-    held_out = domains.held_out_rows
+def _source_estimate(
+    config: TrainConfig, network: Classifier, domains: Domains, *, learns: bool
+) -> SourceEstimate | None:
+    """The estimate or what it lacks; None where the held-out labels are not known to be uniform."""
+    held_out, noise = domains.held_out_rows, config.losses.label_noise
     trust, images = domains.weights[held_out], domains.example[held_out]
+    if noise * domains.spec.num_classes >= 1:
+        return None  # the labels say nothing, however many there are
     if domains.probabilities is not None:
         asked = domains.probabilities[held_out]
         trust = trust / asked
-        if config.losses.label_noise > 0 and len(asked) and bool(asked.min() < asked.max()):
+        if noise > 0 and len(asked) and bool(asked.min() < asked.max()):
             return None  # which share of these weights is wrong depends on which questions were
     elif domains.uniformity is not None and domains.uniformity.is_rejected:
         return None
-    return accuracy_from_complementary(
-        predict_resized(network, domains.source[images], domain=SOURCE).argmax(1),
-        domains.complementary[held_out],
-        domains.spec.num_classes,
-        weights=trust,
-        images=images,
-        # Only what is told from outside: the rate that neighbours give has their own errors in it, and a
-        # network that has learnt them would seem to be right.
-        label_noise=config.losses.label_noise,
-    )
+    found = None
+    if learns:
+        found = accuracy_from_complementary(
+            predict_resized(network, domains.source[images], domain=SOURCE).argmax(1),
+            domains.complementary[held_out],
+            domains.spec.num_classes,
+            weights=trust,
+            images=images,
+            # Only what is told from outside: the rate that neighbours give has their own errors in it, and a
+            # network that has learnt them would seem to be right.
+            label_noise=noise,
+        )
+    return SourceEstimate.of(found, held_out=len(held_out), share=_held_out_share(config, domains))
+
+
+def _held_out_share(config: TrainConfig, domains: Domains) -> float:
+    """Which part of the complementary labels is held out; the config's where they are too few for one."""
+    labels = int((domains.complementary != NO_LABEL).sum())
+    if not labels:
+        return 0.0
+    return len(domains.held_out_rows) / labels or config.reports.held_out_share
 
 
 def _target_accuracy(

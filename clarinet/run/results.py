@@ -9,6 +9,7 @@ from clarinet.networks.classifier import Classifier
 from clarinet.networks.precision import in_bfloat16
 from clarinet.recipes.choices import Precision
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.source_accuracy import EARLIER, SourceEstimate
 
 # Of an equal share. The first 350 trainings of docs/results have targets with classes of about one size. 47
 # of them were below it; each had a class of which three quarters of the images or more were misclassified.
@@ -26,12 +27,11 @@ class EpochReport:
         losses: mean of each loss over the epoch, in nats.
         target_accuracy: in [0, 1], on at most 2,000 test images before the last epoch of a step; None without
             test labels and in the pretraining, where the classifier learns nothing.
-        source_accuracy_estimate: from held-out complementary labels, unbiased and possibly below 0; None
-            without, in the pretraining, where the labels cannot be uniform and how their questions were
-            drawn is unknown, and where the config's share of wrong ones is 1/K or more, or above 0 beside
-            questions of known, unequal probabilities. Where some are wrong and the config does not say so,
-            it is too low.
-        source_accuracy_error: standard error of that estimate.
+        source_estimate: from held-out complementary labels, or how many more these would have to be; None
+            without any, where the labels cannot be uniform and how their questions were drawn is unknown, and
+            where the config's share of wrong ones is 1/K or more, or above 0 beside questions of known,
+            unequal probabilities; while enough are held out, in the pretraining, too, and in a report of an
+            older version. Where some are wrong and the config does not say so, it is too low.
         smallest_predicted_share: share of target images predicted as the least predicted class; near 0 is an
             alarm that two classes have merged, which neither confidence nor loss would show.
         least_predicted_class: that class, the first of several. None where so few target images were looked
@@ -49,8 +49,7 @@ class EpochReport:
     seconds: float
     losses: dict[str, float]
     target_accuracy: float | None
-    source_accuracy_estimate: float | None
-    source_accuracy_error: float | None
+    source_estimate: SourceEstimate | None
     smallest_predicted_share: float
     target_information: float
     student_agreement: float | None
@@ -62,8 +61,13 @@ class EpochReport:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Rebuild from `to_dict`."""
-        return cls(**values)
+        """Rebuild from `to_dict`, of earlier versions, too.
+
+        Those kept an estimate and its error, which alone do not tell how far from 0 and 1 it may lie.
+        """
+        known = {name: value for name, value in values.items() if name not in EARLIER}
+        estimate = known.pop("source_estimate", None)
+        return cls(**known, source_estimate=SourceEstimate.from_dict(estimate) if estimate else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

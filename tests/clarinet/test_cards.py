@@ -1,5 +1,6 @@
 """Model cards: what they say must be so."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -145,10 +146,29 @@ def test_a_wrong_number_of_names_is_refused() -> None:
         model_card(train(tiny(), data), data, class_names=["a", "b"])
 
 
+def test_an_estimate_stands_with_its_interval_whatever_version_made_the_card() -> None:
+    data = make_data()
+    card = model_card(train(tiny(), data), data)
+    criteria = card["metrics"]["without_target_labels"]
+
+    lacking = card_markdown(card)
+    old = {name: value for name, value in criteria.items() if name != "source_estimate"}
+    old |= {"source_accuracy_estimate": 0.979, "source_accuracy_error": 0.0085}
+    shown = card_markdown(card | {"metrics": card["metrics"] | {"without_target_labels": old}})
+    old |= {"source_accuracy_estimate": -0.499, "source_accuracy_error": 0.469}
+    hidden = card_markdown(card | {"metrics": card["metrics"] | {"without_target_labels": old}})
+
+    assert criteria["source_estimate"]["held_out"] == 5
+    assert "an estimate needs 200 held-out answers; there are 5: about 3,744 more" in lacking
+    assert re.search(r"with its 95 % interval \| 97\.9 % \(9\d\.\d to 9\d\.\d %\)", shown)
+    assert "an estimate needs 200 held-out answers" in hidden
+    assert not any(mark in shown + hidden for mark in ("+-", "-49.9", "Source accuracy"))
+
+
 def test_without_data_a_card_says_so() -> None:
     data = make_data(target_test_images=None, target_test_labels=None)
 
     text = card_markdown(model_card(train(tiny(), data)))
 
     assert "Not recorded." in text
-    assert "unknown: no test labels" in text
+    assert "not measured: the target has no test labels" in text

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,8 @@ def test_people_get_a_line_per_epoch_and_a_summary(
     lines = capsys.readouterr().out.splitlines()
     assert status == 0
     assert [line.split()[1] for line in lines[:2]] == ["1/2", "2/2"]
-    assert "+-" in lines[-1]
+    assert re.fullmatch(r"\S+ \(\S+, \w+\): \d+\.\d\d % on the target over 1 trial", lines[-1])
+    assert "estimate needs 200 held-out answers; there are " in lines[-2]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from clarinet.networks.classifier import SOURCE
 from clarinet.plus.votes import NeighbourLabels
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Diverged
+from clarinet.recipes.source_accuracy import SourceEstimate
 from clarinet.run import reporting
 from clarinet.run.building import build_networks, build_optimizer
 from clarinet.run.evaluation import agreement, information, predict
@@ -33,6 +34,20 @@ def make_state(config: TrainConfig, data: TrainData) -> tuple[RunState, Stage]:
     return state, stage
 
 
+def estimate_of(report: EpochReport) -> SourceEstimate:
+    """With a figure."""
+    assert report.source_estimate is not None
+    assert report.source_estimate.estimate is not None
+    return report.source_estimate
+
+
+def accuracy_of(report: EpochReport) -> float:
+    found = estimate_of(report).estimate
+    assert found is not None
+    return found
+
+
+@pytest.mark.usefixtures("few_are_enough")
 def test_the_source_estimate_weighs_each_label_by_one_over_its_questions_probability() -> None:
     held_out, weights = torch.arange(96) < 50, torch.arange(96) % 3 / 2 + 0.5
     draws = generator(0, "probabilities")
@@ -47,12 +62,13 @@ def test_the_source_estimate_weighs_each_label_by_one_over_its_questions_probabi
         share = trust[held_out & hits].sum() / trust[held_out].sum()
         return 1 - (NUM_CLASSES - 1) * float(share)
 
-    found = epoch_report(config, state, stage).source_accuracy_estimate
+    found = accuracy_of(epoch_report(config, state, stage))
 
     assert found == pytest.approx(expected(weights / probabilities), abs=1e-5)
     assert found != pytest.approx(expected(weights), abs=1e-2)
 
 
+@pytest.mark.usefixtures("few_are_enough")
 def test_the_source_estimate_allows_for_wrong_labels_that_it_is_told_of_and_for_no_others() -> None:
     """The neighbours' errors are a part of their rate: a network that had learnt two merged classes from them
     was told as right on all images."""
@@ -62,14 +78,45 @@ def test_the_source_estimate_allows_for_wrong_labels_that_it_is_told_of_and_for_
         config = make_config("clarinet", label_noise=noise)
         state, stage = make_state(config, data)
         state.neighbours = NeighbourLabels(torch.full((96, NUM_CLASSES), 1 / NUM_CLASSES), 0.1)
-        report = epoch_report(config, state, stage)
-        assert report.source_accuracy_estimate is not None
-        assert report.source_accuracy_error is not None
-        estimates.append((report.source_accuracy_estimate, report.source_accuracy_error))
+        found = estimate_of(epoch_report(config, state, stage))
+        estimates.append([found.estimate, found.low, found.high])
 
-    (plain, error), (allowed, wider) = estimates
-    assert allowed == pytest.approx((plain - 0.05) / (1 - NUM_CLASSES * 0.05))
-    assert wider == pytest.approx(error / (1 - NUM_CLASSES * 0.05))
+    plain, allowed = estimates
+    for told, is_allowed in zip(plain, allowed, strict=True):
+        assert told is not None
+        assert is_allowed == pytest.approx((told - 0.05) / (1 - NUM_CLASSES * 0.05))
+
+
+@pytest.mark.parametrize("pretraining", [0.0, 0.5])
+def test_too_few_held_out_labels_are_said_to_be_too_few_and_estimate_nothing(pretraining: float) -> None:
+    """Nothing else is waited for: what is missing is known before the classifier learns."""
+    config = make_config("clarinet-plus", held_out_share=0.5, epochs=3, pretraining_share=pretraining)
+    state, stage = make_state(config, make_data())
+
+    found = epoch_report(config, state, stage).source_estimate
+
+    assert found == SourceEstimate(
+        estimate=None, low=None, high=None, held_out=48, needed=200, missing=2 * (200 - 48)
+    )
+
+
+@pytest.mark.parametrize(("share", "missing"), [(0.004, 50_000), (0.0, None)])
+def test_where_none_are_held_out_the_share_tells_how_many_are_missing(
+    share: float, missing: int | None
+) -> None:
+    config = make_config("clarinet", held_out_share=share)
+    state, stage = make_state(config, make_data())
+
+    found = epoch_report(config, state, stage).source_estimate
+
+    assert (found and found.missing) == missing
+
+
+def test_labels_of_which_one_in_k_is_wrong_say_nothing_however_many_there_are() -> None:
+    config = make_config("clarinet", held_out_share=0.5, label_noise=0.34)
+    state, stage = make_state(config, make_data())
+
+    assert epoch_report(config, state, stage).source_estimate is None
 
 
 @pytest.mark.parametrize(("other", "is_known"), [(1 / 3, True), (1 / 4, False)])
@@ -81,7 +128,7 @@ def test_wrong_answers_to_questions_that_preferred_classes_leave_no_estimate(
     config = make_config("clarinet", label_noise=0.05, held_out_share=0.5)
     state, stage = make_state(config, make_data(probabilities=probabilities))
 
-    assert (epoch_report(config, state, stage).source_accuracy_estimate is not None) == is_known
+    assert (epoch_report(config, state, stage).source_estimate is not None) == is_known
 
 
 @pytest.mark.filterwarnings("ignore::clarinet.recipes.errors.NonUniformLabels")
@@ -92,7 +139,7 @@ def test_labels_that_cannot_be_uniform_give_no_estimate_unless_their_probabiliti
 
     for probabilities, is_known in ((None, False), (torch.full((96,), 0.5), True)):
         state, stage = make_state(config, make_data(complementary=preferred, probabilities=probabilities))
-        assert (epoch_report(config, state, stage).source_accuracy_estimate is not None) == is_known
+        assert (epoch_report(config, state, stage).source_estimate is not None) == is_known
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
@@ -105,7 +152,7 @@ def test_labels_that_train_nothing_are_not_taken_for_uniform_either(by_hand: boo
         if by_hand:
             data = with_pseudo_labels(data, torch.arange(96) % NUM_CLASSES, setting="pc")
         state, stage = make_state(config, data)
-        assert (epoch_report(config, state, stage).source_accuracy_estimate is not None) == is_known
+        assert (epoch_report(config, state, stage).source_estimate is not None) == is_known
 
 
 def test_pseudo_labels_that_are_wrong_do_not_make_uniform_labels_look_otherwise() -> None:
@@ -115,7 +162,7 @@ def test_pseudo_labels_that_are_wrong_do_not_make_uniform_labels_look_otherwise(
 
     state, stage = make_state(config, data)
 
-    assert epoch_report(config, state, stage).source_accuracy_estimate is not None
+    assert epoch_report(config, state, stage).source_estimate is not None
 
 
 @pytest.mark.parametrize(("most", "per_class", "count"), [(80, 20, 80), (50, 20, 60), (2000, 20, 96)])

@@ -1,6 +1,7 @@
 """Prediction and scores."""
 
 import math
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from torch import Tensor
 from clarinet.data.drawn_labels import simulate_labels
 from clarinet.data.seeding import generator
 from clarinet.networks.classifier import Classifier, ModelSpec
+from clarinet.recipes.binomial import clopper_pearson, effective_count
 from clarinet.recipes.errors import DataError
 from clarinet.run.evaluation import (
     accuracy_from_complementary,
@@ -98,9 +100,8 @@ class TestAccuracyFromComplementaryLabels:
         )
 
         assert found is not None
-        estimate, error = found
-        assert abs(estimate - accuracy) <= 4 * error
-        assert error < 0.03
+        assert found.low <= accuracy <= found.high
+        assert found.high - found.low < 0.1
 
     @pytest.mark.parametrize("noise", [0.02, 0.05])
     @pytest.mark.parametrize("accuracy", [0.3, 0.97])
@@ -119,9 +120,10 @@ class TestAccuracyFromComplementaryLabels:
 
         assert plain is not None
         assert repaired is not None
-        assert repaired[0] == pytest.approx(accuracy)
-        assert repaired[1] == pytest.approx(plain[1] / (1 - 10 * noise))
-        assert abs(plain[0] - accuracy) > 0.03
+        assert repaired.value == pytest.approx(accuracy)
+        assert repaired.low < accuracy
+        assert accuracy < repaired.high or repaired.high == 1
+        assert abs(plain.value - accuracy) > 0.03
 
     def test_labels_as_often_wrong_as_drawn_blindly_say_nothing(self) -> None:
         labels = torch.arange(20) % 10
@@ -143,16 +145,27 @@ class TestAccuracyFromComplementaryLabels:
         )
 
         assert repaired is not None
-        assert repaired[0] == pytest.approx(0.7)
+        assert repaired.value == pytest.approx(0.7)
         assert plain is not None
-        assert abs(plain[0] - 0.7) > 0.05
+        assert abs(plain.value - 0.7) > 0.05
 
     def test_no_hit_is_not_certainty(self) -> None:
         found = accuracy_from_complementary(torch.zeros(8), torch.ones(8), 10)
 
+        # Of 8 labels none is hit by a share of hits that happens in 2.5 % of all cases, (1 - share)^8.
         assert found is not None
-        assert found[0] == 1.0
-        assert found[1] == pytest.approx(9 * math.sqrt(0.1 * 0.9 / 8))
+        assert (found.value, found.high) == (1.0, 1.0)
+        assert found.low == max(0.0, 1 - 9 * (1 - 0.025 ** (1 / 8)))
+        fewer = accuracy_from_complementary(torch.zeros(80), torch.ones(80), 10)
+        assert fewer is not None
+        assert fewer.low == pytest.approx(1 - 9 * (1 - 0.025 ** (1 / 80)))
+
+    def test_nothing_leaves_0_to_100_percent(self) -> None:
+        for labels in (torch.zeros(96), torch.arange(96) % 2, torch.ones(96)):
+            found = accuracy_from_complementary(torch.zeros(96), labels, 10)
+
+            assert found is not None
+            assert 0 <= found.low <= found.value <= found.high <= 1
 
     def test_labels_count_by_their_weights(self) -> None:
         weights = torch.tensor([3.0, 1.0, 1.0, 1.0])
@@ -164,8 +177,11 @@ class TestAccuracyFromComplementaryLabels:
         assert found is not None
         share, count = 1 / 6, 36 / 12  # sum of w * hit over sum of w; (sum of w)^2 over sum of w^2
         smoothed = (share * count + 1) / (count + 2)
-        assert found[0] == pytest.approx(1 - 2 * share)
-        assert found[1] == pytest.approx(2 * math.sqrt(smoothed * (1 - smoothed) / count))
+        assert effective_count(share, math.sqrt(smoothed * (1 - smoothed) / count)) == pytest.approx(count)
+        low, high = clopper_pearson(share * count, count)
+        assert found.value == pytest.approx(1 - 2 * share)
+        assert found.low == max(0.0, 1 - 2 * high)
+        assert found.high == pytest.approx(1 - 2 * low)
 
     def test_labels_of_one_image_err_together(self) -> None:
         # Ten images, each with five labels that say the same; two of them are hit by all of theirs.
@@ -177,9 +193,12 @@ class TestAccuracyFromComplementaryLabels:
 
         assert alone is not None
         assert together is not None
-        assert together[0] == alone[0] == pytest.approx(0.8)
-        assert together[1] == pytest.approx(math.sqrt(0.2 * 0.8 / 10))  # as of ten labels
-        assert alone[1] < together[1] / 2
+        assert together.value == alone.value == pytest.approx(0.8)
+        count = effective_count(0.2, math.sqrt(0.2 * 0.8 / 10))
+        assert count == pytest.approx(10, rel=0.25)  # as of ten labels
+        low, high = clopper_pearson(0.2 * count, count)
+        assert (together.low, together.high) == pytest.approx((1 - high, 1 - low))
+        assert alone.high - alone.low < (together.high - together.low) / 1.8
 
     def test_hits_of_heavy_labels_count_as_the_few_that_they_are(self) -> None:
         weights = torch.tensor([10.0] * 2 + [1.0] * 100)
@@ -190,17 +209,20 @@ class TestAccuracyFromComplementaryLabels:
         assert found is not None
         share = 20 / 120
         squares = 2 * (10 * (1 - share)) ** 2 + 100 * share**2
-        assert found[1] == pytest.approx(math.sqrt(squares) / 120)
+        count = effective_count(share, math.sqrt(squares) / 120)
+        assert count < 20  # of 102 labels
+        assert found.low == pytest.approx(1 - clopper_pearson(share * count, count)[1])
 
     def test_equal_weights_of_any_size_are_no_weights(self) -> None:
         labels, predicted = torch.arange(20) % 5, torch.arange(20) % 4
 
         plain = accuracy_from_complementary(predicted, labels, 5)
 
+        same = accuracy_from_complementary(predicted, labels, 5, weights=torch.full((20,), 0.25))
+
         assert plain is not None
-        assert accuracy_from_complementary(
-            predicted, labels, 5, weights=torch.full((20,), 0.25)
-        ) == pytest.approx(plain)
+        assert same is not None
+        assert astuple(same) == pytest.approx(astuple(plain))
 
     def test_without_labels_that_count_there_is_no_estimate(self) -> None:
         assert accuracy_from_complementary(torch.zeros(0), torch.zeros(0), 10) is None
@@ -222,7 +244,8 @@ class TestLabelNoise:
         )
 
         assert found is not None
-        assert found[0] == pytest.approx(noise, abs=1e-7)
+        assert found.value == pytest.approx(noise, abs=1e-7)
+        assert found.low <= found.value < found.high
 
     def test_it_finds_the_rate_of_simulated_labels_within_its_error(self) -> None:
         true = torch.arange(20_000) % 10
@@ -233,15 +256,18 @@ class TestLabelNoise:
         found = label_noise_from_predictions(true, labels, 10)
 
         assert found is not None
-        assert abs(found[0] - 0.02) <= 4 * found[1]
-        assert found[1] < 0.002
+        assert found.low <= 0.02 <= found.high
+        assert found.high - found.low < 0.005
 
     def test_no_hit_is_not_certainty_and_fewer_than_chance_is_no_negative_rate(self) -> None:
         found = label_noise_from_predictions(torch.zeros(50), torch.ones(50), 3, accuracy=0.5)
 
         assert found is not None
-        assert found[0] == 0
-        assert found[1] > 0.05
+        assert (found.value, found.low) == (0, 0)
+        assert found.high == 0  # fewer hits than guessing gives
+        some = label_noise_from_predictions(torch.zeros(50), torch.ones(50), 3)
+        assert some is not None
+        assert some.high == pytest.approx(1 - 0.025 ** (1 / 50))
 
     def test_what_cannot_tell_is_refused_or_none(self) -> None:
         with pytest.raises(DataError, match="better than guessing"):

@@ -36,6 +36,15 @@ class TestReport:
         assert found["answers"][1][3:5] == ["750", "cc"]
         assert found["noise"][1][3:5] == ["2 %", "cc"]
 
+    def test_a_deviation_that_would_reach_beyond_100_gives_way_to_the_lowest_and_highest_seed(self) -> None:
+        far = [make_record(accuracy, seed=seed) for seed, accuracy in enumerate((0.8, 0.99, 0.99))]
+        near = [make_record(accuracy, seed=seed, answers=750) for seed, accuracy in enumerate((0.8, 0.84))]
+
+        found = tables(grouped([*far, *near]))
+
+        assert found["cc"][1][-2] == "92.67, 80.00 to 99.00"  # 92.67 +- 10.97 would be 103.64
+        assert found["answers"][1][-2] == "82.00 +- 2.83"
+
     def test_different_trainings_are_told_apart_in_tables_and_charts(self) -> None:
         other = (*make_trial().changes, ("average_decay", 0.5))
         records = [

@@ -93,8 +93,14 @@ class TestTrainTrial:
         assert sum(map(sum, ended.result["confusion"])) == 40
         with context.reading() as session:
             model = session.scalars(select(Model).where(Model.trial_id == trial.id)).one()
+            metrics = session.scalars(select(Metric).where(Metric.trial_id == trial.id)).all()
         assert context.storage.path(f"{model.key}/{registry.WEIGHTS}").stat().st_size == model.size_bytes
         assert model.card["classes"] == ["cat", "dog"]
+        estimate = model.card["source_estimate"]
+        assert (estimate["estimate"], estimate["needed"]) == (None, 200)
+        assert 0 < estimate["held_out"] < 200
+        assert estimate["missing"] > 200
+        assert [metric.source_estimate for metric in metrics] == [estimate] * 2
 
     @pytest.mark.long
     def test_refused_data_fails_the_trial_in_words(self, context: Context) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clarinet.recipes.source_accuracy import SourceEstimate, in_words
 from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show, wait
 
 if TYPE_CHECKING:
@@ -24,14 +25,24 @@ def wait_for_run(client: "Client", run_id: str) -> dict[str, Any]:
     )
 
 
-def _show_run(row: dict[str, Any], *, as_json: bool) -> None:
+def told(row: dict[str, Any]) -> str:
+    """A run, as the API reads it, in words: what was measured, and what is estimated as an estimate."""
     words = f"Run {row['number']}: {row['state']}"
     if row["mean_accuracy"] is not None:
         words += f", {100 * row['mean_accuracy']:.2f} % on the target"
+    elif not row["scored_on"]:
+        words += ", not measured on the target, which has no test labels"
     if row["std_accuracy"] is not None:
         words += f" (standard deviation {100 * row['std_accuracy']:.2f} over {len(row['seeds'])} seeds)"
+    if row["source_estimate"] is not None:
+        found = SourceEstimate.from_dict(row["source_estimate"])
+        words += f"\nOn the source, estimated from held-out answers: {in_words(found)}"
     failures = [f"\nSeed {trial['seed']}: {trial['failure']}" for trial in row["trials"] if trial["failure"]]
-    show(row, words + "".join(failures), as_json=as_json)
+    return words + "".join(failures)
+
+
+def _show_run(row: dict[str, Any], *, as_json: bool) -> None:
+    show(row, told(row), as_json=as_json)
     if row["state"] == "failed":
         raise typer.Exit(1)
 

@@ -60,8 +60,7 @@ class ClaimedTrial:
             seconds=report.seconds,
             losses=report.losses,
             target_accuracy=report.target_accuracy,
-            source_accuracy_estimate=report.source_accuracy_estimate,
-            source_accuracy_error=report.source_accuracy_error,
+            source_estimate=report.source_estimate.to_dict() if report.source_estimate else None,
         )
 
         def write() -> None:
@@ -231,6 +230,7 @@ def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:
         "per_class_accuracy": result.per_class_accuracy,
         "confusion": result.confusion,
         "scored_on": loaded.scored_on,
+        "source_estimate": last.source_estimate.to_dict() if last.source_estimate else None,
         "made": loaded.made,
         "smallest_predicted_share": last.smallest_predicted_share,
         "merged_class": result.merged_class,

@@ -1,5 +1,6 @@
-// Draws accuracy curves: every seed a thin line, their mean a thick one with a band of one standard deviation, references
-// (the paper's number) as dashed lines. Data comes from <script type="application/json" data-curve-for="ID">; when a live
+// Draws accuracy curves: every seed a thin line, their mean a thick one with a band around it that never leaves 0 to 100 %:
+// the interval of an estimate, or else from the lowest to the highest seed. References
+// (the paper's number) are dashed lines. Data comes from <script type="application/json" data-curve-for="ID">; when a live
 // fragment brings new data the plot that stands is updated.
 import uPlot from "../vendor/uPlot.esm.js";
 
@@ -9,17 +10,19 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const percent = (value) => (value == null ? "–" : `${(100 * value).toFixed(1)} %`);
 
-/** Mean and sample standard deviation over the seeds at every x; null where none has a value. */
+const average = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null);
+const hasBand = (series) => series.length > 1 || series.some((one) => one.low);
+
+/** Mean over the seeds and ends of the band at every x; null where none has a value. */
 function summary(series, length) {
   const mean = [], low = [], high = [];
   for (let i = 0; i < length; i++) {
-    const values = series.map((one) => one.values[i]).filter((value) => value != null);
-    const m = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const squares = values.reduce((sum, value) => sum + (value - m) ** 2, 0);
-    const spread = values.length > 1 ? Math.sqrt(squares / (values.length - 1)) : 0;
-    mean.push(values.length ? m : null);
-    low.push(values.length ? m - spread : null);
-    high.push(values.length ? m + spread : null);
+    const known = series.filter((one) => one.values[i] != null);
+    const values = known.map((one) => one.values[i]);
+    const isEstimated = known.some((one) => one.low);
+    mean.push(average(values));
+    low.push(isEstimated ? average(known.map((one) => one.low[i])) : values.length ? Math.min(...values) : null);
+    high.push(isEstimated ? average(known.map((one) => one.high[i])) : values.length ? Math.max(...values) : null);
   }
   return { mean, low, high };
 }
@@ -88,7 +91,7 @@ function options(data, element) {
       })),
       { stroke: accent, width: 2.5, points: { show: alone, size: 6, fill: accent } },
     ],
-    bands: [{ series: [1, 2], fill: many ? `color-mix(in srgb, ${accent} 16%, transparent)` : "transparent" }],
+    bands: [{ series: [1, 2], fill: hasBand(data.series) ? `color-mix(in srgb, ${accent} 16%, transparent)` : "transparent" }],
     hooks: {
       draw: [references(lines)],
       setCursor: [(plot) => legend(element, data, plot.cursor.idx)],
@@ -104,16 +107,16 @@ function legend(element, data, index) {
     return;
   }
   const at = index ?? data.x.length - 1;
-  const { mean, low } = summary(data.series, data.x.length);
-  const spread = data.series.length > 1 && mean[at] != null ? ` ± ${(100 * (mean[at] - low[at])).toFixed(1)}` : "";
-  words.textContent = `${data.x_name} ${data.x[at]}: ${percent(mean[at]).replace(" %", "")}${spread} %`;
+  const { mean, low, high } = summary(data.series, data.x.length);
+  const ends = hasBand(data.series) && mean[at] != null ? ` (${percent(low[at]).replace(" %", "")} to ${percent(high[at])})` : "";
+  words.textContent = `${data.x_name} ${data.x[at]}, ${data.y_name}: ${percent(mean[at])}${ends}`;
 }
 
 function draw(element, text) {
   const known = plots.get(element);
   if (known?.text === text && known.plot.root.isConnected) return;
   const data = JSON.parse(text);
-  const shape = JSON.stringify([data.series.map((one) => one.name), data.lines, data.x.length > 0]);
+  const shape = JSON.stringify([data.series.map((one) => [one.name, !!one.low]), data.lines, data.x.length > 0]);
   if (known?.shape === shape && known.plot.root.isConnected) {
     known.data.x = data.x;
     known.data.series = data.series;
@@ -123,6 +126,7 @@ function draw(element, text) {
     known?.plot.destroy();
     const plot = new uPlot(options(data, element), columns(data), element.querySelector("[data-plot]"));
     plots.set(element, { plot, text, shape, data });
+    resized.observe(element);
   }
   legend(element, data, null);
 }
@@ -143,7 +147,6 @@ const resized = new ResizeObserver((entries) => {
 });
 
 drawAll();
-for (const element of document.querySelectorAll("[data-curve]")) resized.observe(element);
 document.addEventListener("htmx:afterSettle", drawAll);
 dark.addEventListener("change", () => {
   for (const { plot } of plots.values()) plot.destroy();

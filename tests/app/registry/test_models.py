@@ -138,6 +138,27 @@ def test_the_card_is_a_page_and_the_trial_leads_to_it(client: TestClient, model:
     assert led.headers["location"].endswith(f"/models/{model.id}")
 
 
+def test_a_target_without_test_labels_is_said_to_be_unmeasured_in_words(
+    client: TestClient, session: Session, model: Model
+) -> None:
+    estimate = {"estimate": 0.9, "low": 0.8, "high": 0.95, "held_out": 300, "needed": 200, "missing": 0}
+    nothing = {"target_accuracy": None, "per_class_accuracy": None, "confusion": None, "scored_on": 0}
+    model.card = model.card | nothing
+    session.commit()
+    old = client.get(f"/models/{model.id}", headers=HTML).text
+    model.card = model.card | {"source_estimate": estimate}
+    session.commit()
+    page, listed = (client.get(path, headers=HTML).text for path in (f"/models/{model.id}", "/models"))
+
+    headline = page[page.index('<p class="hero">') :].partition("</p>")[0]
+    assert "Not measured" in headline
+    assert "%" not in headline
+    assert "On the source 90.0 %, an estimate: 80.0 to 95.0 % with 95 % confidence" in page
+    assert "not measured" in listed
+    assert "Not measured" in old
+    assert "On the source" not in old
+
+
 def test_the_configuration_of_any_version_is_shown_in_its_groups(
     client: TestClient, session: Session, model: Model
 ) -> None:

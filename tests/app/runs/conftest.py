@@ -15,6 +15,10 @@ from app.storage import Storage
 from tests import annotators
 from tests.factories import NOW, make_campaign, make_dataset
 
+# What an epoch tells of the source: an estimate, or what it lacks.
+ESTIMATE = {"estimate": 0.9, "low": 0.8, "high": 0.95, "held_out": 300, "needed": 200, "missing": 0}
+TOO_FEW = {"estimate": None, "low": None, "high": None, "held_out": 96, "needed": 200, "missing": 2080}
+
 
 def answered(
     session: Session, storage: Storage, *, examples: int = 60, answers: int | None = None, by: User

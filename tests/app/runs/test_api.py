@@ -18,12 +18,12 @@ from app.jobs import Job
 from app.main import create_app
 from app.runs import service, trials
 from app.runs.events import Streams
-from app.runs.models import Run, TrialState
+from app.runs.models import Metric, Run, TrialState
 from app.runs.snapshots import freeze
 from app.settings import Settings
 from app.storage import Storage
 from clarinet.files.label_table import Labels
-from tests.app.runs.conftest import answered
+from tests.app.runs.conftest import ESTIMATE, TOO_FEW, answered
 from tests.factories import NOW, make_dataset, make_run, make_token, make_user
 
 
@@ -91,8 +91,7 @@ def run(session: Session, storage: Storage) -> Run:
         seconds=1.5,
         losses={"complementary": 0.7},
         target_accuracy=0.75,
-        source_accuracy_estimate=0.5,
-        source_accuracy_error=0.1,
+        source_estimate=ESTIMATE,
     )
     trials.record_epoch(session, claim, report, now=NOW)
     session.commit()
@@ -104,9 +103,47 @@ def test_a_run_is_read_with_trials_and_figures(client: TestClient, run: Run) -> 
     read = client.get(f"/api/v1/runs/{run.id}").json()
 
     assert (read["state"], read["mean_accuracy"], read["std_accuracy"]) == ("running", 0.75, None)
-    assert (read["epoch"], read["epochs"]) == (1, 4)
+    assert (read["epoch"], read["epochs"], read["scored_on"]) == (1, 4, 40)
+    assert read["source_estimate"] == ESTIMATE
+    assert [trial["source_estimate"] for trial in read["trials"]] == [ESTIMATE, None]
     assert [trial["state"] for trial in read["trials"]] == ["running", "queued"]
     assert read["label_snapshot"] == run.snapshot_digest
+
+
+def test_a_target_without_test_labels_measures_nothing_and_what_an_estimate_lacks_is_told(
+    client: TestClient, session: Session, storage: Storage
+) -> None:
+    target = make_dataset(session, storage, train=4, class_names=None)
+    run = make_run(session, storage, train=2, target=target)
+    session.add(Metric(**epoch_row(run), source_estimate=TOO_FEW))
+    session.commit()
+
+    read = client.get(f"/api/v1/runs/{run.id}").json()
+
+    assert (read["scored_on"], read["mean_accuracy"], read["source_estimate"]) == (0, None, TOO_FEW)
+
+
+def test_a_row_of_an_earlier_version_is_read_by_the_same_rule(
+    client: TestClient, session: Session, storage: Storage
+) -> None:
+    runs = [make_run(session, storage, train=2) for _ in range(2)]
+    for run, (estimate, error) in zip(runs, ((-0.499, 0.469), (0.75, 0.02)), strict=True):
+        row = Metric(**epoch_row(run), source_accuracy_estimate=estimate, source_accuracy_error=error)
+        session.add(row)
+    session.commit()
+
+    hidden, shown = (client.get(f"/api/v1/runs/{run.id}/metrics").json()["items"][0] for run in runs)
+
+    assert hidden["source_estimate"]["estimate"] is None
+    assert hidden["source_estimate"]["missing"] > 0
+    assert 0 < shown["source_estimate"]["low"] < 0.75 < shown["source_estimate"]["high"] < 1
+    assert shown["source_estimate"]["held_out"] == 470  # 0.251 * 0.749 / 0.02^2, one hit and one miss more
+
+
+def epoch_row(run: Run) -> dict[str, Any]:
+    """The values of a metric of the run's first seed, but for accuracies."""
+    times = {"epoch": 1, "epochs": 2, "step": 3, "seconds": 1.5, "recorded_at": NOW}
+    return {"trial_id": run.trials[0].id, "losses": {}} | times
 
 
 def test_runs_are_listed_by_campaign(client: TestClient, run: Run) -> None:
@@ -121,6 +158,7 @@ def test_metrics_are_read_by_seed_and_epoch(client: TestClient, run: Run) -> Non
     [metric] = client.get(f"/api/v1/runs/{run.id}/metrics").json()["items"]
 
     assert (metric["seed"], metric["epoch"], metric["losses"]) == (0, 1, {"complementary": 0.7})
+    assert metric["source_estimate"] == ESTIMATE
 
 
 def test_cancelling_twice_is_cancelling_once(client: TestClient, run: Run) -> None:

@@ -16,11 +16,11 @@ from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.datasets.models import Dataset
 from app.runs import configs, trials
-from app.runs.models import Run
+from app.runs.models import Metric, Run
 from app.settings import Settings
 from app.storage import Storage
-from tests.app.runs.conftest import answered
-from tests.factories import NOW, make_run
+from tests.app.runs.conftest import ESTIMATE, TOO_FEW, answered
+from tests.factories import NOW, make_dataset, make_run
 
 HTML = {"accept": "text/html"}
 
@@ -193,8 +193,7 @@ def run(session: Session, storage: Storage) -> Run:
         seconds=1.5,
         losses={"complementary": 0.7},
         target_accuracy=0.75,
-        source_accuracy_estimate=0.5,
-        source_accuracy_error=0.1,
+        source_estimate=ESTIMATE,
     )
     trials.record_epoch(session, claim, report, now=utc_now())
     session.commit()
@@ -210,7 +209,8 @@ class TestShowRun:
         part = client.get(f"/runs/{run.id}", headers=HTML | {"HX-Request": "true"}).text
 
         assert f'data-live="http://testserver/api/v1/runs/{run.id}/events"' in page
-        assert "75.0" in part
+        assert hero_of(part).startswith("75.0 % 1 seed on the target")
+        assert "90.0" not in hero_of(part)
         assert "<html" not in part
         assert "data-live-done" not in part
         assert "No training worker was ever seen" in part
@@ -284,7 +284,9 @@ class TestShowRun:
         assert "25 % of these answers were simulated" in page
         assert f"Not the published images of {name}: regenerated, seed 0." in page
         assert f"Not the published images of {source_name}: drawn by hand." in page
-        assert "± 14.1 %, 2 seeds" in page
+        assert "2 seeds, 70.0 to 90.0 %, standard deviation 14.1" in page
+        assert "80.0 % (70.0 to 90.0 %)" in client.get("/runs", headers=HTML).text
+        assert "±" not in page
         assert ">18</td>" in page  # the two matrices added up
         merged = [line for line in page.splitlines() if "takes hardly any picture" in line]
         assert len(merged) == 1
@@ -377,6 +379,87 @@ class TestNotes:
 
         assert page.count("word") < 17
         assert "word..." in page
+
+
+class TestWithoutTestLabels:
+    """Nothing measures the accuracy on such a target, and no estimate about the source takes its place."""
+
+    @pytest.fixture
+    def run(self, session: Session, storage: Storage) -> Run:
+        target = make_dataset(session, storage, name="Streets", train=4, class_names=None)
+        return make_run(session, storage, train=2, target=target)
+
+    def page_of(self, client: TestClient, session: Session, run: Run, **figures: object) -> str:
+        """The page after an epoch that told these."""
+        session.add(
+            Metric(
+                trial_id=run.trials[0].id,
+                epoch=1,
+                epochs=2,
+                step=3,
+                seconds=1.5,
+                losses={},
+                recorded_at=NOW,
+                **figures,
+            )
+        )
+        session.commit()
+        session.expire_all()
+        return unescape(client.get(f"/runs/{run.id}", headers=HTML).text)
+
+    def test_the_headline_says_so_from_the_beginning(
+        self, client: TestClient, session: Session, run: Run
+    ) -> None:
+        session.commit()
+
+        page, runs = (client.get(path, headers=HTML).text for path in (f"/runs/{run.id}", "/runs"))
+
+        assert hero_of(page) == "Not measured on the target: Streets has no test labels of these classes"
+        assert "not measured" in runs
+        assert "data-curve-for" not in page
+
+    def test_an_estimate_stands_smaller_with_its_interval(
+        self, client: TestClient, session: Session, run: Run
+    ) -> None:
+        page = self.page_of(client, session, run, source_estimate=ESTIMATE)
+
+        assert hero_of(page).startswith("Not measured")
+        assert (
+            "<dt>Estimated on the source</dt><dd>90.0 %</dd><dd>80.0 to 95.0 % with 95 % confidence" in page
+        )
+        assert "from 300 held-out “no” answers" in page
+        assert "90.0 % (80.0 to 95.0 %)" in page  # of the seed
+        assert "on the source, estimated from held-out “no” answers, with its 95 % interval" in page
+
+    def test_too_few_held_out_answers_are_counted_instead(
+        self, client: TestClient, session: Session, run: Run
+    ) -> None:
+        page = self.page_of(client, session, run, source_estimate=TOO_FEW)
+
+        assert (
+            "<dd>An estimate needs 200 held-out answers; there are 96: about 2 080 more “no” answers of the "
+            "campaign</dd>"
+        ) in page
+        assert "data-curve-for" not in page
+
+    def test_a_figure_of_an_earlier_version_follows_the_same_rule(
+        self, client: TestClient, session: Session, run: Run
+    ) -> None:
+        page = self.page_of(
+            client, session, run, source_accuracy_estimate=-0.499, source_accuracy_error=0.469
+        )
+
+        assert hero_of(page).startswith("Not measured")
+        assert "49.9" not in page
+        assert "46.9" not in page
+        assert "An estimate needs 200 held-out answers" in page
+
+
+def hero_of(page: str) -> str:
+    """The words of the largest type and below it."""
+    found = re.search(r'<p class="hero">(.*?)</p>', page, re.DOTALL)
+    assert found
+    return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split())
 
 
 def test_the_list_shows_runs_or_what_a_run_is(client: TestClient, session: Session, run: Run) -> None:

@@ -42,8 +42,7 @@ def report(epoch: int, accuracy: float = 0.5) -> trials.Report:
         seconds=float(epoch),
         losses={"complementary": 1.0},
         target_accuracy=accuracy,
-        source_accuracy_estimate=None,
-        source_accuracy_error=None,
+        source_estimate=None,
     )
 
 
