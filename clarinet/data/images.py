@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.data.joining import joined
+from clarinet.networks.backbones import IMAGENET_MEAN, IMAGENET_SPREAD
 from clarinet.networks.classifier import ModelSpec
 from clarinet.recipes.choices import Greying, InputNormalisation
 
@@ -16,8 +17,6 @@ GREY_DIMENSIONS = 3
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
 LEAST_INK = 25.5  # distance that is black on white: smaller ones, on a plain image, stay fainter
 TIE = 2.0**-20  # far above float64's rounding, far below what a weighted mean of bytes can mean
-IMAGENET_MEAN = (0.485, 0.456, 0.406)  # of R, G and B in [0, 1], as torchvision's weights expect
-IMAGENET_SPREAD = (0.229, 0.224, 0.225)
 
 
 def resized(images: Tensor, spec: ModelSpec) -> Tensor:
@@ -102,7 +101,7 @@ def normalised(pixels: Tensor, how: InputNormalisation) -> Tensor:
         pixels: (B, C, S, S) float in [0, 1].
         how: "range" maps to [-1, 1]. "instance" gives each channel of each image mean 0 and spread about 1.
             "imagenet" takes off the mean of ImageNet and divides by its spread, by channel; for C = 1 by the
-            means over the channels.
+            means over the channels. A backbone whose weights expect other pixels goes on from there.
 
     Returns:
         (B, C, S, S) float, channels last in memory, which convolutions on CPU prefer.

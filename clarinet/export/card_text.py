@@ -86,6 +86,14 @@ def _used(card: Mapping[str, Any]) -> list[str]:
 
 
 def _learnt_from(card: Mapping[str, Any]) -> str:
+    learnt, began = _learnt(card), card.get("pretrained")  # cards before the key existed have none
+    if began is None:
+        return learnt
+    told = f"Its network began with trained weights, the file {_plain(began['name'])}: `{began['digest']}`."
+    return f"{learnt}\n\n{told}"
+
+
+def _learnt(card: Mapping[str, Any]) -> str:
     data, labels = card["data"], card["labels"]
     if data is None or labels is None:
         return "Not recorded."

@@ -5,7 +5,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -68,6 +68,7 @@ def model_card(
         "departures": departures(config),
         "data": None if data is None else _data_facts(data, made or {}),
         "labels": None if data is None else _label_facts(data) | learnt,
+        "pretrained": None if result.pretrained is None else asdict(result.pretrained),
         "metrics": _metrics(result),
         "training": {
             "epochs": result.epochs,

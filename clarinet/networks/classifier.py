@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from clarinet.networks.backbones import Backbone
 from clarinet.networks.layers import DomainBatchNorm, DomainInForce, HalfDropout, replace_batch_norms
 from clarinet.recipes.choices import (
-    BACKBONES,
     Architecture,
     DiscriminatorWeights,
     Greying,
     InputNormalisation,
+    is_backbone,
 )
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
@@ -66,7 +66,7 @@ def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpe
         architecture = "dann" if colour else "lenet"
     return ModelSpec(
         architecture=architecture,
-        channels=3 if colour or architecture in BACKBONES else 1,
+        channels=3 if colour or is_backbone(architecture) else 1,
         image_size=config.network.image_size,
         input_normalisation=config.network.input_normalisation,
         norm_per_domain=config.network.norm_per_domain and architecture not in {"lenet", "convnext_tiny"},
@@ -194,7 +194,7 @@ def _extractor(spec: ModelSpec, domain: DomainInForce) -> Extractor:
         case "auto":
             raise ConfigError("a model's architecture must be a name; auto is resolved from the images")
         case name:
-            return Backbone(name, spec.image_size)
+            return Backbone(name, spec.image_size, by_imagenet=spec.input_normalisation == "imagenet")
 
 
 class Classifier(nn.Module):

@@ -85,11 +85,38 @@ class DomainBatchNorm(nn.Module):
         )
 
 
+class DomainBatchNormAct(DomainBatchNorm):
+    """The same in the place of timm's BatchNormAct2d, which drops and activates what it has normalised."""
+
+    drop: nn.Module
+    act: nn.Module
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The input's shape and type, normalised and activated."""
+        out: Tensor = self.act(self.drop(super().forward(x)))
+        return out
+
+
+def _replacing(
+    norm: nn.BatchNorm1d | nn.BatchNorm2d, *, per_domain: bool, domain: DomainInForce | None
+) -> DomainBatchNorm:
+    parts = dict(norm.named_children())
+    if not parts:
+        return DomainBatchNorm.like(norm, per_domain=per_domain, domain=domain)
+    if set(parts) != {"drop", "act"}:
+        raise TypeError(
+            f"{type(norm).__name__} is a batch normalisation with parts unknown here: {list(parts)}"
+        )
+    made = DomainBatchNormAct.like(norm, per_domain=per_domain, domain=domain)
+    made.drop, made.act = parts["drop"], parts["act"]
+    return made
+
+
 def replace_batch_norms(network: nn.Module, *, per_domain: bool, domain: DomainInForce | None = None) -> None:
-    """Put a DomainBatchNorm with the same values in the place of each batch normalisation of torch's."""
+    """Put a DomainBatchNorm with the same values in the place of each batch normalisation."""
     for name, child in list(network.named_children()):
         if isinstance(child, nn.BatchNorm1d | nn.BatchNorm2d):
-            setattr(network, name, DomainBatchNorm.like(child, per_domain=per_domain, domain=domain))
+            setattr(network, name, _replacing(child, per_domain=per_domain, domain=domain))
         else:
             replace_batch_norms(child, per_domain=per_domain, domain=domain)
 

@@ -1,5 +1,6 @@
 """The values that fields of `TrainConfig` may take, where they are names. Never imports torch."""
 
+import re
 from typing import Literal
 
 Method = Literal[
@@ -20,23 +21,7 @@ Method = Literal[
 ]
 Setting = Literal["cc", "pc"]
 Preset = Literal["paper", "published", "short", "default", "quick"]
-Architecture = Literal[
-    "auto",
-    "lenet",
-    "dann",
-    "dtn",
-    "conv-large",
-    "resnet18",
-    "resnet34",
-    "resnet50",
-    "resnet101",
-    "resnet152",
-    "resnext50_32x4d",
-    "wide_resnet50_2",
-    "mobilenet_v3_small",
-    "convnext_tiny",
-    "efficientnet_b0",
-]
+Architecture = str  # one of ARCHITECTURES, or timm/NAME
 Precision = Literal["float32", "bfloat16"]
 Optimizer = Literal["sgd", "adamw"]
 ComplementaryLoss = Literal["unbiased", "bounded", "forward", "scarce", "inverse", "cross-entropy", "none"]
@@ -54,8 +39,33 @@ Greying = Literal["luminance", "ink", "dark-ink"]
 DistortionKind = Literal["digits", "photographs"]
 AdaptationKind = Literal["none", "adversary", "discrepancy", "confusion"]
 
-BACKBONES = frozenset(
-    {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "wide_resnet50_2"}
-    | {"mobilenet_v3_small", "convnext_tiny", "efficientnet_b0"}
+ARCHITECTURES = (
+    "auto",
+    "lenet",
+    "dann",
+    "dtn",
+    "conv-large",
+    "resnet18",
+    "resnet34",
+    "resnet50",
+    "resnet101",
+    "resnet152",
+    "resnext50_32x4d",
+    "wide_resnet50_2",
+    "mobilenet_v3_small",
+    "convnext_tiny",
+    "efficientnet_b0",
 )
+PAPERS = frozenset({"auto", "lenet", "dann", "dtn", "conv-large"})  # auto is one of them
+BACKBONES = frozenset(ARCHITECTURES) - PAPERS
 LEAST_SIZES = {"convnext_tiny": 32}  # in pixels, where it exceeds that of image_size
+
+TIMM = "timm/"  # before the name of a network of timm, which may have the tag of its weights behind a dot
+TIMM_NAME = re.compile(r"timm/[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")  # whether timm has it shows when it is built
+
+HUB = "hub"  # as `pretrained`: the download of the package that the network is from
+
+
+def is_backbone(architecture: Architecture) -> bool:
+    """Whether a network is torchvision's or timm's, for photographs and with trained weights."""
+    return architecture in BACKBONES or architecture.startswith(TIMM)

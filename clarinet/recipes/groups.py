@@ -7,12 +7,15 @@ be set by itself. Times are shares of the whole run in [0, 1], so that a longer 
 from dataclasses import dataclass
 
 from clarinet.recipes.choices import (
+    ARCHITECTURES,
+    TIMM_NAME,
     Architecture,
     InputNormalisation,
     Optimizer,
     Precision,
 )
-from clarinet.recipes.fields import Group, option
+from clarinet.recipes.fields import Group, OpenNames, option
+from clarinet.recipes.upgrade import REWORDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,7 @@ class Length(Group):
     step_share: float = option(
         0.0,
         "Share of the labels that a step takes at least: a large source gets larger batches than batch_size. "
-        "Not with resnet18 and the names after it.",
+        "Not with networks for photographs.",
         minimum=0,
         maximum=1,
     )
@@ -60,13 +63,20 @@ class Network(Group):
 
     architecture: Architecture = option(
         "auto",
-        "The network; auto is lenet where it sees grey images alone and dann (DANN's network) for colour, "
-        "resnet18 and the names after it are for photographs.",
+        "The network; auto is lenet where it sees grey images alone and dann (DANN's network) for colour. "
+        "resnet18 and the names after it are torchvision's for photographs, and timm/NAME is any image "
+        "classifier of timm.",
+        names=OpenNames(ARCHITECTURES, TIMM_NAME, "timm/NAME for an image classifier of timm"),
     )
     pretrained: str = option(
         "",
-        "Where resnet18 and the names after it get trained weights: torchvision (a download), or a file; "
-        "empty means none.",
+        "Where a network for photographs gets trained weights: hub (a download by torchvision or timm), or a "
+        "file; empty means none.",
+        earlier=REWORDED["pretrained"],
+    )
+    pretrained_digest: str = option(
+        "",
+        "SHA-256 that the file of trained weights must have, in hexadecimal; empty takes the file as it is.",
     )
     image_size: int = option(
         28,
@@ -76,8 +86,9 @@ class Network(Group):
     )
     input_normalisation: InputNormalisation = option(
         "range",
-        "Scale pixels to -1..1 (range), each channel of each image to mean 0 and spread 1 (instance), or "
-        "by the mean and spread of ImageNet, which pretrained networks expect (imagenet).",
+        "Scale pixels to -1..1 (range), each channel of each image to mean 0 and spread 1 (instance), or as "
+        "trained weights expect them (imagenet): by the mean and spread of ImageNet, with a network of timm "
+        "by those of its own weights.",
     )
     norm_per_domain: bool = option(
         False,

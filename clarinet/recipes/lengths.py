@@ -2,7 +2,7 @@
 
 import math
 
-from clarinet.recipes.choices import BACKBONES
+from clarinet.recipes.choices import is_backbone
 from clarinet.recipes.config import TrainConfig
 
 LARGEST_BATCH = 4096  # that a share of the labels makes
@@ -15,7 +15,7 @@ def batch_size(config: TrainConfig, labels: int) -> int:
         config: of the stage.
         labels: of the kind that has more of them.
     """
-    if config.network.architecture in BACKBONES:  # whose memory the batch was chosen by
+    if is_backbone(config.network.architecture):  # whose memory the batch was chosen by
         return config.length.batch_size
     return min(max(config.length.batch_size, math.ceil(config.length.step_share * labels)), LARGEST_BATCH)
 

@@ -1,9 +1,13 @@
 """Which hyper-parameters go together. Never imports torch."""
 
-from clarinet.recipes.choices import BACKBONES, LEAST_SIZES, Setting
+import re
+
+from clarinet.recipes.choices import BACKBONES, LEAST_SIZES, Setting, is_backbone
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.groups import Length, Network, Optimisation
 from clarinet.recipes.learning import Adaptation, Distortion, Losses, Pretraining
+
+DIGEST = re.compile("[0-9a-f]{64}")
 
 
 def check_network(network: Network) -> None:
@@ -12,11 +16,22 @@ def check_network(network: Network) -> None:
     Raises:
         ConfigError: a sentence that says what to change; likewise below.
     """
-    if network.pretrained and network.architecture not in BACKBONES:
+    if network.pretrained and not is_backbone(network.architecture):
         raise ConfigError(
             f"pretrained is {network.pretrained!r}, but architecture {network.architecture} has no "
-            f"pretrained weights; {', '.join(sorted(BACKBONES))} have",
+            f"pretrained weights; {', '.join(sorted(BACKBONES))} and timm/NAME have",
             "pretrained",
+        )
+    digest = network.pretrained_digest
+    if digest and not DIGEST.fullmatch(digest):
+        raise ConfigError(
+            f"pretrained_digest is {digest!r}, but must be a SHA-256: 64 digits 0 to 9 and a to f",
+            "pretrained_digest",
+        )
+    if digest and not network.pretrained:
+        raise ConfigError(
+            "pretrained_digest is that of a file of trained weights; name it as pretrained",
+            "pretrained_digest",
         )
     least = LEAST_SIZES.get(network.architecture, 0)
     if network.image_size < least:

@@ -42,6 +42,9 @@ LATER = (
 )
 """What a configuration with entropy_gradient has no value of, though it had its way."""
 
+REWORDED: Mapping[str, Mapping[str, str]] = MappingProxyType({"pretrained": {"torchvision": "hub"}})
+"""Name to its values that were called differently, and what they are called today."""
+
 STRENGTHS: Mapping[str, str] = MappingProxyType(
     {"trade_off": "adversary", "discrepancy_weight": "discrepancy"}
 )
@@ -75,7 +78,7 @@ def upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     weights = {name: values[name] for name in STRENGTHS if name in values}
     found = {
-        RENAMED.get(name, name): value
+        RENAMED.get(name, name): _reworded(name, value)
         for name, value in values.items()
         if name not in weights
         and name != "entropy_gradient"
@@ -93,6 +96,11 @@ def is_earlier(values: Mapping[str, Any]) -> bool:
 def upgraded_spec(values: Mapping[str, Any]) -> dict[str, Any]:
     """The description of a network, as model files have it, under today's names."""
     return {RENAMED.get(name, name): value for name, value in values.items()}
+
+
+def _reworded(name: str, value: Any) -> Any:
+    changed = REWORDED.get(name)
+    return changed.get(value, value) if changed and isinstance(value, str) else value
 
 
 def _adaptation(weights: Mapping[str, float]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import copy
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,8 +12,9 @@ from torch import Tensor, nn
 from clarinet.data.domains import Domains
 from clarinet.data.seeding import seed_global
 from clarinet.losses.adaptation.kinds import adaptation_network
-from clarinet.networks.backbones import Backbone, load_pretrained
+from clarinet.networks.backbones import Backbone
 from clarinet.networks.classifier import Classifier, ModelSpec
+from clarinet.networks.weights import TrainedWeights, load_pretrained
 from clarinet.plus.pretraining import encoder_spec
 from clarinet.recipes.config import TrainConfig
 
@@ -25,19 +27,32 @@ class Networks:
     """The networks of a run; `averaged` predicts and teaches, the last two are None where no loss asks.
 
     `adaptation` is that of the loss which brings the domains together (a discriminator), `encoder` that of
-    the pretraining, whose features tell which images of the source are similar.
+    the pretraining, whose features tell which images of the source are similar. `pretrained` says which
+    trained weights classifier and encoder began with.
     """
 
     classifier: Classifier
     averaged: Classifier
     adaptation: nn.Module | None
     encoder: Classifier | None = None
+    pretrained: TrainedWeights | None = None
 
 
-def build_networks(config: TrainConfig, domains: Domains, device: torch.device) -> Networks:
-    """Networks in training mode (the averaged one in eval mode), initialised from the seed."""
+def build_networks(
+    config: TrainConfig, domains: Domains, device: torch.device, *, weights_folder: Path | None = None
+) -> Networks:
+    """Networks in training mode (the averaged one in eval mode), initialised from the seed.
+
+    Args:
+        config, domains: of the run.
+        device: where the networks go.
+        weights_folder: where the config's file of trained weights is, if it is named without a path.
+
+    Raises:
+        ConfigError: the trained weights cannot be had or fit another network.
+    """
     seed_global(torch.device("cpu"), config.seed, "initialisation")  # weights are drawn before they move
-    classifier = _network(domains.spec, config, device)
+    classifier, pretrained = _network(domains.spec, config, device, weights_folder)
     beside = adaptation_network(config, classifier.extractor.features, domains.spec.num_classes)
     beside = None if beside is None else beside.to(device)
     # Without averaging the classifier itself predicts and teaches: one module under two names.
@@ -48,15 +63,23 @@ def build_networks(config: TrainConfig, domains: Domains, device: torch.device) 
     )
     encoder = None
     if config.pretraining_epochs > 0:
-        encoder = _network(encoder_spec(config, domains), config, device)
-    return Networks(classifier, averaged, beside, encoder)
+        encoder, _ = _network(encoder_spec(config, domains), config, device, weights_folder)
+    return Networks(classifier, averaged, beside, encoder, pretrained)
 
 
-def _network(spec: ModelSpec, config: TrainConfig, device: torch.device) -> Classifier:
+def _network(
+    spec: ModelSpec, config: TrainConfig, device: torch.device, weights_folder: Path | None
+) -> tuple[Classifier, TrainedWeights | None]:
     network = Classifier(spec)
+    pretrained = None
     if isinstance(network.extractor, Backbone) and config.network.pretrained:
-        load_pretrained(network.extractor, config.network.pretrained)
-    return network.to(device).to(memory_format=torch.channels_last)
+        pretrained = load_pretrained(
+            network.extractor,
+            config.network.pretrained,
+            folder=weights_folder,
+            digest=config.network.pretrained_digest,
+        )
+    return network.to(device).to(memory_format=torch.channels_last), pretrained
 
 
 def build_optimizer(config: TrainConfig, networks: Networks) -> torch.optim.Optimizer:

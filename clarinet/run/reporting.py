@@ -157,4 +157,5 @@ def run_result(config: TrainConfig, state: RunState, stage: Stage) -> TrainResul
         steps=stage.steps_before + state.step,
         epochs=config.length.epochs,
         seconds=state.seconds,
+        pretrained=state.networks.pretrained,
     )

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from clarinet.networks.classifier import Classifier
 from clarinet.networks.precision import in_bfloat16
+from clarinet.networks.weights import TrainedWeights
 from clarinet.recipes.choices import Precision
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.source_accuracy import EARLIER, SourceEstimate
@@ -91,6 +92,7 @@ class TrainResult:
             one kind alone trained the model.
         steps, epochs: trained in all.
         seconds: time spent training, over all resumptions.
+        pretrained: the file of trained weights that the network began with; None without.
     """
 
     model: Classifier
@@ -105,6 +107,7 @@ class TrainResult:
     steps: int
     epochs: int
     seconds: float
+    pretrained: TrainedWeights | None = None
 
     @property
     def computed_in(self) -> Precision:

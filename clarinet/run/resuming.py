@@ -63,6 +63,7 @@ def save(path: Path, state: RunState, config: TrainConfig, data_digest: str) -> 
         "step": state.step,
         "seconds": state.seconds,
         "label_noise": state.neighbours.label_noise if state.neighbours else None,
+        "pretrained": state.networks.pretrained.digest if state.networks.pretrained else None,
         "tensors": sorted(tensors),
         "reports": [report.to_dict() for report in state.reports],
     }
@@ -73,11 +74,17 @@ def restore(path: Path, state: RunState, config: TrainConfig, data_digest: str) 
     """Bring a fresh state to where a checkpoint stood.
 
     Raises:
-        CheckpointMismatch: it was written by another config or for other data; the message names the first
-            field.
+        CheckpointMismatch: it was written by another config, for other data or from other trained weights;
+            the message names the first field.
         CheckpointError: it is damaged.
     """
     tensors, header = _read(path, config, data_digest)
+    began, begins = header.get("pretrained"), state.networks.pretrained
+    if began and begins and began != begins.digest:
+        raise CheckpointMismatch(
+            f"{path} began with trained weights of SHA-256 {began}, but {begins.name} has {begins.digest}; "
+            f"{AFRESH}"
+        )
     try:
         _check_complete(tensors, header["tensors"])
         for part, module in _modules(state).items():

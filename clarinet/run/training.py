@@ -45,6 +45,7 @@ def train(
     on_epoch: Callable[[EpochReport], None] = ignore,
     checkpoint: str | Path | None = None,
     should_stop: Callable[[], bool] = never,
+    weights_folder: str | Path | None = None,
 ) -> TrainResult:
     """Train a classifier for the target from complementary (and true) labels of the source.
 
@@ -62,6 +63,7 @@ def train(
             last checkpoint are reported once more.
         checkpoint: file that training writes every `checkpoint_every` epochs and resumes from if it exists.
         should_stop: asked before each step; when true, a checkpoint is written and Interrupted raised.
+        weights_folder: where the file of trained weights is that the config names without a path.
 
     Returns:
         The model of the last step, with all reports and its score on the whole target test set.
@@ -82,6 +84,7 @@ def train(
             on_epoch=on_epoch,
             checkpoint=checkpoint,
             should_stop=should_stop,
+            weights_folder=weights_folder,
         )
     )
 
@@ -94,11 +97,12 @@ def train_in_steps(
     on_epoch: Callable[[EpochReport], None] = ignore,
     checkpoint: str | Path | None = None,
     should_stop: Callable[[], bool] = never,
+    weights_folder: str | Path | None = None,
 ) -> Run[TrainResult]:
     """`train` as a generator that stops after each step, for runs that take turns: see `take_turns`.
 
     Args:
-        config, data, device, on_epoch, checkpoint, should_stop: as in `train`.
+        config, data, device, on_epoch, checkpoint, should_stop, weights_folder: as in `train`.
 
     Returns:
         A generator that yields nothing and returns what `train` does; its steps raise what `train` raises.
@@ -112,11 +116,12 @@ def train_in_steps(
             should_stop=should_stop,
             checkpoint=checkpoint,
             digest=fingerprint(data) if checkpoint else "",
+            weights_folder=Path(weights_folder) if weights_folder else None,
         )
         if config.length.first_step_share > 0:
             return (yield from _train_in_two_steps(run, data))
         stage = Stage(config=config, domains=prepare(data, config, device))
-        state = _fresh(stage, device)
+        state = _fresh(run, stage)
         if checkpoint and checkpoint.exists():
             restore(checkpoint, state, config, run.digest)
         yield from _train_stage(run, stage, state)
@@ -133,6 +138,7 @@ class _Run:
     should_stop: Callable[[], bool]
     checkpoint: Path | None
     digest: str
+    weights_folder: Path | None
 
     def keep(self, state: RunState) -> None:
         """Write the checkpoint, if one is wanted."""
@@ -155,7 +161,7 @@ def _train_in_two_steps(run: _Run, data: TrainData) -> Run[TrainResult]:
     reports: list[EpochReport] = []
     seconds = 0.0
     if labels is None:
-        state = _fresh(stage, run.device)
+        state = _fresh(run, stage)
         if stored:
             restore(stored, state, run.config, run.digest)
         yield from _train_stage(run, stage, state)
@@ -169,7 +175,7 @@ def _train_in_two_steps(run: _Run, data: TrainData) -> Run[TrainResult]:
         epochs_before=first.length.epochs,
         steps_before=first_steps,
     )
-    state = _fresh(stage, run.device)
+    state = _fresh(run, stage)
     state.pseudo_labels, state.reports, state.seconds = labels, reports, seconds
     if stored and in_second:
         restore(stored, state, run.config, run.digest)
@@ -177,9 +183,9 @@ def _train_in_two_steps(run: _Run, data: TrainData) -> Run[TrainResult]:
     return run_result(run.config, state, stage)
 
 
-def _fresh(stage: Stage, device: torch.device) -> RunState:
+def _fresh(run: _Run, stage: Stage) -> RunState:
     """The state before a stage's first step."""
-    networks = build_networks(stage.config, stage.domains, device)
+    networks = build_networks(stage.config, stage.domains, run.device, weights_folder=run.weights_folder)
     return RunState(networks=networks, optimizer=build_optimizer(stage.config, networks))
 
 

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from clarinet.data.domains import prepare
 from clarinet.data.seeding import generator
-from clarinet.networks.backbones import Backbone, load_pretrained
+from clarinet.networks.backbones import Backbone
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain, spec_for
+from clarinet.networks.weights import load_pretrained
 from clarinet.recipes.choices import Architecture
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.methods import config_for

@@ -26,6 +26,8 @@ WRITTEN: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent / "earlier_presets.json").read_text(encoding="utf-8")
 )
 
+NEW = {"pretrained_digest"}  # what that version had no name for
+
 
 def earlier(method: str, preset: str, **changes: Any) -> dict[str, Any]:
     """The configuration of a preset as that version wrote it."""
@@ -34,7 +36,7 @@ def earlier(method: str, preset: str, **changes: Any) -> dict[str, Any]:
 
 def as_earlier(config: TrainConfig) -> dict[str, Any]:
     """A configuration as that version would have written it."""
-    values = {name: value for name, value in config.flat().items() if name not in LATER}
+    values = {name: value for name, value in config.flat().items() if name not in {*LATER, *NEW}}
     kind, weight = values.pop("adaptation_kind"), values.pop("adaptation_weight")
     names = {today: name for name, today in RENAMED.items() if name not in {*STRENGTHS, "entropy_gradient"}}
     renamed = {names.get(name, name): value for name, value in values.items()}

@@ -2,13 +2,13 @@
 
 import json
 import re
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from app.runs import configs
 from app.runs.configs import ConfigField, ConfigRefused, ConfigRow
-from clarinet.recipes.choices import BACKBONES, Architecture
+from clarinet.recipes.choices import ARCHITECTURES, BACKBONES
 from clarinet.recipes.config import DEFAULTS, GROUPS, TrainConfig, title_of
 from clarinet.recipes.methods import DESCRIPTIONS, config_for
 from clarinet.recipes.presets import METHODS
@@ -94,7 +94,7 @@ class TestRefusals:
 
         assert refused.value.field == "pretrained"
 
-    @pytest.mark.parametrize("architecture", get_args(Architecture))
+    @pytest.mark.parametrize("architecture", ARCHITECTURES)
     def test_pretrained_weights_are_for_networks_that_have_them(self, architecture: str) -> None:
         values = {"architecture": architecture, "pretrained": "torchvision", "image_size": 224}
 
