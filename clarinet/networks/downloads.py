@@ -63,7 +63,7 @@ def _from_hugging_face(network: TimmFacts, name: str) -> Path:
 def _failed(name: str, address: str, error: Exception) -> ConfigError:
     why = (str(error) or type(error).__name__).split("\n", maxsplit=1)[0]
     return ConfigError(
-        f"pretrained: {name}'s weights cannot be downloaded from {address} ({why}); fetch the file where there "
-        "is a network, and give its path instead of hub; in the application put it into the folder "
-        "CLARINET_WEIGHTS_DIR and choose it in the form"
+        f"pretrained: {name}'s weights cannot be downloaded from {address} ({why}); fetch the file where "
+        "there is a network, and give a file instead of hub: its path, or in the application its name in the "
+        "folder CLARINET_WEIGHTS_DIR"
     )

@@ -102,23 +102,47 @@ def test_a_run_starts_from_the_file_and_draws_its_predictor(tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_a_download_is_of_the_best_weights_and_arrives_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("origin", ["hub", "torchvision"])  # as earlier versions called it
+def test_a_download_is_of_the_best_weights_and_arrives_once(
+    origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reference, model = trained("resnet50"), make_backbone("resnet50")
     images = torch.rand(2, 3, 80, 80, generator=generator(0, "images"))
-    asked: list[tuple[str, bool]] = []
+    asked: list[tuple[str, str | None]] = []
 
-    def download(url: str, *, check_hash: bool, **_: object) -> dict[str, Tensor]:
-        asked.append((url, check_hash))
-        return reference.state_dict()
+    def download(url: str, path: str, digest: str | None, **_: object) -> None:
+        asked.append((url, digest))
+        torch.save(reference.state_dict(), path)
 
-    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", download)
+    monkeypatch.setattr("torch.hub.download_url_to_file", download)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
 
-    load_pretrained(backbone_of(model), "torchvision")
+    first = load_pretrained(backbone_of(model), origin)
+    again = load_pretrained(backbone_of(make_backbone("resnet50")), origin)
 
     expected = without_last_layer(reference, images)
     for domain in DOMAINS:
         torch.testing.assert_close(model(images, domain)[0], expected, atol=1e-4, rtol=1e-4)
-    assert asked == [(torchvision.models.ResNet50_Weights.IMAGENET1K_V2.url, True)]
+    assert asked == [(torchvision.models.ResNet50_Weights.IMAGENET1K_V2.url, "11ad3fa6")]
+    assert again == first
+    assert first.name == "resnet50-11ad3fa6.pth"
+
+
+def test_a_file_that_changed_since_it_was_chosen_is_refused(tmp_path: Path) -> None:
+    save(trained("resnet18"), tmp_path / "weights.pth")
+    found = load_pretrained(backbone_of(make_backbone("resnet18")), "weights.pth", folder=tmp_path)
+    save(trained("resnet34"), tmp_path / "weights.pth")
+
+    with pytest.raises(ConfigError, match=rf"weights\.pth is another file than was meant.*{found.digest}"):
+        load_pretrained(
+            backbone_of(make_backbone("resnet34")), "weights.pth", folder=tmp_path, digest=found.digest
+        )
+
+
+@pytest.mark.parametrize("origin", ["../weights.pth", "/etc/passwd", "a/b", "."])
+def test_in_a_folder_of_weights_a_file_has_a_bare_name(origin: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no bare name"):
+        load_pretrained(backbone_of(make_backbone("resnet18")), origin, folder=tmp_path / "weights")
 
 
 class TestRefusals:
@@ -177,11 +201,12 @@ class TestRefusals:
         with pytest.raises(ConfigError, match="image_size above 64"):
             load_pretrained(backbone_of(make_backbone("resnet18", size=64)), origin)
 
-    def test_a_download_that_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_download_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def unreachable(*_: object, **__: object) -> None:
             raise URLError("no network")
 
-        monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", unreachable)
+        monkeypatch.setattr("torch.hub.download_url_to_file", unreachable)
+        monkeypatch.setenv("TORCH_HOME", str(tmp_path))
 
         with pytest.raises(ConfigError, match=r"resnet18.*no network.*give a file"):
             load_pretrained(backbone_of(make_backbone("resnet18")), "torchvision")

