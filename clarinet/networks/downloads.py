@@ -16,8 +16,10 @@ _DIGEST = re.compile(
 )  # begins the SHA-256 in the names of torchvision's and timm's files
 
 
-def downloaded(backbone: Backbone) -> Path:
-    """The file of the trained weights that torchvision or timm has for a network; the best of several.
+def downloaded(backbone: Backbone) -> tuple[Path, str]:
+    """The file of the trained weights that torchvision or timm has for a network, and what to call it.
+
+    Of several it is the best by the package's own account.
 
     Raises:
         ConfigError: there are none, or they cannot be downloaded: what to do instead.
@@ -33,7 +35,7 @@ def downloaded(backbone: Backbone) -> Path:
     raise ConfigError(f"pretrained: timm has no trained weights of {backbone.name}; give a file, or none")
 
 
-def _from_address(address: str, name: str) -> Path:
+def _from_address(address: str, name: str) -> tuple[Path, str]:
     path = Path(torch.hub.get_dir()) / "checkpoints" / Path(urlparse(address).path).name
     promised = _DIGEST.search(path.name)
     try:
@@ -42,21 +44,21 @@ def _from_address(address: str, name: str) -> Path:
             torch.hub.download_url_to_file(address, str(path), promised and promised[1], progress=False)
     except (OSError, RuntimeError) as error:  # no network; a file that is not what was promised
         raise _failed(name, address, error) from error
-    return path
+    return path, path.name
 
 
-def _from_hugging_face(network: TimmFacts, name: str) -> Path:
-    from huggingface_hub import hf_hub_download  # noqa: PLC0415 - a second, as above
+def _from_hugging_face(network: TimmFacts, name: str) -> tuple[Path, str]:
+    from huggingface_hub import hf_hub_download, hf_hub_url  # noqa: PLC0415 - a second, as above
     from huggingface_hub.errors import RemoteEntryNotFoundError  # noqa: PLC0415
 
     repository, _, revision = network.hub.partition("@")
     for file in _FILES:
         try:
-            return Path(hf_hub_download(repository, file, revision=revision or None))
+            return Path(hf_hub_download(repository, file, revision=revision or None)), f"{repository}/{file}"
         except RemoteEntryNotFoundError:
             continue
         except Exception as error:  # its client raises whatever its several transports do
-            raise _failed(name, f"{repository}/{file}", error) from error
+            raise _failed(name, hf_hub_url(repository, file, revision=revision or None), error) from error
     raise ConfigError(f"pretrained: {repository} has none of {', '.join(_FILES)}; give a file instead")
 
 

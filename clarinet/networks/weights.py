@@ -25,7 +25,10 @@ from clarinet.recipes.upgrade import REWORDED
 
 @dataclass(frozen=True, slots=True)
 class TrainedWeights:
-    """Which trained weights a network began with: the file's name, and its SHA-256 in hexadecimal."""
+    """Which trained weights a network began with: the file's name, and its SHA-256 in hexadecimal.
+
+    What came from the Hugging Face hub has the repository before its name, for many have the same.
+    """
 
     name: str
     digest: str
@@ -51,25 +54,25 @@ def load_pretrained(
         ConfigError: nothing can be downloaded or read there, it is another file than the digest says, or it
             fits another network: the message names a tensor.
     """
-    path = _place(backbone, origin, folder)
+    path, name = _place(backbone, origin, folder)
     given, found = _read(path)
     if digest and found != digest:
         raise ConfigError(
-            f"pretrained: {path.name} is another file than was meant: its SHA-256 is {found}, not {digest}; "
+            f"pretrained: {name} is another file than was meant: its SHA-256 is {found}, not {digest}; "
             "bring the file of then back, or start anew with this one"
         )
-    _fill(backbone, given, path.name)
-    return TrainedWeights(path.name, found)
+    _fill(backbone, given, name)
+    return TrainedWeights(name, found)
 
 
-def _place(backbone: Backbone, origin: str, folder: Path | None) -> Path:
+def _place(backbone: Backbone, origin: str, folder: Path | None) -> tuple[Path, str]:
     if REWORDED["pretrained"].get(origin, origin) == HUB:
         return downloaded(backbone)
     if folder is None:
-        return Path(origin)
+        return Path(origin), Path(origin).name
     if Path(origin).name != origin:
         raise ConfigError(f"pretrained: {origin} is no bare name of a file in the folder of trained weights")
-    return folder / origin
+    return folder / origin, origin
 
 
 def _fill(backbone: Backbone, given: Mapping[str, Tensor], where: str) -> None:
