@@ -33,6 +33,30 @@ def override(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def add_weights_option(parser: argparse.ArgumentParser) -> None:
+    """Describe `--weights`, which `changes_of` reads."""
+    parser.add_argument(
+        "--weights",
+        metavar="FILE|hub",
+        help="trained weights of a network for photographs: a file (safetensors, or a state dict that "
+        "torch.save wrote), or hub for a download; short for --set pretrained=...",
+    )
+
+
+def changes_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What `--set` and `--weights` change of a preset.
+
+    Raises:
+        ConfigError: a hyper-parameter is unknown, or both name weights.
+    """
+    changes = dict(override(text) for text in arguments.overrides)
+    if arguments.weights is None:
+        return changes
+    if "pretrained" in changes:
+        raise ConfigError("--weights and --set pretrained both name trained weights; leave one out")
+    return changes | {"pretrained": arguments.weights}
+
+
 def named_device(name: str) -> "torch.device":
     """The device called auto, cpu or cuda; auto takes CUDA where there is some."""
     import torch

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clarinet.commands.options import FAILED, Commands, named_device, override, percent
+from clarinet.commands.options import FAILED, Commands, add_weights_option, changes_of, named_device, percent
 from clarinet.commands.progress import shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
 from clarinet.recipes.errors import ClarinetError, ConfigError, DataNotFound, Interrupted
@@ -59,6 +59,7 @@ def add_reproduce(commands: Commands) -> None:
     )
     add("--label-noise", type=float, nargs="+", help="share of wrong labels (default 0)")
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="overrides", help="as in train")
+    add_weights_option(parser)
     add("--data", type=Path, help=f"folder of the data (default: ${DATA_VARIABLE} or data)")
     add("--download", action="store_true", help="let torchvision fetch what is missing")
     add("--out", type=Path, default=Path("docs/results/reproduction"), help="default: %(default)s")
@@ -106,7 +107,7 @@ def _planned(arguments: argparse.Namespace) -> "dict[str, list[Trial]]":
 
     asked = {task_called(name).name for name in arguments.tasks} or set(PAPER_TASKS)
     tasks = [name for name in TASKS if name in asked]
-    seeds, changes = range(arguments.seeds), dict(override(text) for text in arguments.overrides)
+    seeds, changes = range(arguments.seeds), changes_of(arguments)
     chosen = ("methods", "setting", "true_labels", "answers", "label_noise")
     if any(getattr(arguments, name) for name in chosen):
         trials = plan(

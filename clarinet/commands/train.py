@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from clarinet.commands.inputs import Inputs, read_inputs
 from clarinet.commands.labels import add_label_options, label_seed, simulated, train_data
-from clarinet.commands.options import FAILED, Commands, named_device, override, percent
+from clarinet.commands.options import FAILED, Commands, add_weights_option, changes_of, named_device, percent
 from clarinet.commands.progress import NOT_MEASURED, say_how_well, shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
 from clarinet.recipes.config import TrainConfig
@@ -72,6 +72,7 @@ def add_train(commands: Commands) -> None:
         dest="overrides",
         help="any field of TrainConfig",
     )
+    add_weights_option(train)
     add_label_options(train)
     train.add_argument(
         "--out",
@@ -229,7 +230,7 @@ def _export(
 
 
 def _config(arguments: argparse.Namespace, seed: int) -> TrainConfig:
-    overrides: dict[str, Any] = dict(override(text) for text in arguments.overrides)
+    overrides = changes_of(arguments)
     if arguments.epochs is not None:
         overrides["epochs"] = arguments.epochs
     return config_for(

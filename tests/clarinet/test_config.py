@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from clarinet.recipes.choices import Method
-from clarinet.recipes.config import DEFAULTS, GROUP_OF, GROUPS, TrainConfig
+from clarinet.recipes.config import DEFAULTS, GROUP_OF, GROUPS, TrainConfig, flattened
 from clarinet.recipes.errors import ClarinetError, ConfigError
 from clarinet.recipes.fields import kinds_of
 from clarinet.recipes.identity import IDENTITIES
@@ -297,6 +297,40 @@ class TestFields:
             for item in fields(group):
                 assert item.metadata["help"].endswith("."), item.name
                 assert item.default == DEFAULTS[item.name]
+
+    @pytest.mark.parametrize("name", ["timm/tf_efficientnet_lite0", "timm/resnet18.a1_in1k", "resnet50"])
+    def test_any_network_of_timm_may_be_named(self, name: str) -> None:
+        config = config_for("clarinet", architecture=name, pretrained="hub")
+
+        assert config.network.architecture == name
+        assert TrainConfig.from_dict(config.to_dict()) == config
+
+    @pytest.mark.parametrize(
+        "name",
+        ["timm", "timm/", "timm/../x", "timm/a b", "timm/hf-hub:x/y", "timm/a.b.c", "Resnet18", 3, None],
+    )
+    def test_other_names_of_networks_are_refused(self, name: object) -> None:
+        with pytest.raises(ConfigError, match=r"architecture is .* one of auto, .*, or timm/NAME") as refused:
+            config_for("clarinet", architecture=name)
+
+        assert refused.value.field == "architecture"
+
+    def test_a_download_was_called_torchvision(self) -> None:
+        config = config_for("clarinet", architecture="resnet18", pretrained="torchvision")
+        kept = config.to_dict() | {"network": config.to_dict()["network"] | {"pretrained": "torchvision"}}
+
+        assert config.network.pretrained == "hub"
+        assert TrainConfig.from_dict(kept) == config
+        assert flattened(kept)["pretrained"] == "hub"
+
+    @pytest.mark.parametrize(
+        ("pretrained", "digest"), [("", "0" * 64), ("x.pth", "0" * 63), ("x.pth", "G" * 64), ("hub", "SHA")]
+    )
+    def test_a_digest_is_one_and_of_weights(self, pretrained: str, digest: str) -> None:
+        with pytest.raises(ConfigError) as refused:
+            config_for("clarinet", architecture="resnet18", pretrained=pretrained, pretrained_digest=digest)
+
+        assert refused.value.field == "pretrained_digest"
 
     def test_bounds_and_choices_are_enforced(self) -> None:
         for name, kind, told in every_field():

@@ -3,14 +3,17 @@
 import inspect
 import re
 from dataclasses import fields
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import timm
 import torch
 from PIL import Image
+from safetensors.torch import save_file
 
 import clarinet
 from clarinet.export.models import load_card
@@ -55,10 +58,23 @@ def test_the_example_runs_and_leaves_a_model(
     assert load_card(tmp_path / "model" / "model.safetensors")["classes"] == ["low", "middle", "high"]
     assert (tmp_path / "model" / "model.onnx").exists()
 
-    exec(compile(examples[2], "library.md", "exec"), page)  # goes on with the first one
+    exec(compile(examples[3], "library.md", "exec"), page)  # goes on with the first one
 
     assert len(page["results"]) == 3
     assert all(0 <= result.target_accuracy <= 1 for result in page["results"])
+
+
+def test_the_example_of_trained_weights_gives_features(
+    examples: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_file(timm.create_model("test_resnet").state_dict(), tmp_path / "weights.safetensors")
+    page: dict[str, Any] = {}
+
+    exec(compile(examples[2], "library.md", "exec"), page)
+
+    assert len(capsys.readouterr().out.strip()) == len(sha256().hexdigest())
+    assert page["features"].shape == (2, page["model"].extractor.features)
+    assert page["logits"].shape == (2, 7)
 
 
 def test_the_readme_has_the_same_example() -> None:

