@@ -140,6 +140,7 @@ def make_run(
     setting: str = "cc",
     train: int = 120,
     config: Mapping[str, object] | None = None,
+    weights: Mapping[str, str] | None = None,
     target: Dataset | None = None,
     queued_at: datetime = NOW,
 ) -> Run:
@@ -172,7 +173,7 @@ def make_run(
         method=method,
         setting=setting,
         preset=preset,
-        config=configs.config_for(method, setting, preset, quick | dict(config or {})),
+        config=configs.config_for(method, setting, preset, quick | dict(config or {}), weights=weights or {}),
         snapshot_digest=freeze(storage, labels),
         snapshot_facts=facts_of(
             labels, classes=[item.name for item in classes], answers=train, simulated=0, unfinished=False

@@ -11,7 +11,7 @@ from app.access import admin_only
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
-from app.deps import CurrentUser, ReadingDep, SessionDep, StorageDep
+from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.runs import configs, service
 from app.runs.events import Streams, follow
 from app.runs.models import Run
@@ -25,6 +25,7 @@ from app.runs.schemas import (
     RunSummary,
     RunUpdate,
 )
+from app.runs.weights import weights_asked_for
 
 router = APIRouter(tags=["runs"])
 
@@ -42,6 +43,7 @@ def start_run(
     session: SessionDep,
     reading: ReadingDep,
     storage: StorageDep,
+    settings: SettingsDep,
     user: CurrentUser,
 ) -> RunRead:
     """Freeze the campaign's labels and queue one trial per seed."""
@@ -55,6 +57,7 @@ def start_run(
             by=user,
             storage=storage,
         )
+        weights = weights_asked_for(settings.weights_dir, body.config, by=user)
     run = service.start_run(
         session,
         labels,
@@ -64,6 +67,7 @@ def start_run(
         seeds=body.seeds,
         target_dataset=datasets.get_dataset(session, body.target_dataset_id, by=user),
         config=body.config,
+        weights=weights,
         note=body.note,
         by=user,
         now=utc_now(),

@@ -4,19 +4,22 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import Any, get_args
 
 from clarinet.recipes import methods as recipes
-from clarinet.recipes.choices import Setting
+from clarinet.recipes.choices import HUB, Setting
 from clarinet.recipes.config import GROUP_OF, GROUPS, flattened, title_of
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.fields import kinds_of
 from clarinet.recipes.presets import METHODS
-from clarinet.recipes.upgrade import OWN
+from clarinet.recipes.upgrade import OWN, REWORDED
 
-# A file's path, which the library takes too, would let users read the worker's disk.
-PRETRAINED = ("", "torchvision")
+# Besides these a run takes files of one folder alone: a path, which the library takes too, would let users
+# read the worker's disk.
+WITHOUT_A_FILE = ("", HUB)
+NO_FIELDS = {"pretrained_digest"}  # which follows from the file
 _KINDS = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _NAMES = re.compile(rf"\b({'|'.join(name for name in GROUP_OF if '_' in name)})\b")
 
@@ -47,6 +50,7 @@ class ConfigField:
     help: str
     kind: str  # integer | number | boolean | string
     choices: tuple[Any, ...]
+    suggestions: tuple[str, ...]  # for a text that may be something else
     minimum: float | None
     maximum: float | None
 
@@ -72,32 +76,42 @@ class FieldGroup:
     fields: tuple[ConfigField, ...]
 
 
-@cache
-def form_groups() -> tuple[FieldGroup, ...]:
-    """The hyper-parameters that a run may change, in the library's groups and order."""
+@lru_cache(maxsize=16)
+def form_groups(weights: tuple[str, ...] = ()) -> tuple[FieldGroup, ...]:
+    """The hyper-parameters that a run may change, in the library's groups and order.
+
+    Args:
+        weights: files of trained weights that may be chosen.
+    """
     return tuple(
         FieldGroup(
             title_of(name),
             kind.__doc__ or "",
-            tuple(_field(item.name, kinds_of(kind)[item.name], item.metadata) for item in fields(kind)),
+            tuple(
+                _field(item.name, kinds_of(kind)[item.name], item.metadata, weights)
+                for item in fields(kind)
+                if item.name not in NO_FIELDS
+            ),
         )
         for name, kind in GROUPS.items()
     )
 
 
 def form_fields() -> tuple[ConfigField, ...]:
-    """The same without their groups."""
+    """The same without their groups, and without files of trained weights."""
     return tuple(field for group in form_groups() for field in group.fields)
 
 
-def _field(name: str, kind: Any, metadata: Mapping[str, Any]) -> ConfigField:
-    choices = PRETRAINED if name == "pretrained" else get_args(kind)
+def _field(name: str, kind: Any, metadata: Mapping[str, Any], weights: tuple[str, ...]) -> ConfigField:
+    choices = (*WITHOUT_A_FILE, *weights) if name == "pretrained" else get_args(kind)
+    names = metadata.get("names")
     return ConfigField(
         name=name,
         title=title_of(name),
         help=in_words(metadata["help"]),
         kind=_KINDS[type(choices[0]) if choices else kind],
         choices=tuple(choices),
+        suggestions=() if names is None else names.known,
         minimum=metadata.get("minimum"),
         maximum=metadata.get("maximum"),
     )
@@ -155,16 +169,27 @@ def settings() -> tuple[str, ...]:
     return get_args(Setting)
 
 
-def config_for(method: str, setting: str, preset: str, overrides: Mapping[str, object]) -> dict[str, Any]:
+def config_for(
+    method: str,
+    setting: str,
+    preset: str,
+    overrides: Mapping[str, object],
+    *,
+    weights: Mapping[str, str | None] = MappingProxyType({}),
+) -> dict[str, Any]:
     """A configuration without its seed, as a run keeps it: the preset's values with single ones replaced.
+
+    Args:
+        method, setting, preset: by their names.
+        overrides: values by name.
+        weights: files of trained weights that may be named, to their SHA-256; None while it is not known.
 
     Raises:
         ConfigRefused: an unknown method, setting, preset or hyper-parameter, or a refused value.
     """
     if unknown := sorted(set(overrides) & set(OWN)):
         raise ConfigRefused(unknown[0], f"{unknown[0]} is chosen beside the configuration, not in it.")
-    if overrides.get("pretrained", "") not in PRETRAINED:
-        raise ConfigRefused("pretrained", "Pretrained must be empty or torchvision.")
+    overrides = _with_digest(overrides, weights)
     if method not in METHODS:
         raise ConfigRefused("method", f"There is no method {method!r}; there are {', '.join(METHODS)}.")
     if preset not in METHODS[method]:
@@ -176,6 +201,33 @@ def config_for(method: str, setting: str, preset: str, overrides: Mapping[str, o
         raise ConfigRefused.because(error) from error
     del values["seed"]
     return values
+
+
+def _with_digest(overrides: Mapping[str, object], weights: Mapping[str, str | None]) -> Mapping[str, object]:
+    """With the digest of the file of trained weights, so that a run trains on no other file."""
+    origin = overrides.get("pretrained", "")
+    if not isinstance(origin, str):
+        raise ConfigRefused("pretrained", "Pretrained must be text.")
+    if REWORDED["pretrained"].get(origin, origin) in WITHOUT_A_FILE:
+        return overrides
+    if origin not in weights:
+        raise ConfigRefused(
+            "pretrained",
+            "Pretrained must be empty, hub, or the name of a file in the server's folder of trained weights, "
+            f"which has no {origin!r}.",
+        )
+    digest, wanted = weights[origin], overrides.get("pretrained_digest", "")
+    if digest is None:
+        raise ConfigRefused(
+            "pretrained",
+            f"The file {origin} is being written, or the server may not read it. Try again, or tell whoever "
+            "runs the server.",
+        )
+    if wanted not in {"", digest}:
+        raise ConfigRefused(
+            "pretrained_digest", f"The file {origin} has another SHA-256 than was asked for: {digest}."
+        )
+    return {**overrides, "pretrained_digest": digest}
 
 
 def readable(config: Mapping[str, Any]) -> dict[str, Any]:

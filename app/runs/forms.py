@@ -1,6 +1,6 @@
 """The form that starts a run: generated from the library's hyper-parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -88,12 +88,13 @@ def known_recipe(value: str | None) -> str:
     return value if value in known else usual
 
 
-def input_groups(recipe: str, typed: Mapping[str, Any]) -> list[InputGroup]:
+def input_groups(recipe: str, typed: Mapping[str, Any], *, weights: Sequence[str] = ()) -> list[InputGroup]:
     """An input for each hyper-parameter: what was typed, else the value of the recipe.
 
     Args:
         recipe: a known one.
         typed: texts by input name.
+        weights: files of trained weights that may be chosen.
     """
     preset = _defaults(recipe)
 
@@ -104,7 +105,7 @@ def input_groups(recipe: str, typed: Mapping[str, Any]) -> list[InputGroup]:
 
     return [
         InputGroup(group.title, group.sentence, [input_of(field) for field in group.fields])
-        for group in configs.form_groups()
+        for group in configs.form_groups(tuple(weights))
     ]
 
 
@@ -128,7 +129,8 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
     overrides: dict[str, Any] = {}
     for field in configs.form_fields():
         typed = _text(form, PREFIX + field.name)
-        if not typed or typed == configs.written(loaded[field.name]):
+        is_chosen = typed or (PREFIX + field.name in form and typed in field.choices)
+        if not is_chosen or typed == configs.written(loaded[field.name]):
             continue
         overrides[field.name] = field.parse(typed)
         if refused := configs.refusal_of(field.name, overrides[field.name]):

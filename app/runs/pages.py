@@ -23,7 +23,7 @@ from app.runs.models import NOTE, Run
 from app.runs.schemas import NoteForm, RunNumber
 from app.runs.summary import curve
 from app.runs.view import details_of, silent_workers_since
-from app.runs.weights import ENDINGS, weights_files
+from app.runs.weights import ENDINGS, weights_asked_for, weights_files, weights_names
 
 router = APIRouter(include_in_schema=False)
 
@@ -133,10 +133,17 @@ def cancel_run_from_page(
 @router.get("/campaigns/{campaign_id}/runs/new")
 @admin_only
 def new_run(
-    request: Request, campaign_id: UUID, session: SessionDep, user: CurrentUser, recipe: str = ""
+    *,
+    request: Request,
+    campaign_id: UUID,
+    session: SessionDep,
+    settings: SettingsDep,
+    user: CurrentUser,
+    recipe: str = "",
 ) -> Response:
     """The form; with another recipe, the same form with that recipe's values."""
-    return _form(request, campaign_id, session, user, typed=FormData({"recipe": recipe}))
+    weights = weights_names(settings.weights_dir, by=user)
+    return _form(request, campaign_id, session, user, weights=weights, typed=FormData({"recipe": recipe}))
 
 
 @router.post("/campaigns/{campaign_id}/runs/new")
@@ -149,6 +156,7 @@ def start_run_from_form(
     session: SessionDep,
     reading: ReadingDep,
     storage: StorageDep,
+    settings: SettingsDep,
     user: CurrentUser,
 ) -> Response:
     """Start the run, or show the form with what is wrong."""
@@ -165,6 +173,7 @@ def start_run_from_form(
                     by=user,
                     storage=storage,
                 )
+                weights = weights_asked_for(settings.weights_dir, asked.config, by=user)
             run = service.start_run(
                 session,
                 labels,
@@ -174,6 +183,7 @@ def start_run_from_form(
                 seeds=asked.seeds,
                 target_dataset=datasets.get_dataset(session, asked.target_dataset_id, by=user),
                 config=asked.config,
+                weights=weights,
                 note=asked.note,
                 by=user,
                 now=utc_now(),
@@ -188,7 +198,10 @@ def start_run_from_form(
             errors[""] = error.detail
         else:
             return see_other(request, "show_run", run_id=run.id)
-    return _form(request, campaign_id, session, user, typed=form, errors=errors, status=UNPROCESSABLE)
+    files = weights_names(settings.weights_dir, by=user)
+    return _form(
+        request, campaign_id, session, user, weights=files, typed=form, errors=errors, status=UNPROCESSABLE
+    )
 
 
 def _form(
@@ -197,6 +210,7 @@ def _form(
     session: SessionDep,
     user: CurrentUser,
     *,
+    weights: list[str],
     typed: FormData,
     errors: dict[str, str] | None = None,
     status: int = 200,
@@ -222,7 +236,7 @@ def _form(
         settings=forms.settings(),
         targets=targets,
         has_imports=bool(labelling.imports_of(session, campaign, by=user)),
-        groups=forms.input_groups(recipe, typed),
+        groups=forms.input_groups(recipe, typed, weights=weights),
         typed=typed,
         most=NOTE,
         errors=errors or {},

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -89,6 +90,7 @@ def start_run(
     seeds: Sequence[int],
     target_dataset: Dataset,
     config: Mapping[str, object],
+    weights: Mapping[str, str | None] = MappingProxyType({}),
     note: str = "",
     by: User,
     now: datetime,
@@ -98,6 +100,7 @@ def start_run(
     Args:
         labels: what `freeze_labels` gave a moment ago.
         config: single hyper-parameters that replace the preset's.
+        weights: what `weights_asked_for` gave of this config.
         note: at most NOTE characters beside the run.
 
     Raises:
@@ -109,7 +112,7 @@ def start_run(
     _check_target(target_dataset)
     _check_seeds(seeds)
     try:
-        values = configs.config_for(method, setting, preset, config)
+        values = configs.config_for(method, setting, preset, config, weights=weights)
     except configs.ConfigRefused as refused:
         raise BadConfig(refused.field, refused.message) from refused
     if values["losses"]["complementary_loss"] == "inverse" and labels.facts["imported"]:

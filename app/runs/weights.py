@@ -6,6 +6,7 @@ This process knows no torch. What a file holds is for the training process to re
 import hashlib
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.datasets.errors import PathNotAllowed
 from app.datasets.uploads import open_server_file
+from app.runs.configs import WITHOUT_A_FILE
 from app.runs.errors import WeightsFolderUnusable
 
 ENDINGS = (".safetensors", ".pt", ".pth")  # the latter two: a state dict
@@ -50,13 +52,65 @@ def weights_files(folder: Path, *, by: User) -> list[WeightsFile]:
         WeightsFolderUnusable: it is not there, no folder, or closed to this process.
     """
     accounts.require_admin(by)
+    return [WeightsFile(found.name, found.size_bytes, found.digest()) for found in _listed(folder)]
+
+
+def weights_names(folder: Path | None, *, by: User) -> list[str]:
+    """The names of the same files, none of which is read; none where no folder can be listed.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+    """
+    accounts.require_admin(by)
+    try:
+        return [] if folder is None else [found.name for found in _listed(folder)]
+    except WeightsFolderUnusable:
+        return []
+
+
+def weights_asked_for(
+    folder: Path | None, config: Mapping[str, object], *, by: User
+) -> dict[str, str | None]:
+    """The file that hyper-parameters name as trained weights, to its digest; nothing if the folder lacks it.
+
+    The digest is None while somebody writes the file, or if this process may not read it.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        WeightsFolderUnusable: it is not there, no folder, or closed to this process.
+    """
+    accounts.require_admin(by)
+    name = config.get("pretrained", "")
+    if folder is None or name in WITHOUT_A_FILE:
+        return {}
+    return {found.name: found.digest() for found in _listed(folder) if found.name == name}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a file of weights lies, behind links, and its size and time when it was looked at."""
+
+    name: str
+    real: Path
+    root: Path
+    size_bytes: int
+    changed_ns: int
+
+    def digest(self) -> str | None:
+        try:
+            return _digest(self.real, self.root, self.size_bytes, self.changed_ns)
+        except (_Changing, PathNotAllowed, OSError):
+            return None
+
+
+def _listed(folder: Path) -> list[_Place]:
     try:
         root = folder.resolve(strict=True)
         paths = sorted(root.iterdir())
     except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links
         raise WeightsFolderUnusable(folder, _reason(error)) from error
-    found = [_look(path, root) for path in paths if _is_named_so(path)]
-    return [file for file in found if file is not None]
+    places = [_place(path, root) for path in paths if _is_named_so(path)]
+    return [place for place in places if place is not None]
 
 
 def _is_named_so(path: Path) -> bool:
@@ -65,7 +119,7 @@ def _is_named_so(path: Path) -> bool:
     return is_shown and path.suffix.lower() in ENDINGS
 
 
-def _look(path: Path, root: Path) -> WeightsFile | None:
+def _place(path: Path, root: Path) -> _Place | None:
     try:
         real = path.resolve(strict=True)
         found = real.stat()
@@ -73,11 +127,7 @@ def _look(path: Path, root: Path) -> WeightsFile | None:
         return None
     if not real.is_relative_to(root) or not stat.S_ISREG(found.st_mode):
         return None
-    try:
-        digest = _digest(real, root, found.st_size, found.st_mtime_ns)
-    except (_Changing, PathNotAllowed, OSError):
-        digest = None
-    return WeightsFile(path.name, found.st_size, digest)
+    return _Place(path.name, real, root, found.st_size, found.st_mtime_ns)
 
 
 @lru_cache(maxsize=DIGESTS)

@@ -58,7 +58,7 @@ def timm_network(architecture: str, image_size: int) -> tuple[nn.Module, TimmFac
 
     name = architecture.removeprefix(TIMM)
     # Where the size is a part of the network, as in transformers, it has to be told.
-    told = {"img_size": image_size} if known.fixed_input_size else {}
+    told: dict[str, Any] = {"img_size": image_size} if known.fixed_input_size else {}
     try:
         try:
             body = timm.create_model(name, num_classes=0, **told)

@@ -176,6 +176,6 @@ def _read(path: Path) -> tuple[dict[str, Tensor], str]:
 
 
 def _content(file: BinaryIO, suffix: str) -> object:
-    if suffix == ".safetensors":
+    if suffix.lower() == ".safetensors":
         return load(file.read())
     return torch.load(file, map_location="cpu", weights_only=True)

@@ -18,7 +18,8 @@ from efficientnet_lite_pytorch import EfficientNet
 from huggingface_hub.errors import LocalEntryNotFoundError, RemoteEntryNotFoundError
 from safetensors.torch import save_file
 from sklearn.datasets import load_sample_image
-from timm.data import ImageNetInfo
+from timm.data.imagenet_info import ImageNetInfo
+from timm.models import get_pretrained_cfg
 from torch import Tensor, nn
 
 from clarinet.commands.cli import main
@@ -70,7 +71,7 @@ def backbone_of(model: Classifier) -> Backbone:
     return model.extractor
 
 
-def trained(name: str, **more: object) -> nn.Module:
+def trained(name: str, **more: Any) -> nn.Module:
     """timm's network with values that are not those of a fresh one, in eval mode."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -85,9 +86,11 @@ def trained(name: str, **more: object) -> nn.Module:
 
 def features_by_timm(network: nn.Module, name: str, pixels: Tensor) -> Tensor:
     """Of pixels in [0, 1], scaled as timm does it."""
-    config = timm.data.resolve_data_config({}, model=network)
-    mean, spread = (torch.tensor(config[key])[:, None, None] for key in ("mean", "std"))
-    body = timm.create_model(name, num_classes=0, **({"img_size": 32} if "vit" in name else {}))
+    known = get_pretrained_cfg(name)
+    assert known is not None
+    mean, spread = (torch.tensor(values)[:, None, None] for values in (known.mean, known.std))
+    more: dict[str, Any] = {"img_size": 32} if "vit" in name else {}
+    body = timm.create_model(name, num_classes=0, **more)
     body.load_state_dict(
         {key: value for key, value in network.state_dict().items() if key in body.state_dict()}
     )
@@ -223,8 +226,8 @@ class TestRuns:
     def test_the_command_takes_a_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         weights = save(trained("test_resnet"), tmp_path / "weights.safetensors")
         data = make_data(24, true_rows=24)
-        images = {"x_train": in_memory(data.source_images).numpy(), "y_train": data.true.numpy()}
-        np.savez(tmp_path / "a.npz", **images)
+        images = in_memory(data.source_images).numpy()
+        np.savez(tmp_path / "a.npz", x_train=images, y_train=data.true.numpy())
         words = ["train", "--source", str(tmp_path / "a.npz"), "--target", str(tmp_path / "a.npz")]
         words += [word for name, value in self.LOOKS.items() for word in ("--set", f"{name}={value}")]
         words += ["--weights", weights, "--device", "cpu", "--out", str(tmp_path / "model")]

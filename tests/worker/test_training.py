@@ -1,15 +1,20 @@
 """Publishing a model: once, by the holder of the claim, and never unpublished by accident."""
 
 import hashlib
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import onnxruntime
 import pytest
+import timm
 import torch
+from safetensors.torch import save_file
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
@@ -201,6 +206,65 @@ def test_only_a_checkpoint_that_cannot_be_read_is_dropped(
     with pytest.raises(CheckpointError):
         _from_checkpoint_or_anew(fail, checkpoint)
     assert checkpoint.exists() is kept
+
+
+class TestTrainedWeights:
+    NETWORK: ClassVar[dict[str, Any]] = {
+        "architecture": "timm/test_resnet",
+        "image_size": 32,
+        "pretrained": "net.safetensors",
+    }
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        """The operator's, with a file."""
+        folder = tmp_path / "weights"
+        folder.mkdir()
+        save_file(timm.create_model("test_resnet").state_dict(), folder / "net.safetensors")
+        return folder
+
+    def trained(self, context: Context, folder: Path | None, digest: str) -> Trial:
+        """A trial of a run that was started with a file of this digest, after its training process."""
+        with context.unit_of_work() as session:
+            weights = {"net.safetensors": digest}
+            run = make_run(session, context.storage, config=self.NETWORK, weights=weights)
+        work = replace(claimed(context, run), weights_dir=folder)
+        assert _train(work, torch.device("cpu"), lambda: False) is Exit.ENDED
+        return trial_of(context, run.trials[0].id)
+
+    def test_the_card_has_the_name_and_digest_of_the_file(self, context: Context, folder: Path) -> None:
+        digest = hashlib.sha256((folder / "net.safetensors").read_bytes()).hexdigest()
+
+        trial = self.trained(context, folder, digest)
+
+        assert (trial.state, trial.failure) == (TrialState.SUCCEEDED, None)
+        with context.reading() as session:
+            [model] = session.scalars(select(Model)).all()
+        assert model.card["pretrained"] == {"name": "net.safetensors", "digest": digest}
+        assert model.card["config"]["network"]["pretrained"] == "net.safetensors"
+        assert str(folder) not in json.dumps(model.card)
+
+    @pytest.mark.parametrize(
+        ("happened", "told"),
+        [
+            ("changed", r"Pretrained: net\.safetensors is another file than was meant: its SHA-256 is "),
+            ("gone", r"net\.safetensors cannot be read: .*No such file"),
+            ("no folder", r"The worker that took this trial has no folder of trained weights.*_WEIGHTS_DIR"),
+        ],
+    )
+    def test_a_file_that_is_not_the_one_of_the_start_fails_the_trial_in_words(
+        self, happened: str, told: str, context: Context, folder: Path
+    ) -> None:
+        digest = hashlib.sha256((folder / "net.safetensors").read_bytes()).hexdigest()
+        if happened == "changed":
+            save_file(timm.create_model("test_resnet").state_dict(), folder / "net.safetensors")
+        if happened == "gone":
+            (folder / "net.safetensors").unlink()
+
+        trial = self.trained(context, None if happened == "no folder" else folder, digest)
+
+        assert trial.state is TrialState.FAILED
+        assert re.search(told, trial.failure or "")
 
 
 @pytest.mark.long(but=["sqlite-clarinet-plus"])

@@ -5,7 +5,7 @@ import json
 import platform
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from app.db import Database, connect
 from app.logs import configure_logs
 from app.registry import service as registry
 from app.runs import configs, trials
+from app.runs.configs import WITHOUT_A_FILE
 from app.runs.models import Run, Trial
 from app.settings import Settings
 from app.storage import Storage
@@ -29,6 +30,7 @@ from clarinet.recipes.errors import (
     CheckpointError,
     CheckpointNotWritten,
     ClarinetError,
+    ConfigError,
     ExportError,
     Interrupted,
 )
@@ -50,6 +52,7 @@ class ClaimedTrial:
     claim: Claim
     trial: Trial
     run: Run
+    weights_dir: Path | None = None
 
     def record_epoch(self, report: EpochReport) -> None:
         """Keep an epoch's figures in a transaction of their own; raises ClaimLost."""
@@ -167,7 +170,9 @@ def train_claimed(trial_id: UUID, claim_number: int, *, should_stop: Callable[[]
     try:
         with database.read.begin() as session:
             trial = trials.load_trial(session, trial_id)
-        work = ClaimedTrial(database, Storage(settings.artefact_dir), claim, trial, trial.run)
+        work = ClaimedTrial(
+            database, Storage(settings.artefact_dir), claim, trial, trial.run, settings.weights_dir
+        )
         return _train(work, _device(settings.device), should_stop)
     except ClaimLost:
         log.warning("trial.claim_lost", trial_id=str(trial_id), claim=claim_number)
@@ -194,6 +199,7 @@ def _train(work: ClaimedTrial, device: torch.device, should_stop: Callable[[], b
             on_epoch=work.record_epoch,
             checkpoint=checkpoint,
             should_stop=should_stop,
+            weights_folder=_weights_folder(work.weights_dir, config),
         )
         result = _from_checkpoint_or_anew(once, checkpoint)
     except Interrupted:
@@ -205,6 +211,18 @@ def _train(work: ClaimedTrial, device: torch.device, should_stop: Callable[[], b
     work.publish(result, loaded)
     checkpoint.unlink(missing_ok=True)
     return Exit.ENDED
+
+
+def _weights_folder(folder: Path | None, config: TrainConfig) -> Path | None:
+    """Where the trained weights are that a config names; with a folder, the library refuses paths."""
+    if config.network.pretrained in WITHOUT_A_FILE:
+        return None
+    if folder is None:
+        raise ConfigError(
+            f"the worker that took this trial has no folder of trained weights, and the run asks for "
+            f"{config.network.pretrained}; set CLARINET_WEIGHTS_DIR there too, and start the run again"
+        )
+    return folder
 
 
 def _from_checkpoint_or_anew(once: Callable[[], TrainResult], checkpoint: Path) -> TrainResult:
@@ -243,6 +261,7 @@ def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:
         "epochs": result.epochs,
         "seconds": result.seconds,
         "computed_in": result.computed_in,
+        "pretrained": None if result.pretrained is None else asdict(result.pretrained),
         "versions": {"torch": str(torch.__version__), "python": platform.python_version()},
     }
 

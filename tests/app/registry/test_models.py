@@ -176,6 +176,18 @@ def test_the_configuration_of_any_version_is_shown_in_its_groups(
     assert '<dt title="momentum">Momentum</dt><dd>0.8</dd>' in then.split("<h3>Of an earlier version</h3>")[1]
 
 
+def test_the_page_says_with_which_trained_weights_it_began(
+    client: TestClient, session: Session, model: Model
+) -> None:
+    before = client.get(f"/models/{model.id}", headers=HTML).text
+    model.card = model.card | {"pretrained": {"name": "<net>.pt", "digest": "5f" * 32}}
+    session.commit()
+    after = client.get(f"/models/{model.id}", headers=HTML).text
+
+    assert "Began with" not in before
+    assert f"the trained weights &lt;net&gt;.pt, SHA-256 <code>{'5f' * 32}</code>" in after
+
+
 def test_without_models_the_list_says_what_one_is(client: TestClient) -> None:
     assert "No model yet" in client.get("/models", headers=HTML).text
 

@@ -1,6 +1,7 @@
 """The JSON API of runs, and its stream of events."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -8,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from httpx2 import Response
 from sqlalchemy.orm import Session
 
 from app import jobs
@@ -62,6 +64,33 @@ class TestStartRun:
         assert response.json()["type"] == "/problems/bad-config"
         assert response.json()["field"] == "epochs"
         assert published == []
+
+    def test_a_run_begins_with_a_file_of_the_servers_folder_and_no_other(
+        self, app: FastAPI, client: TestClient, campaign: Campaign, target: Dataset, tmp_path: Path
+    ) -> None:
+        (tmp_path / "secret.pt").write_bytes(b"secret")
+        folder = tmp_path / "weights"
+        folder.mkdir()
+        (folder / "net.pt").write_bytes(b"tensors")
+        app.state.settings = app.state.settings.model_copy(update={"weights_dir": folder})
+
+        def start(name: str) -> Response:
+            config = {"architecture": "timm/resnet18", "pretrained": name}
+            return client.post(f"/api/v1/campaigns/{campaign.id}/runs", json=body(target, config=config))
+
+        started = start("net.pt")
+        refused = [start(name) for name in ("../secret.pt", str(tmp_path / "secret.pt"), "other.pt")]
+
+        assert started.status_code == 202
+        network = started.json()["config"]["network"]
+        assert (network["pretrained"], network["pretrained_digest"]) == (
+            "net.pt",
+            sha256(b"tensors").hexdigest(),
+        )
+        assert [(response.status_code, response.json()["field"]) for response in refused] == [
+            (422, "pretrained")
+        ] * 3
+        assert "which has no 'other.pt'" in refused[2].json()["detail"]
 
     def test_an_unknown_target_is_not_found(self, client: TestClient, campaign: Campaign) -> None:
         response = client.post(

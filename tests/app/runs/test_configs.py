@@ -86,17 +86,42 @@ class TestRefusals:
             assert not re.search(r"True|False|config_for|_", refused.value.message)
 
     @pytest.mark.parametrize(
-        "where", ["weights.safetensors", "/etc/passwd", "../x", " torchvision", None, ["torchvision"]]
+        "where",
+        ["weights.safetensors", "/etc/passwd", "../a.pth", "./a.pth", "a.pth ", " hub", None, ["hub"]],
     )
-    def test_weights_come_from_no_file_of_the_worker(self, where: object) -> None:
+    def test_weights_come_from_no_other_file_of_the_worker(self, where: object) -> None:
+        values = {"architecture": "resnet18", "pretrained": where}
+
         with pytest.raises(ConfigRefused) as refused:
-            configs.config_for("clarinet", "cc", "paper", {"architecture": "resnet18", "pretrained": where})
+            configs.config_for("clarinet", "cc", "paper", values, weights={"a.pth": "0" * 64})
 
         assert refused.value.field == "pretrained"
 
+    def test_a_file_of_weights_is_kept_with_its_digest(self) -> None:
+        values = {"architecture": "timm/resnet18", "pretrained": "a.pth"}
+        wanted = values | {"pretrained_digest": "0" * 64}
+
+        kept = configs.config_for("clarinet", "cc", "paper", values, weights={"a.pth": "0" * 64})
+
+        assert kept["network"].items() >= wanted.items()
+        assert configs.config_for("clarinet", "cc", "paper", wanted, weights={"a.pth": "0" * 64}) == kept
+        with pytest.raises(ConfigRefused, match=f"has another SHA-256 than was asked for: {'1' * 64}"):
+            configs.config_for("clarinet", "cc", "paper", wanted, weights={"a.pth": "1" * 64})
+
+    def test_a_file_that_is_being_written_is_none_yet(self) -> None:
+        values = {"architecture": "resnet18", "pretrained": "a.pth"}
+
+        with pytest.raises(ConfigRefused, match=r"a\.pth is being written"):
+            configs.config_for("clarinet", "cc", "paper", values, weights={"a.pth": None})
+
+    def test_a_download_may_be_called_as_earlier(self) -> None:
+        values = {"architecture": "resnet18", "pretrained": "torchvision"}
+
+        assert configs.config_for("clarinet", "cc", "paper", values)["network"]["pretrained"] == "hub"
+
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
     def test_pretrained_weights_are_for_networks_that_have_them(self, architecture: str) -> None:
-        values = {"architecture": architecture, "pretrained": "torchvision", "image_size": 224}
+        values = {"architecture": architecture, "pretrained": "hub", "image_size": 224}
 
         if architecture in BACKBONES:
             assert configs.config_for("clarinet", "cc", "paper", values)["network"].items() >= values.items()
@@ -127,7 +152,8 @@ class TestForm:
     def test_every_hyper_parameter_has_a_field_in_the_librarys_order(self) -> None:
         fields = configs.form_fields()
 
-        assert [field.name for field in fields] == list(DEFAULTS)
+        # The digest follows from the file.
+        assert [field.name for field in fields] == [name for name in DEFAULTS if name != "pretrained_digest"]
         assert [group.title for group in configs.form_groups()] == [title_of(name) for name in GROUPS]
         assert all(text.endswith(".") for text in [field.help for field in fields])
         assert all(group.sentence.endswith(".") for group in configs.form_groups())
@@ -140,7 +166,9 @@ class TestForm:
 
     def test_choices_and_bounds_are_the_librarys(self) -> None:
         assert field_named("optimizer").choices == ("sgd", "adamw")
-        assert field_named("pretrained").choices == ("", "torchvision")
+        assert field_named("pretrained").choices == ("", "hub")
+        assert field_named("architecture").choices == ()
+        assert field_named("architecture").suggestions == ARCHITECTURES
         assert (field_named("epochs").minimum, field_named("epochs").maximum) == (1, 100_000)
         assert field_named("norm_per_domain").kind == "boolean"
 

@@ -314,6 +314,32 @@ class TestWeights:
         assert "12.3 MB" in page
         assert hashlib.sha256(b"x" * 12_300_000).hexdigest() in page
 
+    def test_the_form_offers_them_and_a_run_keeps_the_one_that_was_chosen(
+        self, client: TestClient, session: Session, campaign: Campaign, target: Dataset, folder: Path
+    ) -> None:
+        (folder / "net.pt").write_bytes(b"tensors")
+        url = f"/campaigns/{campaign.id}/runs/new"
+        page = client.get(url, headers=HTML).text
+        typed = inputs_of(page) | {
+            "target_dataset_id": str(target.id),
+            "config.architecture": "timm/resnet18",
+        }
+
+        refused = client.post(url, data=typed | {"config.pretrained": "../net.pt"}, headers=HTML)
+        started = client.post(url, data=typed | {"config.pretrained": "net.pt"}, headers=HTML)
+
+        assert '<option value="net.pt">net.pt</option>' in page
+        assert '<option value="convnext_tiny"></option>' in page
+        assert refused.status_code == 422
+        assert "which has no &#39;../net.pt&#39;." in refused.text
+        assert started.status_code == 303
+        network = session.scalars(select(Run)).one().config["network"]
+        assert network["architecture"] == "timm/resnet18"
+        assert (network["pretrained"], network["pretrained_digest"]) == (
+            "net.pt",
+            hashlib.sha256(b"tensors").hexdigest(),
+        )
+
     def test_an_empty_folder_says_what_it_lacks(self, client: TestClient, folder: Path) -> None:
         page = client.get("/weights", headers=HTML).text
 

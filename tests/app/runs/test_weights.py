@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from app.datasets.errors import PathNotAllowed
 from app.datasets.uploads import open_server_file
 from app.runs import weights
 from app.runs.errors import WeightsFolderUnusable
-from app.runs.weights import weights_files
+from app.runs.weights import weights_asked_for, weights_files, weights_names
 
 ADMIN = User(role=Role.ADMIN)
 
@@ -146,8 +147,41 @@ def test_a_missing_folder_is_told_in_words(folder: Path) -> None:
 
 
 def test_annotators_learn_nothing_of_the_folder(folder: Path) -> None:
-    with pytest.raises(NotAllowed):
-        weights_files(folder / "no", by=User(role=Role.ANNOTATOR))
+    annotator = User(role=Role.ANNOTATOR)
+
+    for ask in (weights_files, weights_names, partial(weights_asked_for, config={})):
+        with pytest.raises(NotAllowed):
+            ask(folder / "no", by=annotator)
+
+
+def test_names_alone_are_listed_without_a_look_into_the_files(folder: Path) -> None:
+    (folder / "net.safetensors").write_bytes(b"tensors")
+    (folder / "closed.pt").symlink_to("/etc/passwd")
+
+    assert weights_names(folder, by=ADMIN) == ["net.safetensors"]
+    assert weights_names(folder / "no", by=ADMIN) == weights_names(None, by=ADMIN) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["", "hub", "none.pt", "../weights/net.pt", "./net.pt", "/etc/passwd", "net.pt\0", 3, None]
+)
+def test_what_is_no_name_of_a_file_in_the_folder_finds_none(folder: Path, name: object) -> None:
+    (folder / "net.pt").write_bytes(b"tensors")
+
+    assert weights_asked_for(folder, {"pretrained": name}, by=ADMIN) == {}
+
+
+def test_the_file_that_a_config_asks_for_comes_with_its_digest(folder: Path) -> None:
+    for name in ("net.pt", "other.pt"):
+        (folder / name).write_bytes(b"tensors")
+
+    found = weights_asked_for(folder, {"pretrained": "net.pt", "epochs": 1}, by=ADMIN)
+
+    assert found == {"net.pt": hashlib.sha256(b"tensors").hexdigest()}
+    assert weights_asked_for(None, {"pretrained": "net.pt"}, by=ADMIN) == {}
+    assert weights_asked_for(folder / "no", {"epochs": 1}, by=ADMIN) == {}
+    with pytest.raises(WeightsFolderUnusable):
+        weights_asked_for(folder / "no", {"pretrained": "net.pt"}, by=ADMIN)
 
 
 class _Bomb:
