@@ -9,7 +9,7 @@ import fcntl
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,7 @@ def summary_of(result: TrainResult) -> dict[str, Any]:
         "alpha": result.alpha,
         "label_noise": result.label_noise,
         "curve": [[report.epoch, report.target_accuracy] for report in result.reports],
-    }
+    } | ({} if result.pretrained is None else {"pretrained": asdict(result.pretrained)})
 
 
 def keep_record(folder: Path, record: dict[str, Any]) -> None:

@@ -34,6 +34,7 @@ from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain, Mod
 from clarinet.networks.layers import DomainBatchNorm
 from clarinet.networks.weights import TrainedWeights, load_pretrained
 from clarinet.recipes.errors import CheckpointMismatch, ConfigError, Interrupted
+from clarinet.reproduction.results import summary_of
 from clarinet.run.evaluation import predict
 from clarinet.run.training import train
 from tests.clarinet.factories import (
@@ -184,14 +185,16 @@ class TestRuns:
         white = normalised(torch.ones(1, 3, 1, 1), "imagenet")[0]
         torch.testing.assert_close(white * again.scale + again.shift, torch.ones(3, 1, 1))  # (1 - 0.5) / 0.5
 
-    def test_the_card_names_the_file_and_its_digest(self, tmp_path: Path) -> None:
+    def test_card_and_record_name_the_file_and_its_digest(self, tmp_path: Path) -> None:
         save(trained("test_resnet"), tmp_path / "my_[weights].safetensors")
         digest = hashlib.sha256((tmp_path / "my_[weights].safetensors").read_bytes()).hexdigest()
         config = make_config(pretrained="my_[weights].safetensors", pretrained_digest=digest, **self.LOOKS)
 
-        card = model_card(train(config, make_data(24), weights_folder=tmp_path))
+        result = train(config, make_data(24), weights_folder=tmp_path)
+        card = model_card(result)
 
         assert card["pretrained"] == {"name": "my_[weights].safetensors", "digest": digest}
+        assert summary_of(result)["pretrained"] == card["pretrained"]
         assert f"the file my\\_\\[weights\\].safetensors: `{digest}`." in card_markdown(card)
         assert model_card(train(make_config(epochs=1), make_data(24)))["pretrained"] is None
 
