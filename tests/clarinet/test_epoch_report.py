@@ -239,3 +239,15 @@ def test_a_last_step_that_breaks_the_network_is_no_result() -> None:
 
     with pytest.raises(Diverged):
         epoch_report(config, state, stage)
+
+
+def test_a_report_of_an_earlier_version_is_read_without_the_estimate_that_it_told() -> None:
+    """As in a checkpoint: how many labels told it is not known there, nor of how many classes."""
+    config = make_config("clarinet", held_out_share=0.5)
+    state, stage = make_state(config, make_data())
+    report = epoch_report(config, state, stage)
+    old = report.to_dict() | {"source_accuracy_estimate": -0.499, "source_accuracy_error": 0.469}
+    del old["source_estimate"]
+
+    assert EpochReport.from_dict(old) == replace(report, source_estimate=None)
+    assert EpochReport.from_dict(report.to_dict()) == report
