@@ -11,7 +11,8 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from app.annotation.consensus import MAX_SLOTS, LabelKind, answers_needed, verdict
+from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict
+from clarinet.files.label_table import LabelKind
 
 # Ten classes to choose from, median of 15,000 tasks on CIFAR-10 (computed from CIFAR-10N).
 KWAY_SECONDS = 4.2

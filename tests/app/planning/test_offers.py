@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.annotation.consensus import MAX_SLOTS, LabelKind, answers_needed, verdict
+from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict
 from app.planning.offers import (
     Cases,
     Policy,
@@ -15,6 +15,7 @@ from app.planning.offers import (
     uniform_cases,
     yield_of,
 )
+from clarinet.files.label_table import LabelKind
 
 
 def written_out(cases: Cases, policy: Policy) -> dict[str, float]:
