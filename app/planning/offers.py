@@ -84,16 +84,6 @@ def uniform_cases(error: float, num_classes: int) -> Cases:
     )
 
 
-def matrix_cases(seen: NDArray[np.float64]) -> Cases:
-    """The same from a (K, K) matrix of what people see; rows are true classes, all equally frequent."""
-    num_classes = len(seen)
-    return Cases(
-        np.full(num_classes**2, 1 / num_classes**2),
-        (seen / seen.sum(axis=1, keepdims=True)).ravel(),
-        np.eye(num_classes, dtype=bool).ravel(),
-    )
-
-
 def yield_of(cases: Cases, policy: Policy) -> Yield:
     """The expectation over all ways in which people may answer, by the rules that campaigns follow."""
     # How likely each case has had so many yes and no, while it is still asked.
