@@ -21,7 +21,8 @@ from app.db import Database, Publish, connect
 from app.deps import Guard
 from app.fast.layer import FastLayer
 from app.fast.writing import Writer
-from app.hardening import BodyLimit, Gate, SecurityHeaders
+from app.gate import Gate
+from app.hardening import BodyLimit, SecurityHeaders
 from app.jobs import publisher
 from app.journal import api as journal_api
 from app.journal import pages as journal_pages

@@ -28,7 +28,8 @@ from app.errors import AppError
 from app.fast import callers
 from app.fast.endpoints import ENDPOINTS
 from app.fast.writing import Writer
-from app.hardening import Busy, read_small_body
+from app.gate import Busy
+from app.hardening import read_small_body
 from app.problems import on_app_error, on_http_error, on_malformed
 
 JSON = "application/json"
