@@ -5,8 +5,8 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from app.accounts import callers
+from app.accounts.callers import digest
 from app.accounts.models import User
-from app.accounts.passwords import digest
 from app.fast.prepared import Prepared
 
 _OF_COOKIE = Prepared(callers.as_user, callers.OF_COOKIE)
