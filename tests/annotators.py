@@ -12,7 +12,6 @@ from app.annotation.models import AnswerValue
 from app.campaigns.models import Campaign
 from app.fast import answering as fast_answering
 from app.fast import leasing as fast_leasing
-from app.fast import locking as fast_locking
 from app.fast import queue
 
 
@@ -45,7 +44,7 @@ class Fast:
         self, session: Session, campaign: Campaign, *, count: int, by: User, now: datetime, one_class: bool
     ) -> service.Leased:
         """Ask for questions."""
-        locked, _ = fast_locking.lock_campaign(session, campaign.id, by=by)
+        locked, _ = fast_leasing.lock_campaign(session, campaign.id, by=by)
         return fast_leasing.lease_questions(session, locked, count=count, by=by, now=now, one_class=one_class)
 
     def submit(

@@ -14,8 +14,7 @@ from app.annotation.locking import LockedCampaign
 from app.annotation.participants import note_gold
 from app.annotation.submissions import Decision, Outcome, Stored, SubmittedAnswer, decide
 from app.fast import statements
-from app.fast.leasing import lease_questions
-from app.fast.locking import lock_campaign
+from app.fast.leasing import lease_questions, lock_campaign
 from app.fast.prepared import Bound, run_all
 
 # What a known picture has in place of an effect.

@@ -9,6 +9,7 @@ A body is read with a limit and a clock, and parsed once it is known who sent it
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple, get_type_hints
 from uuid import UUID
@@ -22,11 +23,19 @@ from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.accounts import callers
 from app.accounts.errors import BadCsrfToken
+from app.accounts.models import User
+from app.annotation import api, schemas
+from app.annotation.public_ids import public_ids_of
+from app.clock import utc_now
+from app.datasets.pictures import image_addresses
 from app.deps import identify_in, is_csrf_token, needs_csrf_token, require_access
 from app.errors import AppError
-from app.fast import callers
-from app.fast.endpoints import ENDPOINTS
+from app.fast import queue
+from app.fast.answering import answer
+from app.fast.leasing import lease_questions, lock_campaign
+from app.fast.prepared import Prepared
 from app.fast.writing import Writer
 from app.gate import Busy
 from app.hardening import read_small_body
@@ -37,9 +46,53 @@ _JSON_TYPES = re.compile(r"\s*application/([\w.-]+\+)?json\s*(;.*)?", re.IGNOREC
 READ_S = 15.0  # for a body of 64 KB at most; a phone on a slow network sends 5 KB a second
 NOT_JSON, GONE = 415, 400
 OF_CAMPAIGN = "/campaigns/{campaign_id}/"
-
+# Who calls, as `app.accounts.callers` finds out.
+_OF_COOKIE = Prepared(callers.as_user, callers.OF_COOKIE)
+_OF_TOKEN = Prepared(callers.as_user, callers.OF_TOKEN)
 
 Endpoint = Callable[..., BaseModel | None]
+
+
+def lease(
+    request: Request, campaign_id: UUID, body: schemas.LeaseRequest, user: User, session: Session
+) -> schemas.LeasesRead:
+    """As `api.lease_questions`."""
+    campaign, _ = lock_campaign(session, campaign_id, by=user)
+    leased = lease_questions(
+        session, campaign, count=body.count, one_class=body.one_class, by=user, now=utc_now()
+    )
+    address_of = image_addresses(request, campaign.dataset_id)
+    return schemas.LeasesRead.of(leased, public_ids_of(session, campaign_id), address_of)
+
+
+def submit(
+    request: Request, campaign_id: UUID, body: schemas.AnswersInput, user: User, session: Session
+) -> schemas.OutcomesRead:
+    """As `api.submit_answers`."""
+    ids = public_ids_of(session, campaign_id)
+    campaign, outcomes, leased = answer(
+        session,
+        campaign_id,
+        [item.submitted(ids) for item in body.answers],
+        count=body.next.count if body.next else 0,
+        one_class=body.next is not None and body.next.one_class,
+        by=user,
+        now=utc_now(),
+    )
+    return schemas.OutcomesRead.of(outcomes, leased, ids, image_addresses(request, campaign.dataset_id))
+
+
+def release(request: Request, campaign_id: UUID, body: schemas.Empty, user: User, session: Session) -> None:
+    """As `api.release_leases`, and what was given back is found at once."""
+    queue.forget_free_from(campaign_id)
+    api.release_leases(request, campaign_id, body, user, session)
+
+
+ENDPOINTS: dict[Callable[..., object], Endpoint] = {
+    api.lease_questions: lease,
+    api.submit_answers: submit,
+    api.release_leases: release,
+}
 
 
 class _Route(NamedTuple):
@@ -107,8 +160,8 @@ def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session:
     identify_in(
         session,
         request,
-        user_of_token=callers.user_of_token,
-        user_of_session=callers.user_of_session,
+        user_of_token=_user_of_token,
+        user_of_session=_user_of_session,
     )
     require_access(request, route.marked)
     if needs_csrf_token(request) and not is_csrf_token(request, request.headers.get("x-csrf-token")):
@@ -129,3 +182,11 @@ def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session:
 
 def _in_body(error: ErrorDetails) -> dict[str, object]:
     return {"loc": ("body", *error["loc"]), "msg": error["msg"]}
+
+
+def _user_of_session(session: Session, secret: str, *, now: datetime) -> User | None:
+    return next(iter(_OF_COOKIE.run(session, hash=callers.digest(secret), now=now)), None)
+
+
+def _user_of_token(session: Session, secret: str) -> User | None:
+    return next(iter(_OF_TOKEN.run(session, hash=callers.digest(secret))), None)
