@@ -18,8 +18,8 @@ from app.jobs import Job
 from app.main import create_app
 from app.runs import service, trials
 from app.runs.events import Streams
+from app.runs.labels import freeze
 from app.runs.models import Metric, Run, TrialState
-from app.runs.snapshots import freeze
 from app.settings import Settings
 from app.storage import Storage
 from clarinet.files.label_table import Labels
