@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import BindParameter, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -20,6 +20,9 @@ from app.annotation.tallies import count_answer, load_tallies
 _KNOWN = select(Answer.key, Answer.question_id, Answer.value).where(
     Answer.user_id == bindparam("me"), Answer.key.in_(bindparam("keys", expanding=True))
 )
+_IDS: BindParameter[int] = bindparam("ids", expanding=True)
+_KEEP = update(Lease).where(Lease.id.in_(_IDS)).values(expires_at=None)
+_GIVE_BACK = delete(Lease).where(Lease.id.in_(_IDS))
 
 
 def answer_questions(
@@ -50,7 +53,8 @@ def answer_questions(
         now=now,
     )
     right = note_gold(session, campaign, decision.stored, by=by, now=now)
-    session.add_all(_answer(item.answer, by=by, now=now) for item in decision.stored)
+    if decision.stored:
+        session.execute(insert(Answer), [_row(item.answer, by=by, now=now) for item in decision.stored])
     _settle_slots(session, decision.stored)
     classes = {item.question.row.candidate_class for item in decision.stored if item.effect}
     tallies = load_tallies(session, campaign, classes, by=by, now=now)
@@ -93,24 +97,25 @@ def _known(
     return {key: (question_id, value) for key, question_id, value in rows}
 
 
-def _answer(item: SubmittedAnswer, *, by: User, now: datetime) -> Answer:
-    return Answer(
-        question_id=item.question_id,
-        user_id=by.id,
-        value=item.value,
-        response_ms=item.response_ms,
-        key=item.key,
-        created_at=now,
-    )
+def _row(item: SubmittedAnswer, *, by: User, now: datetime) -> dict[str, object]:
+    return {
+        "question_id": item.question_id,
+        "user_id": by.id,
+        "value": item.value,
+        "response_ms": item.response_ms,
+        "key": item.key,
+        "created_at": now,
+    }
 
 
 def _settle_slots(session: Session, stored: Sequence[Stored]) -> None:
     """Keep the slots of answered questions for good, and give back those of questions nobody could tell."""
-    kept = [item.slot.lease_id for item in stored if rules.keeps_slot(item.question, item.answer.value)]
-    given_back = [
-        item.slot.lease_id for item in stored if not rules.keeps_slot(item.question, item.answer.value)
-    ]
-    if kept:
-        session.execute(update(Lease).where(Lease.id.in_(kept)).values(expires_at=None))
-    if given_back:
-        session.execute(delete(Lease).where(Lease.id.in_(given_back)))
+    ids: dict[bool, list[int]] = {True: [], False: []}
+    for item in stored:
+        ids[rules.keeps_slot(item.question, item.answer.value)].append(item.slot.lease_id)
+    for is_kept, statement in ((True, _KEEP), (False, _GIVE_BACK)):
+        if ids[is_kept]:
+            # No lease is loaded here that would have to follow.
+            session.execute(
+                statement, {"ids": ids[is_kept]}, execution_options={"synchronize_session": False}
+            )
