@@ -104,4 +104,4 @@ def release_leases(
 @admin_only
 def read_progress(campaign: CampaignDep, session: SessionDep) -> schemas.ProgressRead:
     """How far the campaign is, by class and by person."""
-    return schemas.ProgressRead.of(service.progress(session, campaign, now=utc_now()))
+    return schemas.ProgressRead.model_validate(service.progress(session, campaign, now=utc_now()))

@@ -12,13 +12,13 @@ from clarinet.files.names import NO_LABEL
 
 
 class LabelKind(enum.StrEnum):
-    """What is known of an image about a class. In arrays a kind's number is its place."""
+    """What is known of an image about a class."""
 
     COMPLEMENTARY = "complementary"
     TRUE = "true"
 
 
-KINDS = tuple(LabelKind)
+KINDS = tuple(LabelKind)  # in arrays a kind's number is its place
 COMPLEMENTARY, TRUE = range(len(KINDS))
 
 
