@@ -1,7 +1,9 @@
 """Taking answers, exactly once each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import BindParameter, bindparam, delete, insert, select, update
@@ -10,8 +12,8 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import CampaignNotOpen, PersonPaused
-from app.annotation.leasing import Leased, lease_questions
-from app.annotation.locking import LockedCampaign, apply_effect, lock_questions
+from app.annotation.leasing import Leased, lease, lease_questions
+from app.annotation.locking import LockedCampaign, apply_effect, lock_campaign, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease
 from app.annotation.participants import note_gold
 from app.annotation.submissions import Outcome, Stored, SubmittedAnswer, decide
@@ -25,7 +27,48 @@ _KEEP = update(Lease).where(Lease.id.in_(_IDS)).values(expires_at=None)
 _GIVE_BACK = delete(Lease).where(Lease.id.in_(_IDS))
 
 
-def answer_questions(
+class Execution(NamedTuple):
+    """What serves leasing and answering: `lease` and `answer` as here, or those of `app.fast`."""
+
+    lease: Callable[..., tuple[LockedCampaign, Leased]]
+    answer: Callable[..., tuple[LockedCampaign, list[Outcome], Leased | None]]
+
+
+def answer(
+    session: Session,
+    campaign_id: UUID,
+    submitted: Sequence[SubmittedAnswer],
+    *,
+    count: int = 0,
+    one_class: bool = False,
+    by: User,
+    now: datetime,
+) -> tuple[LockedCampaign, list[Outcome], Leased | None]:
+    """Lock the campaign, store answers, each once however often it is sent, and lease what comes next.
+
+    A lease is checked again here: one that ran out still counts while nobody took the slot. Answers to
+    leases of a paused campaign count; a closed one takes none.
+
+    Gives the campaign, what became of each answer, in order, and up to `count` questions: None where `count`
+    is 0 or none may be had now, and then the answers stand.
+
+    Raises:
+        CampaignNotFound: there is none that this person may know of.
+        KeyReused: a key belongs to a different answer; nothing was stored.
+    """
+    campaign = lock_campaign(session, campaign_id, by=by)
+    outcomes = _store(session, campaign, submitted, by=by, now=now)
+    leased = None
+    if count:
+        with suppress(CampaignNotOpen, PersonPaused):
+            leased = lease_questions(session, campaign, count=count, by=by, now=now, one_class=one_class)
+    return campaign, outcomes, leased
+
+
+PLAIN = Execution(lease, answer)
+
+
+def _store(
     session: Session,
     campaign: LockedCampaign,
     submitted: Sequence[SubmittedAnswer],
@@ -33,14 +76,6 @@ def answer_questions(
     by: User,
     now: datetime,
 ) -> list[Outcome]:
-    """Store answers, each exactly once however often it is sent; gives what became of each, in order.
-
-    A lease is checked again here: one that ran out still counts while nobody took the slot. Answers to
-    leases of a paused campaign count; a closed one takes none.
-
-    Raises:
-        KeyReused: a key belongs to a different answer; nothing was stored.
-    """
     known = _known(session, submitted, by=by)
     questions, asked = lock_questions(session, campaign.id, {item.question_id for item in submitted})
     decision = decide(
@@ -65,29 +100,6 @@ def answer_questions(
             count_answer(tally, effect, value=answer.value, response_ms=answer.response_ms)
     session.flush()
     return decision.outcomes(right)
-
-
-def answer_and_lease(
-    session: Session,
-    campaign: LockedCampaign,
-    submitted: Sequence[SubmittedAnswer],
-    *,
-    count: int,
-    by: User,
-    now: datetime,
-    one_class: bool = False,
-) -> tuple[list[Outcome], Leased | None]:
-    """One after the other; None where no questions may be had now, and then the answers stand.
-
-    Raises:
-        KeyReused: a key belongs to a different answer; nothing was stored.
-    """
-    outcomes = answer_questions(session, campaign, submitted, by=by, now=now)
-    try:
-        leased = lease_questions(session, campaign, count=count, by=by, now=now, one_class=one_class)
-    except (CampaignNotOpen, PersonPaused):
-        return outcomes, None
-    return outcomes, leased
 
 
 def _known(

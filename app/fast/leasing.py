@@ -71,6 +71,14 @@ def lock_campaign(
     return campaign, results
 
 
+def lease(
+    session: Session, campaign_id: UUID, *, count: int, one_class: bool = False, by: User, now: datetime
+) -> tuple[LockedCampaign, Leased]:
+    """As `app.annotation.leasing.lease`."""
+    campaign, _ = lock_campaign(session, campaign_id, by=by)
+    return campaign, lease_questions(session, campaign, count=count, by=by, now=now, one_class=one_class)
+
+
 def lease_questions(
     session: Session,
     campaign: LockedCampaign,
