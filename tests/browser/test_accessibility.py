@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from sklearn.datasets import load_digits
 
 from tests.browser.annotator import new_annotator
 from tests.browser.conftest import DESK, PHONE
@@ -42,14 +40,8 @@ def axe() -> str:
 
 
 @pytest.fixture(scope="module")
-def campaign(live: Live) -> Any:
+def campaign(live: Live, dataset: Any) -> Any:
     """An open campaign whose classes have descriptions and example pictures."""
-    images, labels = load_digits(return_X_y=True)
-    arrays = {
-        "x_train": (images[:300].reshape(-1, 8, 8) * 15.9).astype(np.uint8),
-        "y_train": labels[:300].astype(np.uint8),
-    }
-    dataset = live.dataset("Digits for everybody", arrays)
     examples = live.api("GET", f"/datasets/{dataset['id']}/examples")["items"]
     shown = [item["id"] for item in examples[:2]]
     classes = [
