@@ -25,8 +25,9 @@ from clarinet.run.memory import keep_freed_memory
 if TYPE_CHECKING:
     from clarinet.data.drawn_labels import simulate_labels
     from clarinet.data.folders import load_folder
+    from clarinet.data.npz import load_npz
     from clarinet.data.streams import ImageFiles, ImageStream, NpyImages
-    from clarinet.data.training_data import TrainData, load_npz
+    from clarinet.data.training_data import TrainData
     from clarinet.data.transitions import estimate_transition
     from clarinet.data.uniformity import check_uniformity
     from clarinet.export.cards import model_card
@@ -100,7 +101,7 @@ _LAZY = {
     "save_model": "export.models",
     "Labels": "files.label_table",
     "TrainData": "data.training_data",
-    "load_npz": "data.training_data",
+    "load_npz": "data.npz",
     "accuracy_from_complementary": "run.evaluation",
     "agreement": "run.evaluation",
     "information": "run.evaluation",

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
 
 from sqlalchemy.orm import Session
 
@@ -10,94 +9,10 @@ from app.accounts.models import User
 from app.annotation import service
 from app.annotation.models import AnswerValue
 from app.campaigns.models import Campaign
-from app.fast import answering as fast_answering
-from app.fast import leasing as fast_leasing
-from app.fast import locking as fast_locking
 from app.fast import queue
+from app.fast.answering import FAST
 
-
-class Execution(Protocol):
-    """One of two ways to the same rows."""
-
-    def lease(
-        self, session: Session, campaign: Campaign, *, count: int, by: User, now: datetime, one_class: bool
-    ) -> service.Leased:
-        """Ask for questions."""
-
-    def submit(
-        self,
-        session: Session,
-        campaign: Campaign,
-        submitted: Sequence[service.SubmittedAnswer],
-        *,
-        count: int = 0,
-        one_class: bool = False,
-        by: User,
-        now: datetime,
-    ) -> tuple[list[service.Outcome], service.Leased | None]:
-        """Send answers, and ask for `count` questions after them."""
-
-
-class Fast:
-    """`app.fast`."""
-
-    def lease(
-        self, session: Session, campaign: Campaign, *, count: int, by: User, now: datetime, one_class: bool
-    ) -> service.Leased:
-        """Ask for questions."""
-        locked, _ = fast_locking.lock_campaign(session, campaign.id, by=by)
-        return fast_leasing.lease_questions(session, locked, count=count, by=by, now=now, one_class=one_class)
-
-    def submit(
-        self,
-        session: Session,
-        campaign: Campaign,
-        submitted: Sequence[service.SubmittedAnswer],
-        *,
-        count: int = 0,
-        one_class: bool = False,
-        by: User,
-        now: datetime,
-    ) -> tuple[list[service.Outcome], service.Leased | None]:
-        """Send answers, and ask for `count` questions after them."""
-        _, outcomes, leased = fast_answering.answer(
-            session, campaign.id, submitted, count=count, one_class=one_class, by=by, now=now
-        )
-        return outcomes, leased
-
-
-class Plain:
-    """`app.annotation` by itself."""
-
-    def lease(
-        self, session: Session, campaign: Campaign, *, count: int, by: User, now: datetime, one_class: bool
-    ) -> service.Leased:
-        """Ask for questions."""
-        locked = service.lock_campaign(session, campaign.id, by=by)
-        return service.lease_questions(session, locked, count=count, by=by, now=now, one_class=one_class)
-
-    def submit(
-        self,
-        session: Session,
-        campaign: Campaign,
-        submitted: Sequence[service.SubmittedAnswer],
-        *,
-        count: int = 0,
-        one_class: bool = False,
-        by: User,
-        now: datetime,
-    ) -> tuple[list[service.Outcome], service.Leased | None]:
-        """Send answers, and ask for `count` questions after them."""
-        locked = service.lock_campaign(session, campaign.id, by=by)
-        if not count:
-            return service.answer_questions(session, locked, submitted, by=by, now=now), None
-        return service.answer_and_lease(
-            session, locked, submitted, count=count, one_class=one_class, by=by, now=now
-        )
-
-
-FAST, PLAIN = Fast(), Plain()
-execution: Execution = FAST  # of the functions below; tests of both set it
+execution: service.Execution = FAST  # of the functions below; tests of both set it
 
 
 def lease(
@@ -110,7 +25,8 @@ def lease(
     one_class: bool = False,
 ) -> list[service.LeasedQuestion]:
     """Ask for questions."""
-    return execution.lease(session, campaign, count=count, by=by, now=now, one_class=one_class).questions
+    _, leased = execution.lease(session, campaign.id, count=count, by=by, now=now, one_class=one_class)
+    return leased.questions
 
 
 def submit(
@@ -122,7 +38,8 @@ def submit(
     now: datetime,
 ) -> list[service.Outcome]:
     """Send answers, and ask for nothing."""
-    return execution.submit(session, campaign, submitted, by=by, now=now)[0]
+    _, outcomes, _ = execution.answer(session, campaign.id, submitted, by=by, now=now)
+    return outcomes
 
 
 def undo(

@@ -26,9 +26,8 @@ from app.datasets.intake.shards import Incoming, ShardWriter, index_key, read_re
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.quality import service as quality
 from app.runs import configs
-from app.runs.labels import facts_of
+from app.runs.labels import facts_of, freeze
 from app.runs.models import Run, Trial, TrialState
-from app.runs.snapshots import freeze
 from app.storage import Storage
 from clarinet.files.label_table import COMPLEMENTARY, TRUE, Labels
 from tests import annotators

@@ -10,7 +10,6 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session, make_transient_to_detached
 
 from app.accounts.models import ApiToken, LoginSession, User
-from app.accounts.passwords import digest
 
 # Not joins, for which PostgreSQL would read a short table whole.
 _columns = User.__table__.c
@@ -44,6 +43,11 @@ def as_user(row: Sequence[Any]) -> User:
     user = User(**dict(zip(_columns.keys(), row, strict=True)))
     make_transient_to_detached(user)
     return user
+
+
+def digest(secret: str) -> str:
+    """What is stored of a random secret. It has 128 bits or more, so a plain hash is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def csrf_token(signing_secret: bytes, session_secret: str) -> str:

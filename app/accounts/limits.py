@@ -9,8 +9,8 @@ from limits.errors import StorageError
 from limits.storage import MemoryStorage, storage_from_string
 from limits.strategies import MovingWindowRateLimiter
 
+from app.accounts.callers import digest
 from app.accounts.errors import TooManySignIns
-from app.accounts.passwords import digest
 
 # An office shares one address. Whoever knows an e-mail can use up its few attempts from where they are, but
 # does not lock out its owner elsewhere. The last limit stops those who come from many addresses.

@@ -1,6 +1,5 @@
-"""What is stored of secrets, so that a stolen database lets nobody in."""
+"""What is stored of passwords, so that a stolen database lets nobody in."""
 
-import hashlib
 import threading
 
 from argon2 import PasswordHasher
@@ -27,8 +26,3 @@ def password_matches(stored: str | None, password: str) -> bool:
         except (VerifyMismatchError, InvalidHashError):
             return False
     return stored is not None
-
-
-def digest(secret: str) -> str:
-    """What is stored of a random secret. It has 128 bits or more, so a plain hash is enough."""
-    return hashlib.sha256(secret.encode()).hexdigest()

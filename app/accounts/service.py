@@ -9,6 +9,7 @@ from sqlalchemy import Select, delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from app.accounts.callers import digest
 from app.accounts.errors import (
     EmailTaken,
     InvitationNotFound,
@@ -19,7 +20,7 @@ from app.accounts.errors import (
     WrongCredentials,
 )
 from app.accounts.models import ApiToken, Invitation, LoginSession, Role, User
-from app.accounts.passwords import digest, hash_password, password_matches
+from app.accounts.passwords import hash_password, password_matches
 
 SESSION_LIFE = timedelta(days=14)
 INVITATION_LIFE = timedelta(days=7)

@@ -1,17 +1,19 @@
 """Taking answers, exactly once each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import BindParameter, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import CampaignNotOpen, PersonPaused
-from app.annotation.leasing import Leased, lease_questions
-from app.annotation.locking import LockedCampaign, apply_effect, lock_questions
+from app.annotation.leasing import Leased, lease, lease_questions
+from app.annotation.locking import LockedCampaign, apply_effect, lock_campaign, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease
 from app.annotation.participants import note_gold
 from app.annotation.submissions import Outcome, Stored, SubmittedAnswer, decide
@@ -20,9 +22,53 @@ from app.annotation.tallies import count_answer, load_tallies
 _KNOWN = select(Answer.key, Answer.question_id, Answer.value).where(
     Answer.user_id == bindparam("me"), Answer.key.in_(bindparam("keys", expanding=True))
 )
+_IDS: BindParameter[int] = bindparam("ids", expanding=True)
+_KEEP = update(Lease).where(Lease.id.in_(_IDS)).values(expires_at=None)
+_GIVE_BACK = delete(Lease).where(Lease.id.in_(_IDS))
 
 
-def answer_questions(
+class Execution(NamedTuple):
+    """What serves leasing and answering: `lease` and `answer` as here, or those of `app.fast`."""
+
+    lease: Callable[..., tuple[LockedCampaign, Leased]]
+    answer: Callable[..., tuple[LockedCampaign, list[Outcome], Leased | None]]
+
+
+def answer(
+    session: Session,
+    campaign_id: UUID,
+    submitted: Sequence[SubmittedAnswer],
+    *,
+    count: int = 0,
+    one_class: bool = False,
+    by: User,
+    now: datetime,
+) -> tuple[LockedCampaign, list[Outcome], Leased | None]:
+    """Lock the campaign, store answers, each once however often it is sent, and lease what comes next.
+
+    A lease is checked again here: one that ran out still counts while nobody took the slot. Answers to
+    leases of a paused campaign count; a closed one takes none.
+
+    Gives the campaign, what became of each answer, in order, and up to `count` questions: None where `count`
+    is 0 or none may be had now, and then the answers stand.
+
+    Raises:
+        CampaignNotFound: there is none that this person may know of.
+        KeyReused: a key belongs to a different answer; nothing was stored.
+    """
+    campaign = lock_campaign(session, campaign_id, by=by)
+    outcomes = _store(session, campaign, submitted, by=by, now=now)
+    leased = None
+    if count:
+        with suppress(CampaignNotOpen, PersonPaused):
+            leased = lease_questions(session, campaign, count=count, by=by, now=now, one_class=one_class)
+    return campaign, outcomes, leased
+
+
+PLAIN = Execution(lease, answer)
+
+
+def _store(
     session: Session,
     campaign: LockedCampaign,
     submitted: Sequence[SubmittedAnswer],
@@ -30,14 +76,6 @@ def answer_questions(
     by: User,
     now: datetime,
 ) -> list[Outcome]:
-    """Store answers, each exactly once however often it is sent; gives what became of each, in order.
-
-    A lease is checked again here: one that ran out still counts while nobody took the slot. Answers to
-    leases of a paused campaign count; a closed one takes none.
-
-    Raises:
-        KeyReused: a key belongs to a different answer; nothing was stored.
-    """
     known = _known(session, submitted, by=by)
     questions, asked = lock_questions(session, campaign.id, {item.question_id for item in submitted})
     decision = decide(
@@ -50,7 +88,8 @@ def answer_questions(
         now=now,
     )
     right = note_gold(session, campaign, decision.stored, by=by, now=now)
-    session.add_all(_answer(item.answer, by=by, now=now) for item in decision.stored)
+    if decision.stored:
+        session.execute(insert(Answer), [_row(item.answer, by=by, now=now) for item in decision.stored])
     _settle_slots(session, decision.stored)
     classes = {item.question.row.candidate_class for item in decision.stored if item.effect}
     tallies = load_tallies(session, campaign, classes, by=by, now=now)
@@ -63,29 +102,6 @@ def answer_questions(
     return decision.outcomes(right)
 
 
-def answer_and_lease(
-    session: Session,
-    campaign: LockedCampaign,
-    submitted: Sequence[SubmittedAnswer],
-    *,
-    count: int,
-    by: User,
-    now: datetime,
-    one_class: bool = False,
-) -> tuple[list[Outcome], Leased | None]:
-    """One after the other; None where no questions may be had now, and then the answers stand.
-
-    Raises:
-        KeyReused: a key belongs to a different answer; nothing was stored.
-    """
-    outcomes = answer_questions(session, campaign, submitted, by=by, now=now)
-    try:
-        leased = lease_questions(session, campaign, count=count, by=by, now=now, one_class=one_class)
-    except (CampaignNotOpen, PersonPaused):
-        return outcomes, None
-    return outcomes, leased
-
-
 def _known(
     session: Session, submitted: Sequence[SubmittedAnswer], *, by: User
 ) -> dict[UUID, tuple[int, AnswerValue]]:
@@ -93,24 +109,25 @@ def _known(
     return {key: (question_id, value) for key, question_id, value in rows}
 
 
-def _answer(item: SubmittedAnswer, *, by: User, now: datetime) -> Answer:
-    return Answer(
-        question_id=item.question_id,
-        user_id=by.id,
-        value=item.value,
-        response_ms=item.response_ms,
-        key=item.key,
-        created_at=now,
-    )
+def _row(item: SubmittedAnswer, *, by: User, now: datetime) -> dict[str, object]:
+    return {
+        "question_id": item.question_id,
+        "user_id": by.id,
+        "value": item.value,
+        "response_ms": item.response_ms,
+        "key": item.key,
+        "created_at": now,
+    }
 
 
 def _settle_slots(session: Session, stored: Sequence[Stored]) -> None:
     """Keep the slots of answered questions for good, and give back those of questions nobody could tell."""
-    kept = [item.slot.lease_id for item in stored if rules.keeps_slot(item.question, item.answer.value)]
-    given_back = [
-        item.slot.lease_id for item in stored if not rules.keeps_slot(item.question, item.answer.value)
-    ]
-    if kept:
-        session.execute(update(Lease).where(Lease.id.in_(kept)).values(expires_at=None))
-    if given_back:
-        session.execute(delete(Lease).where(Lease.id.in_(given_back)))
+    ids: dict[bool, list[int]] = {True: [], False: []}
+    for item in stored:
+        ids[rules.keeps_slot(item.question, item.answer.value)].append(item.slot.lease_id)
+    for is_kept, statement in ((True, _KEEP), (False, _GIVE_BACK)):
+        if ids[is_kept]:
+            # No lease is loaded here that would have to follow.
+            session.execute(
+                statement, {"ids": ids[is_kept]}, execution_options={"synchronize_session": False}
+            )

@@ -6,8 +6,10 @@ Hundreds of people call these at once: `app.fast` serves the POST routes, and sa
 from uuid import UUID
 
 from fastapi import APIRouter, Request, status
+from sqlalchemy.orm import Session
 
 from app.access import admin_only, signed_in
+from app.accounts.models import User
 from app.annotation import schemas, service
 from app.annotation.public_ids import public_ids_of
 from app.campaigns.deps import CampaignDep
@@ -24,13 +26,26 @@ def lease_questions(
     request: Request, campaign_id: UUID, body: schemas.LeaseRequest, user: CurrentUser, session: SessionDep
 ) -> schemas.LeasesRead:
     """Hold up to `count` questions for some minutes. Those held already come first, in the same order."""
-    campaign = service.lock_campaign(session, campaign_id, by=user)
-    leased = service.lease_questions(
-        session, campaign, count=body.count, by=user, now=utc_now(), one_class=body.one_class
+    return lease_by(
+        service.PLAIN, request=request, campaign_id=campaign_id, body=body, user=user, session=session
     )
-    return schemas.LeasesRead.of(
-        leased, public_ids_of(session, campaign_id), image_addresses(request, campaign.dataset_id)
+
+
+def lease_by(
+    execution: service.Execution,
+    *,
+    request: Request,
+    campaign_id: UUID,
+    body: schemas.LeaseRequest,
+    user: User,
+    session: Session,
+) -> schemas.LeasesRead:
+    """The same by one of the executions."""
+    campaign, leased = execution.lease(
+        session, campaign_id, count=body.count, one_class=body.one_class, by=user, now=utc_now()
     )
+    address_of = image_addresses(request, campaign.dataset_id)
+    return schemas.LeasesRead.of(leased, public_ids_of(session, campaign_id), address_of)
 
 
 @router.post("/campaigns/{campaign_id}/answers")
@@ -39,18 +54,31 @@ def submit_answers(
     request: Request, campaign_id: UUID, body: schemas.AnswersInput, user: CurrentUser, session: SessionDep
 ) -> schemas.OutcomesRead:
     """Store answers, each exactly once, however often it is sent under its key; and lease what comes next."""
-    now = utc_now()
+    return submit_by(
+        service.PLAIN, request=request, campaign_id=campaign_id, body=body, user=user, session=session
+    )
+
+
+def submit_by(
+    execution: service.Execution,
+    *,
+    request: Request,
+    campaign_id: UUID,
+    body: schemas.AnswersInput,
+    user: User,
+    session: Session,
+) -> schemas.OutcomesRead:
+    """The same by one of the executions."""
     ids = public_ids_of(session, campaign_id)
-    submitted = [item.submitted(ids) for item in body.answers]
-    campaign = service.lock_campaign(session, campaign_id, by=user)
-    leased = None
-    if body.next is None:
-        outcomes = service.answer_questions(session, campaign, submitted, by=user, now=now)
-    else:
-        count, one_class = body.next.count, body.next.one_class
-        outcomes, leased = service.answer_and_lease(
-            session, campaign, submitted, count=count, one_class=one_class, by=user, now=now
-        )
+    campaign, outcomes, leased = execution.answer(
+        session,
+        campaign_id,
+        [item.submitted(ids) for item in body.answers],
+        count=body.next.count if body.next else 0,
+        one_class=body.next is not None and body.next.one_class,
+        by=user,
+        now=utc_now(),
+    )
     return schemas.OutcomesRead.of(outcomes, leased, ids, image_addresses(request, campaign.dataset_id))
 
 
@@ -104,4 +132,4 @@ def release_leases(
 @admin_only
 def read_progress(campaign: CampaignDep, session: SessionDep) -> schemas.ProgressRead:
     """How far the campaign is, by class and by person."""
-    return schemas.ProgressRead.of(service.progress(session, campaign, now=utc_now()))
+    return schemas.ProgressRead.model_validate(service.progress(session, campaign, now=utc_now()))

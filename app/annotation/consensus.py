@@ -6,18 +6,12 @@ no objection, or two more yes than no. A yes that one of three people denied is 
 one that two people gave at once. "Can't tell" says nothing about the class and never enters.
 """
 
-import enum
 from dataclasses import dataclass
+
+from clarinet.files.label_table import LabelKind
 
 MAX_SLOTS = 4  # yes/no answers that a question can need; where they still disagree, an admin decides
 UNSURE_LIMIT = 3  # people who could not tell; then nobody is asked any more
-
-
-class LabelKind(enum.StrEnum):
-    """What is known of an example after its answers."""
-
-    TRUE = "true"
-    COMPLEMENTARY = "complementary"
 
 
 @dataclass(frozen=True, slots=True)

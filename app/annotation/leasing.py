@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.gold import lots, lots_of_page, mix_in
-from app.annotation.locking import LockedCampaign
+from app.annotation.locking import LockedCampaign, lock_campaign
 from app.annotation.models import Lease, Participant, Purpose, Question, Tally
 from app.annotation.participants import require_not_paused
 from app.annotation.queue import HELD_BY_ME, LEASE, Block, first_block, held_count, mine, take
@@ -81,6 +81,19 @@ class Leased(NamedTuple):
 
     questions: list[LeasedQuestion]
     standing: Standing
+
+
+def lease(
+    session: Session, campaign_id: UUID, *, count: int, one_class: bool = False, by: User, now: datetime
+) -> tuple[LockedCampaign, Leased]:
+    """Lock the campaign, and hand out questions as `lease_questions` does.
+
+    Raises:
+        CampaignNotFound: there is none that this person may know of.
+        CampaignNotOpen, PersonPaused: they may have none.
+    """
+    campaign = lock_campaign(session, campaign_id, by=by)
+    return campaign, lease_questions(session, campaign, count=count, by=by, now=now, one_class=one_class)
 
 
 def lease_questions(

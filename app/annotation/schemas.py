@@ -5,10 +5,9 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AliasPath, Field
 
 from app.annotation.models import AnswerValue
-from app.annotation.progress import Counts, Progress
 from app.annotation.public_ids import PublicIds
 from app.annotation.service import (
     LEASE,
@@ -193,15 +192,20 @@ class AnswerCounts(Output):
     unsure: int
 
 
+Answers = Annotated[AnswerCounts, Field(validation_alias="counts")]
+YesRate = Annotated[float | None, Field(validation_alias=AliasPath("counts", "yes_rate"))]
+UnsureRate = Annotated[float | None, Field(validation_alias=AliasPath("counts", "unsure_rate"))]
+
+
 class ClassProgressRead(Output):
     """Answers about one class. `yes_rate` is over first answers, without confirmations."""
 
     position: int
     name: str
     drawn: int
-    answers: AnswerCounts
-    yes_rate: float | None
-    unsure_rate: float | None
+    answers: Answers
+    yes_rate: YesRate
+    unsure_rate: UnsureRate
 
 
 class AnnotatorProgressRead(Output):
@@ -210,9 +214,9 @@ class AnnotatorProgressRead(Output):
     user_id: UUID
     name: str
     is_simulated: bool
-    answers: AnswerCounts
-    yes_rate: float | None
-    unsure_rate: float | None
+    answers: Answers
+    yes_rate: YesRate
+    unsure_rate: UnsureRate
     mean_ms: float | None
     last_at: datetime
 
@@ -230,58 +234,13 @@ class ProgressRead(Output):
     questions: int
     finished: int
     waiting: int
-    answers: AnswerCounts
+    answers: Answers
     simulated_answers: int
     expected_yes_rate: float
-    yes_rate: float | None
+    yes_rate: YesRate
     answers_per_minute: float | None
     seconds_left: float | None
     agreement: float | None
     cost: CostRead | None
     classes: list[ClassProgressRead]
     annotators: list[AnnotatorProgressRead]
-
-    @classmethod
-    def of(cls, progress: Progress) -> "ProgressRead":
-        """For the API."""
-        return cls(
-            questions=progress.questions,
-            finished=progress.finished,
-            waiting=progress.waiting,
-            answers=_answers(progress.counts),
-            simulated_answers=progress.simulated_answers,
-            expected_yes_rate=progress.expected_yes_rate,
-            yes_rate=progress.counts.yes_rate,
-            answers_per_minute=progress.answers_per_minute,
-            seconds_left=progress.seconds_left,
-            agreement=progress.agreement,
-            cost=None if progress.cost is None else CostRead.model_validate(progress.cost),
-            classes=[
-                ClassProgressRead(
-                    position=item.position,
-                    name=item.name,
-                    drawn=item.drawn,
-                    answers=_answers(item.counts),
-                    yes_rate=item.counts.yes_rate,
-                    unsure_rate=item.counts.unsure_rate,
-                )
-                for item in progress.classes
-            ],
-            annotators=[
-                AnnotatorProgressRead(
-                    user_id=person.user_id,
-                    name=person.name,
-                    is_simulated=person.is_simulated,
-                    answers=_answers(person.counts),
-                    yes_rate=person.counts.yes_rate,
-                    unsure_rate=person.counts.unsure_rate,
-                    mean_ms=person.mean_ms,
-                    last_at=person.last_at,
-                )
-                for person in progress.annotators
-            ],
-        )
-
-
-def _answers(counts: Counts) -> AnswerCounts:
-    return AnswerCounts(yes=counts.yes, no=counts.no, unsure=counts.unsure)

@@ -1,12 +1,11 @@
 """What routes, tasks and other features call: leases, answers, gold, progress."""
 
-from app.annotation.answering import answer_and_lease, answer_questions
+from app.annotation.answering import PLAIN, Execution
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.leasing import (
     Leased,
     LeasedQuestion,
     about,
-    lease_questions,
     release_leases,
     renew_leases,
     standing,
@@ -21,7 +20,9 @@ from app.annotation.waiting import wait_again
 
 __all__ = [
     "LEASE",
+    "PLAIN",
     "UNDO_LIMIT",
+    "Execution",
     "KnownPicture",
     "Leased",
     "LeasedQuestion",
@@ -30,12 +31,9 @@ __all__ = [
     "Status",
     "SubmittedAnswer",
     "about",
-    "answer_and_lease",
-    "answer_questions",
     "campaign_to_answer",
     "finished_questions",
     "gold_count",
-    "lease_questions",
     "leave_out",
     "lock_campaign",
     "mark_known",

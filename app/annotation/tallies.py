@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -12,16 +12,23 @@ from app.annotation.models import AnswerValue, Tally
 from app.annotation.rules import Effect
 
 _COUNTS = ("yes", "no", "unsure", "first_yes", "first_no", "finished", "timed", "active_ms")
+_OF_CLASSES = (
+    select(Tally)
+    .where(
+        Tally.campaign_id == bindparam("campaign"),
+        Tally.user_id == bindparam("me"),
+        Tally.candidate_class.in_(bindparam("classes", expanding=True)),
+    )
+    .execution_options(populate_existing=True)
+)
 
 
 def load_tallies(
     session: Session, campaign: LockedCampaign, classes: Collection[int], *, by: User, now: datetime
 ) -> dict[int, Tally]:
     """This person's sums by class, to be changed: only their own requests write them, one at a time."""
-    query = select(Tally).where(
-        Tally.campaign_id == campaign.id, Tally.user_id == by.id, Tally.candidate_class.in_(classes)
-    )
-    found = session.scalars(query.execution_options(populate_existing=True)) if classes else ()
+    values = {"campaign": campaign.id, "me": by.id, "classes": list(classes)}
+    found = session.scalars(_OF_CLASSES, values) if classes else ()
     tallies = {tally.candidate_class: tally for tally in found}
     for class_ in set(classes) - set(tallies):
         tallies[class_] = Tally(

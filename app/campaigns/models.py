@@ -42,6 +42,20 @@ class Consensus(enum.StrEnum):
     DAWID_SKENE = "dawid-skene"
 
 
+# Columns that say how a campaign asks; whoever drafts one chooses them by these names.
+POLICY = (
+    "confirm_yes",
+    "overlap",
+    "consensus",
+    "gold_share",
+    "gold_bound",
+    "gold_feedback",
+    "rounds",
+    "modes",
+)
+CHOSEN = ("instructions", *POLICY)
+
+
 class Campaign(Claimable, Base):
     """One labelling effort: a source dataset, ordered classes, a policy, a state."""
 

@@ -5,21 +5,11 @@ from collections.abc import Mapping
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.campaigns.models import Campaign
+from app.campaigns.models import POLICY, Campaign
 from app.journal import service as journal
 from app.journal.models import Action
 
 MAX_NAMED = 30  # classes that the journal names
-POLICY = (
-    "confirm_yes",
-    "overlap",
-    "consensus",
-    "gold_share",
-    "gold_bound",
-    "gold_feedback",
-    "rounds",
-    "modes",
-)
 
 
 def policy_facts(campaign: Campaign) -> dict[str, object]:

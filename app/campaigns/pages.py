@@ -14,7 +14,7 @@ from app.campaigns import pictures, service
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.deps import CampaignDep
 from app.campaigns.errors import BadPrice, CampaignNameTaken, InvalidClasses, NotADraft, SourceNotReady
-from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.campaigns.models import CHOSEN, Campaign, CampaignClass, CampaignState
 from app.campaigns.schemas import CampaignForm, CampaignUpdate, ClassInput, PicturesForm, PriceInput
 from app.campaigns.service import CampaignDetails
 from app.clock import utc_now
@@ -70,15 +70,7 @@ def edit_campaign_form(
         "name": campaign.name,
         "dataset_id": str(campaign.dataset_id),
         "classes": "\n".join(map(_line, campaign.classes)),
-        "instructions": campaign.instructions,
-        "confirm_yes": "true" if campaign.confirm_yes else "",
-        "overlap": str(campaign.overlap),
-        "consensus": campaign.consensus,
-        "gold_share": str(campaign.gold_share),
-        "gold_bound": str(campaign.gold_bound),
-        "gold_feedback": "true" if campaign.gold_feedback else "",
-        "rounds": str(campaign.rounds),
-        "modes": str(campaign.modes),
+        **{name: _typed(getattr(campaign, name)) for name in CHOSEN},
     }
     return _form(request, session, user, values, {}, campaign=campaign)
 
@@ -243,6 +235,11 @@ def _back_to(request: Request, campaign: Campaign) -> Response:
     return see_other(request, "show_campaign", campaign_id=str(campaign.id))
 
 
+def _typed(value: object) -> str:
+    """As the form's inputs have it; a box is ticked or left out."""
+    return ("true" if value else "") if isinstance(value, bool) else str(value)
+
+
 def _line(item: CampaignClass) -> str:
     return f"{item.name}: {' '.join(item.description.split())}" if item.description else item.name
 
@@ -265,21 +262,7 @@ def _details(
         except ValueError as error:
             return None, {"classes": _first_message(error, name)}
         classes.append(ClassDetails(item.name, item.description, shown.get(item.name, ())))
-    details = CampaignDetails(
-        name=form.name,
-        dataset_id=form.dataset_id,
-        classes=tuple(classes),
-        instructions=form.instructions,
-        confirm_yes=form.confirm_yes,
-        overlap=form.overlap,
-        consensus=form.consensus,
-        gold_share=form.gold_share,
-        gold_bound=form.gold_bound,
-        gold_feedback=form.gold_feedback,
-        rounds=form.rounds,
-        modes=form.modes,
-    )
-    return details, {}
+    return CampaignDetails(form.name, form.dataset_id, tuple(classes), **form.chosen()), {}
 
 
 def _first_message(error: ValueError, name: str) -> str:

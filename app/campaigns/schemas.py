@@ -1,13 +1,13 @@
 """What the JSON API and the forms of campaigns accept and return."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WrapValidator
 
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
-from app.campaigns.models import Campaign, CampaignState, Consensus, Modes, PricePer
+from app.campaigns.models import CHOSEN, Campaign, CampaignState, Consensus, Modes, PricePer
 from app.campaigns.service import MAX_OVERLAP, CampaignDetails
 from app.schemas import Input, Name, Output, printable, printable_lines
 
@@ -32,12 +32,9 @@ class ClassInput(Input):
         return ClassDetails(self.name, self.description, tuple(self.example_ids))
 
 
-class CampaignCreate(Input):
-    """A campaign to draft. Without classes it asks about the dataset's own."""
+class _Chosen(Input):
+    """Instructions and policy of a draft."""
 
-    name: Name
-    dataset_id: UUID
-    classes: Annotated[list[ClassInput], Field(max_length=MAX_CLASSES, default_factory=list)]
     instructions: Text = ""
     confirm_yes: bool = True
     overlap: Overlap = 1
@@ -48,22 +45,22 @@ class CampaignCreate(Input):
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
+    def chosen(self) -> dict[str, Any]:
+        """All of it, by name."""
+        return {name: getattr(self, name) for name in CHOSEN}
+
+
+class CampaignCreate(_Chosen):
+    """A campaign to draft. Without classes it asks about the dataset's own."""
+
+    name: Name
+    dataset_id: UUID
+    classes: Annotated[list[ClassInput], Field(max_length=MAX_CLASSES, default_factory=list)]
+
     def details(self) -> CampaignDetails:
         """For the service."""
-        return CampaignDetails(
-            name=self.name,
-            dataset_id=self.dataset_id,
-            classes=tuple(item.details() for item in self.classes),
-            instructions=self.instructions,
-            confirm_yes=self.confirm_yes,
-            overlap=self.overlap,
-            consensus=self.consensus,
-            gold_share=self.gold_share,
-            gold_bound=self.gold_bound,
-            gold_feedback=self.gold_feedback,
-            rounds=self.rounds,
-            modes=self.modes,
-        )
+        classes = tuple(item.details() for item in self.classes)
+        return CampaignDetails(self.name, self.dataset_id, classes, **self.chosen())
 
 
 class CampaignUpdate(Input):
@@ -89,37 +86,20 @@ class CampaignUpdate(Input):
             ClassDetails(item.name, item.description, tuple(item.example_ids) if stays else ())
             for item in campaign.classes
         )
+        given = self.model_dump(exclude_none=True, exclude={"classes"})
         return CampaignDetails(
-            name=campaign.name if self.name is None else self.name,
-            dataset_id=campaign.dataset_id if self.dataset_id is None else self.dataset_id,
             classes=kept if self.classes is None else tuple(item.details() for item in self.classes),
-            instructions=campaign.instructions if self.instructions is None else self.instructions,
-            confirm_yes=campaign.confirm_yes if self.confirm_yes is None else self.confirm_yes,
-            overlap=self.overlap or campaign.overlap,
-            consensus=self.consensus or campaign.consensus,
-            gold_share=campaign.gold_share if self.gold_share is None else self.gold_share,
-            gold_bound=campaign.gold_bound if self.gold_bound is None else self.gold_bound,
-            gold_feedback=campaign.gold_feedback if self.gold_feedback is None else self.gold_feedback,
-            rounds=campaign.rounds if self.rounds is None else self.rounds,
-            modes=campaign.modes if self.modes is None else self.modes,
+            **{name: given.get(name, getattr(campaign, name)) for name in ("name", "dataset_id", *CHOSEN)},
         )
 
 
-class CampaignForm(Input):
+class CampaignForm(_Chosen):
     """The form of a campaign: one class per line, "name" or "name: description"."""
 
     name: Name
     dataset_id: UUID
     classes: Annotated[str, StringConstraints(max_length=100_000), WrapValidator(printable_lines)] = ""
-    instructions: Text = ""
-    confirm_yes: bool = False
-    overlap: Overlap = 1
-    consensus: Consensus = Consensus.DAWID_SKENE
-    gold_share: GoldShare = 0.05
-    gold_bound: GoldBound = 0.7
-    gold_feedback: bool = False
-    rounds: Rounds = 1
-    modes: Modes = Modes.BOTH
+    confirm_yes: bool = False  # a box without a tick
 
 
 def _as_list(given: object) -> object:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
@@ -21,7 +22,7 @@ from app.campaigns.errors import (
     SourceNotReady,
     WrongCampaignState,
 )
-from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus, Modes, PricePer
+from app.campaigns.models import CHOSEN, Campaign, CampaignClass, CampaignState, Consensus, Modes, PricePer
 from app.campaigns.noting import draft_facts, note, policy_facts
 from app.claims import MAX_ATTEMPTS, Claim
 from app.datasets.models import Dataset, DatasetState, Example, Split
@@ -46,6 +47,10 @@ class CampaignDetails:
     gold_feedback: bool = False
     rounds: int = 1
     modes: Modes = Modes.BOTH
+
+    def chosen(self) -> dict[str, Any]:
+        """Instructions and policy, by the names of the columns."""
+        return {name: getattr(self, name) for name in CHOSEN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +77,9 @@ def create_campaign(session: Session, details: CampaignDetails, *, by: User, now
     classes = checked_classes(session, details.dataset_id, details.classes, rounds=details.rounds)
     campaign = Campaign(
         name=details.name,
-        instructions=details.instructions,
         dataset_id=details.dataset_id,
         state=CampaignState.DRAFT,
-        confirm_yes=details.confirm_yes,
-        overlap=details.overlap,
-        consensus=details.consensus,
-        gold_share=details.gold_share,
-        gold_bound=details.gold_bound,
-        gold_feedback=details.gold_feedback,
-        rounds=details.rounds,
-        modes=details.modes,
+        **details.chosen(),
         seed=new_seed(),
         created_by_id=by.id,
         created_at=now,
@@ -117,16 +114,9 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
             session.flush()  # the old classes leave before new ones take their keys
             campaign.classes = classes
             campaign.dataset_id = details.dataset_id
-            campaign.instructions = details.instructions
-            campaign.confirm_yes = details.confirm_yes
-            campaign.overlap = details.overlap
-            campaign.consensus = details.consensus
-            campaign.gold_share = details.gold_share
-            campaign.gold_bound = details.gold_bound
-            campaign.gold_feedback = details.gold_feedback
-            campaign.rounds = details.rounds
-            campaign.modes = details.modes
             campaign.name = details.name
+            for name, value in details.chosen().items():
+                setattr(campaign, name, value)
     except IntegrityError as error:
         raise CampaignNameTaken(details.name) from error
     changed = {name: value for name, value in draft_facts(campaign).items() if value != before[name]}

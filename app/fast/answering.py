@@ -8,14 +8,14 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import rules
+from app.annotation.answering import Execution
 from app.annotation.errors import CampaignNotOpen, PersonPaused
 from app.annotation.leasing import Leased
 from app.annotation.locking import LockedCampaign
 from app.annotation.participants import note_gold
 from app.annotation.submissions import Decision, Outcome, Stored, SubmittedAnswer, decide
 from app.fast import statements
-from app.fast.leasing import lease_questions
-from app.fast.locking import lock_campaign
+from app.fast.leasing import lease, lease_questions, lock_campaign
 from app.fast.prepared import Bound, run_all
 
 # What a known picture has in place of an effect.
@@ -34,19 +34,12 @@ def answer(
     campaign_id: UUID,
     submitted: Sequence[SubmittedAnswer],
     *,
-    count: int,
+    count: int = 0,
     one_class: bool = False,
     by: User,
     now: datetime,
 ) -> tuple[LockedCampaign, list[Outcome], Leased | None]:
-    """Lock the campaign, store answers, and lease up to `count` questions.
-
-    No questions where `count` is 0 or none may be had now.
-
-    Raises:
-        CampaignNotFound: there is none that this person may know of.
-        KeyReused: a key belongs to a different answer; nothing was stored.
-    """
+    """As `app.annotation.answering.answer`."""
     campaign, decision = _decided(session, campaign_id, submitted, by=by, now=now)
     right = note_gold(session, campaign, decision.stored, by=by, now=now)
     writes = _writes(campaign, decision.stored, by=by, now=now)
@@ -68,6 +61,9 @@ def answer(
     except (CampaignNotOpen, PersonPaused):  # before anything was written: the answers stand
         run_all(session, *writes)
     return campaign, decision.outcomes(right), leased
+
+
+FAST = Execution(lease, answer)
 
 
 def _decided(

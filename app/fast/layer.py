@@ -9,6 +9,7 @@ A body is read with a limit and a clock, and parsed once it is known who sent it
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple, get_type_hints
 from uuid import UUID
@@ -22,13 +23,18 @@ from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.accounts import callers
 from app.accounts.errors import BadCsrfToken
+from app.accounts.models import User
+from app.annotation import api, schemas
 from app.deps import identify_in, is_csrf_token, needs_csrf_token, require_access
 from app.errors import AppError
-from app.fast import callers
-from app.fast.endpoints import ENDPOINTS
+from app.fast import queue
+from app.fast.answering import FAST
+from app.fast.prepared import Prepared
 from app.fast.writing import Writer
-from app.hardening import Busy, read_small_body
+from app.gate import Busy
+from app.hardening import read_small_body
 from app.problems import on_app_error, on_http_error, on_malformed
 
 JSON = "application/json"
@@ -36,9 +42,24 @@ _JSON_TYPES = re.compile(r"\s*application/([\w.-]+\+)?json\s*(;.*)?", re.IGNOREC
 READ_S = 15.0  # for a body of 64 KB at most; a phone on a slow network sends 5 KB a second
 NOT_JSON, GONE = 415, 400
 OF_CAMPAIGN = "/campaigns/{campaign_id}/"
-
+# Who calls, as `app.accounts.callers` finds out.
+_OF_COOKIE = Prepared(callers.as_user, callers.OF_COOKIE)
+_OF_TOKEN = Prepared(callers.as_user, callers.OF_TOKEN)
 
 Endpoint = Callable[..., BaseModel | None]
+
+
+def release(request: Request, campaign_id: UUID, body: schemas.Empty, user: User, session: Session) -> None:
+    """As `api.release_leases`, and what was given back is found at once."""
+    queue.forget_free_from(campaign_id)
+    api.release_leases(request, campaign_id, body, user, session)
+
+
+ENDPOINTS: dict[Callable[..., object], Endpoint] = {
+    api.lease_questions: partial(api.lease_by, FAST),
+    api.submit_answers: partial(api.submit_by, FAST),
+    api.release_leases: release,
+}
 
 
 class _Route(NamedTuple):
@@ -106,8 +127,8 @@ def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session:
     identify_in(
         session,
         request,
-        user_of_token=callers.user_of_token,
-        user_of_session=callers.user_of_session,
+        user_of_token=_user_of_token,
+        user_of_session=_user_of_session,
     )
     require_access(request, route.marked)
     if needs_csrf_token(request) and not is_csrf_token(request, request.headers.get("x-csrf-token")):
@@ -128,3 +149,11 @@ def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session:
 
 def _in_body(error: ErrorDetails) -> dict[str, object]:
     return {"loc": ("body", *error["loc"]), "msg": error["msg"]}
+
+
+def _user_of_session(session: Session, secret: str, *, now: datetime) -> User | None:
+    return next(iter(_OF_COOKIE.run(session, hash=callers.digest(secret), now=now)), None)
+
+
+def _user_of_token(session: Session, secret: str) -> User | None:
+    return next(iter(_OF_TOKEN.run(session, hash=callers.digest(secret))), None)

@@ -1,4 +1,4 @@
-"""As `app.annotation.leasing`: on PostgreSQL one round trip, with whatever is to be written before it."""
+"""As `app.annotation.locking` and `app.annotation.leasing`, with what else can run in the same round trip."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,8 +18,9 @@ from app.annotation.leasing import (
     standing_of,
     with_gold_between,
 )
-from app.annotation.locking import LockedCampaign
+from app.annotation.locking import LockedCampaign, lock_keys, require_may_know
 from app.annotation.queue import LEASE, MAX_TRIES, end_of_block
+from app.campaigns.errors import CampaignNotFound
 from app.fast import queue, statements
 from app.fast.prepared import Bound, Results, run_all
 
@@ -46,6 +47,36 @@ class _AboutMe(NamedTuple):
     @property
     def all(self) -> list[Bound[Any]]:
         return [self.held, self.mine, *([self.finished] if self.finished else [])]
+
+
+def lock_campaign(
+    session: Session, campaign_id: UUID, *then: Bound[Any], by: User
+) -> tuple[LockedCampaign, Results]:
+    """As `app.annotation.locking.lock_campaign`, and then run further statements.
+
+    Raises:
+        CampaignNotFound: as for the plain one.
+    """
+    locks = []
+    if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer anyway
+        person, state = lock_keys(campaign_id, by)
+        locks = [statements.TAKE_LOCKS.bind(person=person, state=state)]
+    # In a statement of its own: one that waits for a lock still sees what was before.
+    find = statements.CAMPAIGN.bind(campaign=campaign_id, me=by.id)
+    results = run_all(session, *locks, find, *then)
+    campaign = next(iter(results.of(find)), None)
+    if campaign is None:
+        raise CampaignNotFound
+    require_may_know(session, campaign.id, campaign.state, by)
+    return campaign, results
+
+
+def lease(
+    session: Session, campaign_id: UUID, *, count: int, one_class: bool = False, by: User, now: datetime
+) -> tuple[LockedCampaign, Leased]:
+    """As `app.annotation.leasing.lease`."""
+    campaign, _ = lock_campaign(session, campaign_id, by=by)
+    return campaign, lease_questions(session, campaign, count=count, by=by, now=now, one_class=one_class)
 
 
 def lease_questions(

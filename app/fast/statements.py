@@ -24,7 +24,7 @@ from app.annotation.models import Answer, AnswerValue, Lease, Participant, Quest
 from app.annotation.rules import QuestionState
 from app.campaigns.models import Campaign, CampaignClass
 from app.db import BigId, UtcDateTime
-from app.fast.lists import ListOf, in_list
+from app.fast.compiling import ListOf, in_list
 from app.fast.prepared import Prepared, RowWrites
 
 

@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from app.db import Database, Publish, unit_of_work
 from app.errors import AppError
-from app.hardening import PATIENCE_S, Busy
+from app.gate import PATIENCE_S, Busy
 from app.jobs import Job
 
 Result = TypeVar("Result")

@@ -13,12 +13,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.consensus import LabelKind
 from app.annotation.models import Tally
 from app.campaigns.models import Campaign
 from app.labels.importing.storing import imported_labels
 from app.quality.service import AnsweredQuestion, Judge, judge_of, question_answers
-from clarinet.files.label_table import LabelRow, Labels
+from clarinet.files.label_table import LabelKind, LabelRow, Labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

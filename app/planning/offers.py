@@ -11,7 +11,8 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from app.annotation.consensus import MAX_SLOTS, LabelKind, answers_needed, verdict
+from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict
+from clarinet.files.label_table import LabelKind
 
 # Ten classes to choose from, median of 15,000 tasks on CIFAR-10 (computed from CIFAR-10N).
 KWAY_SECONDS = 4.2
@@ -80,16 +81,6 @@ def uniform_cases(error: float, num_classes: int) -> Cases:
         np.array([share, 1 - share]),
         np.array([1 - error, error / (num_classes - 1)]),
         np.array([True, False]),
-    )
-
-
-def matrix_cases(seen: NDArray[np.float64]) -> Cases:
-    """The same from a (K, K) matrix of what people see; rows are true classes, all equally frequent."""
-    num_classes = len(seen)
-    return Cases(
-        np.full(num_classes**2, 1 / num_classes**2),
-        (seen / seen.sum(axis=1, keepdims=True)).ravel(),
-        np.eye(num_classes, dtype=bool).ravel(),
     )
 
 

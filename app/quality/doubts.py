@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Select, exists, func, literal_column, select
 from sqlalchemy.orm import Session
 
-from app.annotation.consensus import LabelKind, Verdict, verdict, weighed
+from app.annotation.consensus import Verdict, verdict, weighed
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
@@ -22,6 +22,7 @@ from app.quality.judging import (
     yes_and_no,
 )
 from app.quality.models import Decision
+from clarinet.files.label_table import LabelKind
 
 # A label is in doubt if it is wrong with a larger probability than this.
 DOUBTFUL_YES = 0.05

@@ -20,12 +20,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from app.annotation.consensus import LabelKind, Verdict, verdict, weighed
+from app.annotation.consensus import Verdict, verdict, weighed
 from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question, Tally
 from app.campaigns.models import Campaign, Consensus
 from app.datasets.models import Example
 from app.quality import dawid_skene
 from app.quality.models import Decision
+from clarinet.files.label_table import LabelKind
 
 # question id, example id, position, candidate class, yes, no, one of those who answered (see `person`)
 AnsweredQuestion = Row[int, int, int, int, int, int, str]

@@ -6,10 +6,10 @@ from uuid import UUID
 from sqlalchemy import JSON, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.annotation.consensus import LabelKind
 from app.annotation.models import AnswerValue
 from app.db import Base, BigId, enum_column
 from app.quality.chi_square import ChiSquare
+from clarinet.files.label_table import LabelKind
 
 
 class Decision(Base):

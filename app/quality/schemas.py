@@ -6,13 +6,13 @@ from uuid import UUID
 
 from pydantic import Field, model_validator
 
-from app.annotation.consensus import LabelKind
 from app.annotation.models import AnswerValue, Purpose
 from app.annotation.service import KnownPicture
 from app.quality.auditing import Audit
 from app.quality.history import EventKind
 from app.quality.people import Person
 from app.schemas import Input, Output
+from clarinet.files.label_table import LabelKind
 
 MAX_PER_CLASS = 1000
 MAX_PICTURES = 10_000

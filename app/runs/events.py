@@ -18,22 +18,22 @@ from app.runs.errors import RunNotFound, TooManyStreams
 LOOK_S = 1.0
 # A stream ends after this long and the browser opens the next one, which asks again who is there.
 LONGEST_S = 900.0
+THREADS = 4  # that look for all streams
 
 
 class Streams:
     """How many streams this process serves, and the few threads that look for all of them."""
 
-    def __init__(self, *, most: int = 200, threads: int = 4) -> None:
+    def __init__(self, *, most: int = 200) -> None:
         self.most = most
         self.open = 0
-        self._threads = threads
         self._limiter: anyio.CapacityLimiter | None = None
 
     @property
     def limiter(self) -> anyio.CapacityLimiter:
         """Threads of our own, so that streams never take those that serve requests."""
         if self._limiter is None:  # needs a running event loop
-            self._limiter = anyio.CapacityLimiter(self._threads)
+            self._limiter = anyio.CapacityLimiter(THREADS)
         return self._limiter
 
     def check(self) -> None:

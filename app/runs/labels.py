@@ -1,20 +1,25 @@
-"""The labels a campaign has at this moment, and what people should know of them."""
+"""The labels of a run: what a campaign has at this moment, what is told of it, and its frozen file."""
 
+import hashlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from app.annotation import service as annotation
 from app.campaigns.models import Campaign
 from app.labels import service as labelling
 from app.runs.errors import TooFewLabels
+from app.storage import Storage
 from clarinet.files.label_table import COMPLEMENTARY, TRUE, Labels
 
 # On average over the classes: fewer answers teach nothing, and would only keep a GPU busy.
 MIN_LABELS_PER_CLASS = 10
+_ARRAYS = ("example_ids", "positions", "kinds", "classes", "weights")  # of a snapshot
 
 
 def collect(session: Session, campaign: Campaign, *, imported: bool = False) -> tuple[Labels, dict[str, Any]]:
@@ -108,3 +113,33 @@ class Readiness:
             raise TooFewLabels(have=self.complementary, need=self.need)
         if setting == "pc" and not self.true:
             raise TooFewLabels(have=0, need=1, kind="true")
+
+
+def key_of(digest: str) -> str:
+    """Where a snapshot lies in storage."""
+    return f"snapshots/{digest}.npz"
+
+
+def freeze(storage: Storage, labels: Labels) -> str:
+    """Store labels as a snapshot, under the SHA-256 of the file; gives it. Equal labels give one file."""
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {name: getattr(labels, name) for name in _ARRAYS}
+    np.savez_compressed(buffer, **arrays)
+    data = buffer.getvalue()
+    digest = hashlib.sha256(data).hexdigest()
+    if not storage.path(key_of(digest)).exists():
+        storage.put(key_of(digest), data)
+    return digest
+
+
+def thaw(storage: Storage, digest: str, *, num_classes: int) -> Labels:
+    """Read a snapshot back.
+
+    Raises:
+        ValueError: the file is not what was frozen.
+    """
+    data = storage.read(key_of(digest))
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError(f"snapshot {digest} does not match its own digest")
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return Labels(**{name: arrays[name] for name in _ARRAYS}, num_classes=num_classes)

@@ -29,9 +29,8 @@ from app.runs.errors import (
     TargetNotReady,
     TargetWithoutImages,
 )
-from app.runs.labels import Readiness, collect
+from app.runs.labels import Readiness, collect, freeze
 from app.runs.models import Metric, Run, Trial, TrialState
-from app.runs.snapshots import freeze
 from app.runs.summary import Summary, summarise
 from app.runs.targets import scored_images
 from app.storage import Storage

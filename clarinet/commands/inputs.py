@@ -77,7 +77,7 @@ def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
 def _read(path: Path, side: int) -> tuple["DomainData", list[str]]:
     """The arrays of an npz or a folder of images, and the names of the folder's classes."""
     from clarinet.data.folders import load_folder
-    from clarinet.data.training_data import load_npz
+    from clarinet.data.npz import load_npz
 
     return load_folder(path, side=side) if path.is_dir() else (cast("DomainData", load_npz(path)), [])
 

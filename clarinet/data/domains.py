@@ -1,27 +1,23 @@
 """The data of a run, made ready: resized once, on its device, with the rows of each kind of label."""
 
-import warnings
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 
 import torch
 from torch import Tensor
 
 from clarinet.data.feeding import Pixels, pixels_of
+from clarinet.data.fingerprint import evenly_spread
 from clarinet.data.images import background, resized
+from clarinet.data.label_checks import check_labels_fit, uniformity_of
 from clarinet.data.seeding import generator
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import TrainData
-from clarinet.data.uniformity import Uniformity, check_uniformity
+from clarinet.data.uniformity import Uniformity
 from clarinet.files.arrays import COLOUR_DIMENSIONS
 from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import ModelSpec, spec_for
 from clarinet.recipes.choices import is_backbone
 from clarinet.recipes.config import TrainConfig
-from clarinet.recipes.errors import DataError, NonUniformLabels
-
-TAKE_UNIFORM = ("unbiased", "bounded")  # the complementary losses that are right for uniform labels only
-SAMPLED = 256  # images that stand for all of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,8 +96,8 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         true_rows = true_rows[~torch.isin(example[true_rows], example[held_out_rows])]
     if config.losses.complementary_loss == "none":
         complementary_rows = complementary_rows[:0]
-    _check_labels(data, config, complementary_rows, true_rows)
-    uniformity = _uniformity(data, config)
+    check_labels_fit(data, config, complementary_rows, true_rows)
+    uniformity = uniformity_of(data, config)
     weights = in_unit(trust, trust[torch.cat([complementary_rows, true_rows])].double().mean())
     no_classes = classes_by_image(
         example[complementary_rows], complementary[complementary_rows], len(data.source_images)
@@ -159,42 +155,8 @@ def _is_grey(images: Tensor | ImageStream) -> bool:
 
 def _has_light_ground(images: Tensor | ImageStream, spec: ModelSpec) -> bool:
     """Whether the ground is lighter than the mean in most of some grey images, evenly spread."""
-    seen = resized(_evenly_spread(images), spec).float()  # (R, 1, S, S)
+    seen = resized(evenly_spread(images), spec).float()  # (R, 1, S, S)
     return bool((background(seen) > seen.mean((2, 3), keepdim=True)).float().mean() > 1 / 2)
-
-
-def _evenly_spread(images: Tensor | ImageStream) -> Tensor:
-    """At most SAMPLED of the images, the first and the last among them."""
-    rows = torch.linspace(0, len(images) - 1, min(len(images), SAMPLED), dtype=torch.float64).round().long()
-    return images.index_select(0, rows.to(images.device)) if isinstance(images, Tensor) else images.read(rows)
-
-
-def _uniformity(data: TrainData, config: TrainConfig) -> Uniformity | None:
-    """The test of the complementary labels, with a warning where it matters to the training.
-
-    Where no complementary label trains it tells whether the held-out ones estimate anything, which needs no
-    test where the probabilities of the questions are known.
-    """
-    if config.losses.complementary_loss == "none" and data.probabilities is not None:
-        return None
-    found = check_uniformity(data.complementary, data.true, data.num_classes, weights=data.weights)
-    unequal = data.probabilities is not None and bool(data.probabilities.min() < data.probabilities.max())
-    # By equal probabilities the inverse is the unbiased risk of uniform labels.
-    taken = (*TAKE_UNIFORM, "inverse") if not unequal else TAKE_UNIFORM
-    if found is not None and found.is_rejected and config.losses.complementary_loss in taken:
-        # SCARCE needs the images of a yes as well, which the cc setting leaves out.
-        losses = "forward or scarce" if config.setting == "pc" else "forward"
-        # Weights beside known probabilities would correct for the same thing twice.
-        if unequal:
-            losses += ", or inverse, as their probabilities are known"
-        elif data.probabilities is None:
-            losses += ", or give weights"
-        sentence = (
-            f"the complementary labels are not uniform over the wrong classes (p = {found.p_value:.1g}; "
-            f"class {found.most_named} is named most); choose complementary_loss {losses}"
-        )
-        warnings.warn(sentence, NonUniformLabels, stacklevel=3)
-    return found
 
 
 def _held_out(data: TrainData, config: TrainConfig) -> Tensor:
@@ -253,81 +215,3 @@ def draw_held_out(images: Tensor, config: TrainConfig) -> Tensor:
     chosen = torch.zeros(len(distinct), dtype=torch.bool)
     chosen[order[: round(len(distinct) * config.reports.held_out_share)]] = True
     return chosen[image]
-
-
-def _check_labels(
-    data: TrainData, config: TrainConfig, complementary_rows: Tensor, true_rows: Tensor
-) -> None:
-    if len(complementary_rows) == 0 and config.losses.complementary_loss != "none":
-        raise DataError("no complementary label is left to train on; collect 'no' answers first")
-    if config.setting == "pc" and len(true_rows) == 0:
-        raise DataError(
-            "the pc setting needs true labels, and there are none; use cc with a method that learns from "
-            "complementary labels, or collect 'yes' answers"
-        )
-    known = torch.unique(data.true[true_rows])
-    if config.losses.complementary_loss == "none":
-        # Pseudo-labels of one class are what the first step learned; its run ends and shows it.
-        if len(known) == 1 and not data.pseudo_labelled:
-            raise DataError(f"every true label names class {int(known[0])}; at least two classes are needed")
-        return
-    classes = torch.unique(data.complementary[complementary_rows])
-    if len(classes) == 1 and (len(known) == 0 or (len(known) == 1 and known[0] != classes[0])):
-        # A network that takes every image for one and the same class fits all labels.
-        if len(known):
-            raise DataError(
-                f"every complementary label names class {int(classes[0])} and every true label class "
-                f"{int(known[0])}, which all images may be of; collect answers about other classes"
-            )
-        raise DataError(
-            f"every complementary label names class {int(classes[0])}; at least two classes are needed"
-        )
-    if config.losses.complementary_loss == "inverse" and data.probabilities is None:
-        raise DataError(
-            "complementary_loss inverse needs the probabilities with which the questions were drawn; "
-            "give them, or choose another loss"
-        )
-    if config.losses.complementary_loss == "forward" and data.transition is not None:
-        impossible = data.transition.float().cpu()[:, classes].amax(0) == 0  # as the loss will have it
-        if bool(impossible.any()):
-            raise DataError(
-                f"transition says that class {int(classes[impossible][0])} is never a complementary label, "
-                "but some label names it"
-            )
-
-
-def fingerprint(data: TrainData) -> str:
-    """A digest of everything in the data that training depends on, to refuse a checkpoint of other data."""
-    parts = (
-        data.source_images,
-        data.complementary,
-        data.true,
-        data.weights,
-        data.example,
-        data.held_out,
-        data.probabilities,
-        data.transition,
-        data.class_shares,
-        data.target_images,
-    )
-    further = [torch.tensor(data.pseudo_labelled)] if data.pseudo_labelled else []
-    return digest_of(*parts, torch.tensor(data.num_classes), *further)
-
-
-def digest_of(*parts: Tensor | ImageStream | None) -> str:
-    """BLAKE2b of 128 bits, in hex, over shapes, types and contents.
-
-    Of a stream its shape and at most SAMPLED of its images, evenly spread, the first and the last among
-    them: another file is noticed, a few images exchanged in a large one may not be.
-    """
-    digest = blake2b(digest_size=16)
-    for part in parts:
-        if part is None:
-            digest.update(b"none")
-            continue
-        if not isinstance(part, Tensor):
-            digest.update(f"stream of {tuple(part.shape)}".encode())
-            part = _evenly_spread(part)  # noqa: PLW2901 - digested like a tensor from here
-        digest.update(f"{tuple(part.shape)}{part.dtype}".encode())
-        digest.update(part.contiguous().cpu().numpy().data)
-    return digest.hexdigest()

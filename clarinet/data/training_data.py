@@ -1,8 +1,6 @@
 """Domains as tensors: what `train` accepts, and how it is checked at the door."""
 
 from dataclasses import dataclass
-from math import prod
-from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
@@ -10,24 +8,11 @@ import torch
 from torch import Tensor
 
 from clarinet.data.streams import ImageFiles, ImageStream
-from clarinet.files.arrays import (
-    COLOUR_DIMENSIONS,
-    GREY_DIMENSIONS,
-    RGB,
-    Header,
-    read_array,
-    read_image_header,
-    read_labels,
-)
-from clarinet.files.folders import SPLITS
+from clarinet.files.arrays import COLOUR_DIMENSIONS, GREY_DIMENSIONS, RGB
 from clarinet.files.label_table import Labels
 from clarinet.files.names import NO_LABEL
-from clarinet.files.refusal import Refused
-from clarinet.files.zips import Members, open_zip
 from clarinet.recipes.errors import DataError
 
-ARRAYS = ("x_train", "y_train", "x_test", "y_test")
-LARGEST_ARRAY_BYTES = 4 * 2**30
 SUM_TOLERANCE = 1e-4  # of probabilities that should sum to 1; people write a few digits
 
 
@@ -256,45 +241,4 @@ def check_labels(name: str, labels: Tensor, *, count: int, lowest: int, num_clas
         first = int(outside.nonzero()[0])
         raise DataError(
             f"{name} of example {first} is {int(labels[first])}; allowed are {lowest} to {num_classes - 1}"
-        )
-
-
-def load_npz(path: Path | str) -> dict[str, Tensor]:
-    """Read x_train, y_train, x_test and y_test, whichever are there: images uint8, labels int64.
-
-    Nothing is unpickled, and no more memory is asked for than the member's header and size agree on.
-
-    Args:
-        path: the npz file.
-
-    Returns:
-        Images (N, H, W) or (N, H, W, 3) and labels (N,), -1 for unknown, by the four names.
-
-    Raises:
-        DataError: not an npz, truncated, pickled or oversized members, labels that do not fit the images, or
-            none of the four arrays.
-    """
-    found: dict[str, Tensor] = {}
-    with open_zip(Path(path), Path(path)) as archive:
-        file = Members(archive, Path(path))
-        for split in SPLITS:
-            header = read_image_header(file, split)
-            if header is not None:
-                _check_fits(header)
-                found[f"x_{split}"] = torch.from_numpy(read_array(file, header))
-            labels = read_labels(file, split, 0 if header is None else header.shape[0])
-            if labels is not None:
-                found[f"y_{split}"] = torch.from_numpy(labels)
-    if not found:
-        raise DataError(f"{path} has none of {', '.join(ARRAYS)}")
-    return found
-
-
-def _check_fits(header: Header) -> None:
-    size = prod(header.shape)
-    if size > LARGEST_ARRAY_BYTES:
-        raise Refused(
-            header.called,
-            f"has {size} bytes, but at most {LARGEST_ARRAY_BYTES} are read into memory; save it as one npy "
-            "file for NpyImages, which reads images while they train",
         )

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from clarinet.data.domains import digest_of, fingerprint
+from clarinet.data.fingerprint import digest_of, fingerprint
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import TrainData
 from clarinet.files.names import NO_LABEL
@@ -36,7 +36,7 @@ def model_card(
 ) -> dict[str, Any]:
     """Everything worth knowing about a model, as plain JSON values.
 
-    Digests of data are those of `domains.digest_of`. Target labels, where there are some, have scored the
+    Digests of data are those of `fingerprint.digest_of`. Target labels, where there are some, have scored the
     model and nothing else.
 
     Args:

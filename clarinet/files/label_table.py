@@ -1,5 +1,6 @@
 """The table of labels: what is known of images about classes, from answers to a batch. No torch."""
 
+import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,7 +10,15 @@ from numpy.typing import NDArray
 
 from clarinet.files.names import NO_LABEL
 
-KINDS = ("complementary", "true")  # a kind's number is its place
+
+class LabelKind(enum.StrEnum):
+    """What is known of an image about a class."""
+
+    COMPLEMENTARY = "complementary"
+    TRUE = "true"
+
+
+KINDS = tuple(LabelKind)  # in arrays a kind's number is its place
 COMPLEMENTARY, TRUE = range(len(KINDS))
 
 
@@ -17,7 +26,7 @@ class LabelRow(NamedTuple):
     """What is known of one image about one class: a row on its way into a table or a file."""
 
     position: int  # of the image in its data set
-    kind: str  # of KINDS
+    kind: str  # of KINDS once it has been checked
     class_: int  # that it is, or is not
     weight: float
     probability: float | None = None  # with which the question behind it was drawn, where that is known

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from clarinet.data.folders import load_folder, load_listed
-from clarinet.data.training_data import load_npz
+from clarinet.data.npz import load_npz
 from clarinet.recipes.errors import DataError, DataNotFound
 from clarinet.reproduction.cameras import two_cameras
 from clarinet.reproduction.synthetic import recipe_of

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from clarinet.data.domains import digest_of, fingerprint
+from clarinet.data.fingerprint import digest_of, fingerprint
 from clarinet.data.training_data import TrainData
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Diverged

@@ -8,7 +8,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from clarinet.data.domains import fingerprint, prepare
+from clarinet.data.domains import prepare
+from clarinet.data.fingerprint import fingerprint
 from clarinet.data.seeding import seed_global
 from clarinet.data.training_data import TrainData
 from clarinet.recipes.config import TrainConfig

@@ -23,7 +23,8 @@ from starlette.types import Message, Receive, Scope, Send
 from app.accounts.models import User
 from app.db import Base, Database, connect
 from app.fast.layer import FastLayer
-from app.hardening import MAX_BODY_BYTES, Gate
+from app.gate import Gate
+from app.hardening import MAX_BODY_BYTES
 from app.main import create_app
 from app.settings import Settings
 from tests.factories import make_token, make_user

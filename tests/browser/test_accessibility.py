@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from sklearn.datasets import load_digits
 
 from tests.browser.annotator import new_annotator
 from tests.browser.conftest import DESK, PHONE
@@ -22,6 +20,7 @@ from tests.live import Live
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"], indirect=True)]
 
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+MOST_TABS = 60
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 RUN_AXE = """async tags => (await axe.run({ runOnly: { type: "tag", values: tags } })).violations.map(
     v => `${v.id}: ${v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).join(" | ")}`)"""
@@ -42,14 +41,8 @@ def axe() -> str:
 
 
 @pytest.fixture(scope="module")
-def campaign(live: Live) -> Any:
+def campaign(live: Live, dataset: Any) -> Any:
     """An open campaign whose classes have descriptions and example pictures."""
-    images, labels = load_digits(return_X_y=True)
-    arrays = {
-        "x_train": (images[:300].reshape(-1, 8, 8) * 15.9).astype(np.uint8),
-        "y_train": labels[:300].astype(np.uint8),
-    }
-    dataset = live.dataset("Digits for everybody", arrays)
     examples = live.api("GET", f"/datasets/{dataset['id']}/examples")["items"]
     shown = [item["id"] for item in examples[:2]]
     classes = [
@@ -113,13 +106,13 @@ def test_axe_finds_nothing(context: BrowserContext, live: Live, campaign: Any, a
     assert found == {}
 
 
-def focus(page: Page, selector: str, *, within: int = 60) -> None:
+def focus(page: Page, selector: str) -> None:
     """Press Tab until the element has the focus."""
-    for _ in range(within):
+    for _ in range(MOST_TABS):
         page.keyboard.press("Tab")
         if page.evaluate("s => document.activeElement.matches(s)", selector):
             return
-    raise AssertionError(f"{selector} is not reached by {within} presses of Tab")
+    raise AssertionError(f"{selector} is not reached by {MOST_TABS} presses of Tab")
 
 
 def test_keys_alone_suffice(desk: BrowserContext, live: Live, campaign: Any) -> None:

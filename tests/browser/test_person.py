@@ -3,10 +3,8 @@
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 from playwright.sync_api import BrowserContext, Request, expect
-from sklearn.datasets import load_digits
 
 from tests.browser.annotator import open_screen, shown, wait_for_another
 from tests.live import Live
@@ -16,14 +14,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"],
 
 
 @pytest.fixture(scope="module")
-def campaign(live: Live) -> Any:
+def campaign(live: Live, dataset: Any) -> Any:
     """An open campaign over 300 digits, with a word about each."""
-    images, labels = load_digits(return_X_y=True)
-    arrays = {
-        "x_train": (images[:300].reshape(-1, 8, 8) * 15.9).astype(np.uint8),
-        "y_train": labels[:300].astype(np.uint8),
-    }
-    dataset = live.dataset("Digits for one person", arrays)
     classes = [{"name": name, "description": f"Any {name}."} for name in dataset["class_names"]]
     return live.open_campaign("One person", dataset, classes=classes)
 

@@ -3,10 +3,8 @@
 import statistics
 from typing import Any
 
-import numpy as np
 import pytest
 from playwright.sync_api import BrowserContext, Request, expect
-from sklearn.datasets import load_digits
 
 from tests.browser.annotator import counts, open_screen, shown, wait_for_another
 from tests.live import Live
@@ -31,14 +29,9 @@ TIME_ANSWERS = """async count => {
 
 
 @pytest.fixture(scope="module")
-def campaign(live: Live) -> Any:
+def campaign(live: Live, dataset: Any) -> Any:
     """An open campaign over 300 digits."""
-    images, labels = load_digits(return_X_y=True)
-    arrays = {
-        "x_train": (images[:300].reshape(-1, 8, 8) * 15.9).astype(np.uint8),
-        "y_train": labels[:300].astype(np.uint8),
-    }
-    return live.open_campaign("Steady hands", live.dataset("Digits for steady hands", arrays))
+    return live.open_campaign("Steady hands", dataset)
 
 
 def test_the_next_picture_is_painted_at_once_and_nothing_moves(

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from clarinet import TrainConfig, config_for, train
-from clarinet.data.domains import digest_of, prepare
+from clarinet.data.domains import prepare
+from clarinet.data.fingerprint import digest_of
 from clarinet.export.card_text import card_markdown
 from clarinet.export.cards import card_digest, departures, model_card, paper_parts
 from clarinet.recipes.errors import DataError

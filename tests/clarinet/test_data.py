@@ -11,10 +11,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from clarinet.data import training_data
-from clarinet.data.domains import draw_held_out, fingerprint, prepare
+from clarinet.data import npz
+from clarinet.data.domains import draw_held_out, prepare
 from clarinet.data.feeding import taken
-from clarinet.data.training_data import load_npz
+from clarinet.data.fingerprint import fingerprint
+from clarinet.data.npz import load_npz
 from clarinet.recipes.errors import DataError
 from clarinet.run.relabelling import with_pseudo_labels
 from tests.clarinet.factories import in_memory, make_config, make_data
@@ -344,7 +345,7 @@ class TestLoadNpz:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         np.savez(tmp_path / "a.npz", x_train=np.zeros((9, 3, 3), np.uint8))
-        monkeypatch.setattr(training_data, "LARGEST_ARRAY_BYTES", 80)
+        monkeypatch.setattr(npz, "LARGEST_ARRAY_BYTES", 80)
 
         with pytest.raises(DataError, match=r"has 81 bytes, but at most 80 .* NpyImages"):
             load_npz(tmp_path / "a.npz")

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from clarinet.data.images import normalised, resized
+from clarinet.data.npz import load_npz
 from clarinet.data.seeding import generator, seed_global
-from clarinet.data.training_data import load_npz
 from clarinet.export.cards import card_digest
 from clarinet.export.models import load_model
 from clarinet.export.onnx import export_model, export_onnx, resize_matrix

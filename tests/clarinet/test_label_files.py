@@ -9,7 +9,7 @@ import pytest
 from app.labels.exports.formats import ExportFormat
 from app.labels.exports.labels import pieces
 from app.labels.importing.reading import read_answers
-from app.runs.snapshots import freeze
+from app.runs.labels import freeze
 from app.storage import Storage
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import COMPLEMENTARY, TRUE, LabelRow, Labels

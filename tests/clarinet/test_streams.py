@@ -12,8 +12,9 @@ from torch import Tensor
 
 from clarinet.data import feeding
 from clarinet.data.digits import ink_spread
-from clarinet.data.domains import fingerprint, prepare
+from clarinet.data.domains import prepare
 from clarinet.data.feeding import Feed, Pixels, StreamedImages, parts, pixels_of, taken
+from clarinet.data.fingerprint import fingerprint
 from clarinet.data.inputs import Inputs
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import TrainData

@@ -16,7 +16,7 @@ from PIL import ImageFont
 from torch import Tensor
 
 from clarinet.commands.cli import main
-from clarinet.data.training_data import load_npz
+from clarinet.data.npz import load_npz
 from clarinet.export.models import load_card
 from clarinet.recipes.errors import DataError
 from clarinet.reproduction.glyphs import DRAWN_FONTS, Glyphs, glyphs

@@ -24,7 +24,8 @@ from clarinet import (
     train,
     with_pseudo_labels,
 )
-from clarinet.data.domains import fingerprint, prepare
+from clarinet.data.domains import prepare
+from clarinet.data.fingerprint import fingerprint
 from clarinet.networks.classifier import SOURCE
 from clarinet.recipes.methods import two_steps
 from clarinet.run.evaluation import accuracy_from_complementary, predict

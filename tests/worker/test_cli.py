@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from tests.live import CLARINET, EMAIL, Live, free_port, installation
+from tests.worker.conftest import wait_until
 from worker.cli.main import app as cli
 from worker.cli.runs import told
 
@@ -156,14 +156,6 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
-    """Wait for other processes."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "what was waited for did not happen"
-        time.sleep(0.1)
-
-
 @contextmanager
 def going_up(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]]:
     """`clarinet up` over an empty folder: the process, its address, and its messages."""
@@ -175,7 +167,7 @@ def going_up(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]
             stderr=output,
         )
     try:
-        wait_until(lambda: is_ready(f"http://127.0.0.1:{port}") or process.poll() is not None)
+        wait_until(lambda: is_ready(f"http://127.0.0.1:{port}") or process.poll() is not None, timeout_s=60)
         assert process.poll() is None, log.read_text()
         yield process, f"http://127.0.0.1:{port}", log
     finally:
@@ -219,7 +211,7 @@ def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
 
         process.kill()
 
-        wait_until(lambda: not any(is_alive(pid) for pid in started))
+        wait_until(lambda: not any(is_alive(pid) for pid in started), timeout_s=60)
 
 
 @pytest.fixture(scope="module")
@@ -237,8 +229,8 @@ def test_a_killed_web_process_comes_back(fresh: tuple[subprocess.Popen[bytes], s
 
     os.kill(web[0], signal.SIGKILL)
 
-    wait_until(lambda: not is_alive(web[0]))
-    wait_until(lambda: is_ready(url))
+    wait_until(lambda: not is_alive(web[0]), timeout_s=60)
+    wait_until(lambda: is_ready(url), timeout_s=60)
     assert process.poll() is None
 
 

@@ -19,19 +19,13 @@ from worker.upkeep import Upkeep
 
 
 @pytest.fixture
-def sent() -> list[Job]:
-    """The jobs that were published, in order."""
-    return []
-
-
-@pytest.fixture
-def context(settings: Settings, database: Database, storage: Storage, sent: list[Job]) -> Context:
+def context(settings: Settings, database: Database, storage: Storage, published: list[Job]) -> Context:
     """What the worker gives its tasks."""
-    return Context(settings, database, storage, publish=sent.append)
+    return Context(settings, database, storage, publish=published.append)
 
 
 def test_upkeep_asks_for_a_large_campaign_s_figures_and_the_job_keeps_them(
-    context: Context, session: Session, sent: list[Job], monkeypatch: pytest.MonkeyPatch
+    context: Context, session: Session, published: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(precomputed, "LARGE", 30)
     make_campaign(session, examples=29)
@@ -41,7 +35,7 @@ def test_upkeep_asks_for_a_large_campaign_s_figures_and_the_job_keeps_them(
     session.commit()
 
     Upkeep(context).once()
-    assert [job.args for job in sent if job.name == jobs.KEEP_FIGURES] == [(str(large.id),)]
+    assert [job.args for job in published if job.name == jobs.KEEP_FIGURES] == [(str(large.id),)]
     before = utc_now()
     keep_figures(context, large.id)
 

@@ -27,8 +27,8 @@ from app.db import Database
 from app.registry import service as registry
 from app.registry.models import Model
 from app.runs import trials
+from app.runs.labels import freeze
 from app.runs.models import Metric, Run, Trial, TrialState
-from app.runs.snapshots import freeze
 from clarinet.data.training_data import TrainData
 from clarinet.export.cards import card_digest
 from clarinet.export.models import load_card, load_model

@@ -21,8 +21,7 @@ from app.annotation import service as annotation
 from app.annotation.models import AnswerValue
 from app.clock import utc_now
 from app.fast.answering import answer
-from app.fast.leasing import lease_questions
-from app.fast.locking import lock_campaign
+from app.fast.leasing import lease_questions, lock_campaign
 from app.main import create_app
 from worker.bench.rows import add_campaign, add_dataset, add_people, fresh_context
 from worker.context import Context

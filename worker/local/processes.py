@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from app.settings import Settings
 
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+LOG_BYTES = 4000  # of a log that are shown
 
 
 class Orphaned(Exception):
@@ -94,9 +95,9 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def last_lines(path: Path, *, most_bytes: int = 4000) -> list[str]:
+def last_lines(path: Path) -> list[str]:
     """The last lines of a log that say something."""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - most_bytes))
+        file.seek(max(0, path.stat().st_size - LOG_BYTES))
         text = file.read().decode(errors="replace")
     return [line.rstrip() for line in text.splitlines() if line.strip()]

@@ -16,8 +16,8 @@ from app.datasets import service as datasets
 from app.datasets.errors import SizesDiffer
 from app.datasets.models import Dataset, Split
 from app.datasets.pixels import StoredImages
+from app.runs.labels import thaw
 from app.runs.models import Run
-from app.runs.snapshots import thaw
 from app.storage import Storage
 from clarinet.data.streams import RESIDENT_BYTES, ImageStream
 from clarinet.data.training_data import TrainData

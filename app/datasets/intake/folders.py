@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from app.datasets.intake.names import checked_classes
 from app.datasets.intake.pictures import picture_of_file, require_no_archive
-from app.datasets.intake.reading import Reading, check_total
+from app.datasets.intake.reading import Reading, check_total, checked_classes
 from app.datasets.intake.shards import Incoming
 from app.datasets.intake.tables import Row
 from app.datasets.intake.zips import Archive

@@ -5,7 +5,7 @@ import io
 from typing import NamedTuple
 
 from app.datasets.intake.limits import MAX_CLASS_NAME_LENGTH, MAX_EXAMPLES
-from app.datasets.intake.names import checked_path
+from app.datasets.intake.reading import checked_path
 from clarinet.files.folders import SPLITS
 from clarinet.files.refusal import Refused
 

@@ -13,7 +13,7 @@ from app.datasets.intake.limits import (
     MIB,
     RATIO_MATTERS_FROM,
 )
-from app.datasets.intake.names import checked_path
+from app.datasets.intake.reading import checked_path
 from clarinet.files.folders import is_litter
 from clarinet.files.refusal import Refused
 from clarinet.files.zips import Members, open_zip

@@ -9,7 +9,7 @@ import numpy as np
 from app.labels.exports import formats, label_studio
 from app.labels.exports.formats import ExportFormat
 from clarinet.files.label_files import guarded
-from clarinet.files.label_table import KINDS, TRUE, LabelRow
+from clarinet.files.label_table import KINDS, LabelKind, LabelRow
 
 ARROW = {
     "example_id": "int64",
@@ -23,7 +23,7 @@ ARROW = {
     "num_classes": "int64",
     "num_images": "int64",
 }
-# As a run freezes them: see app.runs.snapshots and clarinet.files.label_files.
+# As a run freezes them: see app.runs.labels and clarinet.files.label_files.
 NUMPY = {
     "example_ids": "<i8",
     "positions": "<i8",
@@ -112,7 +112,7 @@ def _tasks(rows: Iterable[LabelRow], names: Sequence[str], image_url: str) -> It
     """A task per example with one annotation: its class, or the classes it is not."""
     for example_id, group in groupby(rows, key=lambda row: row.example_id):
         found = list(group)
-        control = label_studio.IS if found[0].kind == KINDS[TRUE] else label_studio.IS_NOT
+        control = label_studio.IS if found[0].kind == LabelKind.TRUE else label_studio.IS_NOT
         yield {
             "data": label_studio.data_of(example_id, found[0].position, image_url),
             "annotations": [{"result": [label_studio.choice(control, [names[row.class_] for row in found])]}],

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.annotation.consensus import LabelKind
 from app.annotation.models import AnswerValue, Purpose
 from app.labels.errors import BadImport
 from app.labels.exports import label_studio
 from clarinet.files.label_files import csv_rows, unguarded
+from clarinet.files.label_table import LabelKind
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_ROWS = 200_000
@@ -34,7 +34,7 @@ VALUES = {
     "unsure": AnswerValue.UNSURE,
     "can't tell": AnswerValue.UNSURE,
 }
-KINDS = {LabelKind.TRUE: AnswerValue.YES, LabelKind.COMPLEMENTARY: AnswerValue.NO}
+OF_KIND = {LabelKind.TRUE: AnswerValue.YES, LabelKind.COMPLEMENTARY: AnswerValue.NO}
 _NO_JSON = "The file begins like JSON and is none. Nothing was stored."
 _SPACE = re.compile(r"[ \t\r\n]*")
 _IMAGE = re.compile(r"/examples/(\d{1,18})/image$")
@@ -107,9 +107,9 @@ def _of_line(row: Mapping[Any, Any], where: str) -> AnswerInFile:
     kind = given.get("kind", "").lower()
     if answer and answer not in VALUES:
         raise _unclear(where, f"answers {answer[:40]!r} instead of yes, no or unsure")
-    if not answer and kind and kind not in set(KINDS):
+    if not answer and kind and kind not in set(OF_KIND):
         raise _unclear(where, f"is of the kind {kind[:40]!r} instead of true or complementary")
-    of_kind = KINDS[LabelKind(kind)] if kind and not answer else AnswerValue.YES  # a class label
+    of_kind = OF_KIND[LabelKind(kind)] if kind and not answer else AnswerValue.YES  # a class label
     return AnswerInFile(
         where,
         position=_whole(given.get("position", ""), where),

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from app.accounts import callers, service
+from app.accounts.callers import digest
 from app.accounts.errors import (
     EmailTaken,
     InvitationNotFound,
@@ -17,7 +18,6 @@ from app.accounts.errors import (
     WrongCredentials,
 )
 from app.accounts.models import ApiToken, LoginSession, Role, User
-from app.accounts.passwords import digest
 from tests.factories import NOW, PASSWORD, make_user
 
 NOWHERE = UUID(int=0)

@@ -13,6 +13,7 @@ from app.annotation.errors import CampaignNotOpen, KeyReused, NothingToUndo, Und
 from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.annotation.service import LEASE, UNDO_LIMIT, Status, SubmittedAnswer
 from app.campaigns.models import Campaign, CampaignState
+from app.fast.answering import FAST
 from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
@@ -22,7 +23,7 @@ LATER = NOW + LEASE + timedelta(seconds=1)
 STORED, REPEATED, REFUSED = Status.STORED, Status.REPEATED, Status.REFUSED
 
 
-@pytest.fixture(autouse=True, params=[annotators.FAST, annotators.PLAIN], ids=["fast", "plain"])
+@pytest.fixture(autouse=True, params=[FAST, service.PLAIN], ids=["fast", "plain"])
 def _execution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything here holds for both executions."""
     monkeypatch.setattr(annotators, "execution", request.param)

@@ -287,7 +287,7 @@ def test_strangers_cannot_touch_a_campaign_that_is_not_open(
 
 
 class TestWhoCalls:
-    """The last request's caller is taken for this one's until the database says so."""
+    """Nobody is taken for who called before: each request asks."""
 
     @pytest.fixture
     def known(self, annotator_client: TestClient, campaign: Campaign) -> TestClient:

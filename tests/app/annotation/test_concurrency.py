@@ -19,6 +19,7 @@ from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.db import Base, Database, connect
 from app.errors import Conflict
+from app.fast.answering import FAST
 from app.quality import service as quality
 from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
@@ -30,7 +31,7 @@ PEOPLE = 8
 TIMEOUT_S = 120
 
 
-@pytest.fixture(autouse=True, params=[annotators.FAST, annotators.PLAIN], ids=["fast", "plain"])
+@pytest.fixture(autouse=True, params=[FAST, service.PLAIN], ids=["fast", "plain"])
 def _execution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything here holds for both executions."""
     monkeypatch.setattr(annotators, "execution", request.param)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.annotation.consensus import LabelKind, answers_needed, verdict, weighed
+from app.annotation.consensus import answers_needed, verdict, weighed
+from clarinet.files.label_table import LabelKind
 
 TRUE, COMPLEMENTARY = LabelKind.TRUE, LabelKind.COMPLEMENTARY
 

@@ -15,6 +15,7 @@ from app.annotation.service import LEASE, SubmittedAnswer
 from app.campaigns.draws import MIN_BLOCK
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import CampaignState
+from app.fast.answering import FAST
 from app.fast.queue import LOOK_AGAIN, leasing_now
 from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
@@ -353,7 +354,7 @@ class TestStanding:
         soon = NOW + LOOK_AGAIN
 
         def seen(now: datetime) -> tuple[int, int]:
-            leased = annotators.FAST.lease(session, campaign, count=1, by=annotator, now=now, one_class=False)
+            _, leased = FAST.lease(session, campaign.id, count=1, by=annotator, now=now)
             return leased.standing.answered_by_me, leased.standing.waiting
 
         found = []

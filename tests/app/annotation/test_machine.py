@@ -17,6 +17,7 @@ from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.campaigns.models import CampaignState
 from app.db import Database
 from app.errors import Conflict
+from app.fast.answering import FAST
 from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, make_campaign, make_user
@@ -27,7 +28,7 @@ PEOPLE = st.integers(0, 3)
 VALUES = st.sampled_from(list(AnswerValue))
 
 
-@pytest.fixture(autouse=True, params=[annotators.FAST, annotators.PLAIN], ids=["fast", "plain"])
+@pytest.fixture(autouse=True, params=[FAST, service.PLAIN], ids=["fast", "plain"])
 def _execution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything here holds for both executions."""
     monkeypatch.setattr(annotators, "execution", request.param)

@@ -17,7 +17,6 @@ SOON, OVER = NOW + timedelta(minutes=5), NOW - timedelta(minutes=5)
 
 def asked(
     *answers: tuple[UUID, AnswerValue],
-    mine: int = 0,
     slots: int = 1,
     is_waiting: bool = True,
     least: int = 1,
@@ -25,7 +24,7 @@ def asked(
 ) -> Asked:
     """A question with these answers, and a slot of mine."""
     row = QuestionState(7, UUID(int=9), 2, least, slots, is_waiting, purpose, True)
-    held = [Slot(1, mine, ME, SOON)]
+    held = [Slot(1, 0, ME, SOON)]
     return Asked(row, held, list(answers))
 
 

@@ -114,10 +114,10 @@ def png_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def png_of_header(width: int, height: int, *, bits: int = 1, extra: bytes = b"") -> bytes:
+def png_of_header(width: int, height: int, *, extra: bytes = b"") -> bytes:
     """A PNG that says it is large, with rows that are all zero as far as 1 MB of them goes."""
-    rows = zlib.compress(bytes(min(1_000_000, (width * bits // 8 + 2) * height)), 9)
-    header = struct.pack(">IIBBBBB", width, height, bits, 0, 0, 0, 0)
+    rows = zlib.compress(bytes(min(1_000_000, (width // 8 + 2) * height)), 9)
+    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"
         + png_chunk(b"IHDR", header)

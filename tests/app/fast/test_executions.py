@@ -16,8 +16,8 @@ from app.annotation import gold, service
 from app.annotation.models import Answer, AnswerValue, Lease, Participant, Question, Tally
 from app.campaigns.models import CampaignState
 from app.errors import AppError
+from app.fast.answering import FAST
 from tests import annotators
-from tests.annotators import FAST, PLAIN, Execution
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, make_campaign, make_user
 
@@ -70,7 +70,9 @@ class Submission:
 class Side:
     """A campaign that one execution serves; what it tells has places in place of ids."""
 
-    def __init__(self, session: Session, people: list[User], policy: Policy, execution: Execution) -> None:
+    def __init__(
+        self, session: Session, people: list[User], policy: Policy, execution: service.Execution
+    ) -> None:
         self.session, self.people, self.execution = session, people, execution
         self.campaign = make_campaign(
             session, examples=EXAMPLES, confirm_yes=policy.confirm_yes, overlap=policy.overlap
@@ -97,11 +99,10 @@ class Side:
         return leased and (self.told(leased.questions), leased.standing)
 
     def lease(self, person: int, now: datetime, *, count: int, one_class: bool) -> object:
-        return self._leased(
-            self.execution.lease(
-                self.session, self.campaign, count=count, by=self.people[person], now=now, one_class=one_class
-            )
+        _, leased = self.execution.lease(
+            self.session, self.campaign.id, count=count, one_class=one_class, by=self.people[person], now=now
         )
+        return self._leased(leased)
 
     def submit(
         self, person: int, now: datetime, *, batch: list[Submission], count: int, one_class: bool
@@ -112,9 +113,9 @@ class Side:
             )
             for item in batch
         ]
-        outcomes, leased = self.execution.submit(
+        _, outcomes, leased = self.execution.answer(
             self.session,
-            self.campaign,
+            self.campaign.id,
             submitted,
             count=count,
             one_class=one_class,
@@ -184,7 +185,7 @@ class Walk:
         self.sent: list[tuple[int, Submission]] = []
         self.seen: set[str] = set()  # what came of requests
         self.sides = []
-        for execution in (FAST, PLAIN):
+        for execution in (FAST, service.PLAIN):
             self.monkeypatch.setattr(gold, "_chance", random.Random(seed))
             self.sides.append(Side(session, people, policy, execution))
 

@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Role, User
-from app.fast.lists import ListOf, in_list
+from app.fast.compiling import ListOf, in_list
 from app.fast.prepared import (
     Prepared,
     RowWrites,

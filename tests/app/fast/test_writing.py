@@ -17,7 +17,7 @@ from app.accounts.models import User
 from app.db import Base, Database, connect
 from app.errors import Conflict
 from app.fast.writing import PLACES, SHARED, Work, Writer
-from app.hardening import Busy
+from app.gate import Busy
 from app.jobs import Job, enqueue
 from app.languages import current_language, speaking
 from tests.factories import make_user

@@ -8,13 +8,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.consensus import LabelKind
 from app.annotation.models import Question
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.labels import service as labelling
 from app.labels.deriving import combine
-from clarinet.files.label_table import LabelRow
+from clarinet.files.label_table import LabelKind, LabelRow
 from tests import annotators
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 

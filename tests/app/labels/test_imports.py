@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service
-from app.annotation.consensus import LabelKind
 from app.annotation.models import Answer, AnswerValue
 from app.campaigns.models import Campaign
 from app.labels import service as labelling
@@ -24,7 +23,7 @@ from app.labels.models import ImportedAnswer, LabelImport
 from app.quality import service as quality
 from app.runs.labels import collect
 from clarinet.files.label_files import guarded
-from clarinet.files.label_table import TRUE, LabelRow
+from clarinet.files.label_table import TRUE, LabelKind, LabelRow
 from tests.factories import NOW, answer, make_campaign, questions_of
 
 YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE

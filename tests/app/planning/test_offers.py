@@ -5,16 +5,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.annotation.consensus import MAX_SLOTS, LabelKind, answers_needed, verdict
+from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict
 from app.planning.offers import (
     Cases,
     Policy,
     error_from_agreement,
-    matrix_cases,
     offers,
     uniform_cases,
     yield_of,
 )
+from clarinet.files.label_table import LabelKind
 
 
 def written_out(cases: Cases, policy: Policy) -> dict[str, float]:
@@ -97,24 +97,17 @@ class TestYield:
         assert found.wrong_complementary * found.complementary == pytest.approx(slow["wrong_c"])
         assert (found.later, found.later_yes) == pytest.approx((slow["later"], slow["later_yes"]))
 
-    def test_a_matrix_that_errs_alike_is_the_uniform_case(self) -> None:
-        seen = np.full((5, 5), 0.2 / 4) + np.eye(5) * (0.8 - 0.2 / 4)
-
-        one = yield_of(matrix_cases(seen), Policy(confirm_yes=True))
-        other = yield_of(uniform_cases(0.2, 5), Policy(confirm_yes=True))
-
-        assert (one.answers, one.true, one.wrong_true, one.wrong_complementary) == pytest.approx(
-            (other.answers, other.true, other.wrong_true, other.wrong_complementary)
-        )
-
     def test_errors_that_concentrate_make_confirmation_gain_less(self) -> None:
-        # Everybody who errs takes a class for its neighbour.
-        seen = 0.8 * np.eye(5) + 0.2 * np.roll(np.eye(5), 1, axis=1)
+        # Everybody who errs takes a class for its neighbour. One question in five asks about the right class,
+        # one about that neighbour.
+        neighbour = Cases(
+            shares=np.array([0.2, 0.2, 0.6]),
+            chance_yes=np.array([0.8, 0.2, 0.0]),
+            is_match=np.array([True, False, False]),
+        )
         policy = Policy(confirm_yes=True)
 
-        concentrated, spread = (
-            yield_of(cases, policy) for cases in (matrix_cases(seen), uniform_cases(0.2, 5))
-        )
+        concentrated, spread = yield_of(neighbour, policy), yield_of(uniform_cases(0.2, 5), policy)
 
         assert concentrated.wrong_true > 3 * spread.wrong_true
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from app.annotation.consensus import MAX_SLOTS, LabelKind, answers_needed, verdict, weighed
+from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict, weighed
 from app.quality import dawid_skene
 from app.quality.doubts import is_doubtful
+from clarinet.files.label_table import LabelKind
 from worker.demo.perception import read_confusion
 
 CONFUSION = (

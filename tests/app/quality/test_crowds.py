@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import gold, service
-from app.annotation.consensus import LabelKind, verdict, weighed
+from app.annotation.consensus import verdict, weighed
 from app.annotation.errors import PersonPaused
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
 from app.annotation.participants import is_too_often_wrong
@@ -22,7 +22,7 @@ from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.labels import service as labelling
 from app.quality.judging import question_answers
-from clarinet.files.label_table import LabelRow
+from clarinet.files.label_table import LabelKind, LabelRow
 from tests import annotators
 from tests.app.quality.crowds import (
     ALWAYS_NO,

@@ -7,13 +7,13 @@ from sqlalchemy.orm import Session
 from app.accounts.errors import NotAllowed
 from app.accounts.models import User
 from app.annotation import service
-from app.annotation.consensus import LabelKind
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.models import AnswerValue, Question
 from app.campaigns.models import Campaign, CampaignState
 from app.labels import service as labelling
 from app.quality import service as quality
 from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
+from clarinet.files.label_table import LabelKind
 from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, answer, asked_again, make_campaign, make_user, questions_of

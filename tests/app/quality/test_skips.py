@@ -9,18 +9,16 @@ from numpy.typing import NDArray
 from app.quality.skips import Concentration, concentrations, poisson_tail
 
 K, PEOPLE = 10, 6
+BLOCK = 30
 LOOKS = 20  # times that somebody looks at the audit while the campaign goes on
 
 
-def looks(
-    rates: NDArray[np.float64], *, rounds: int, per_round: int = 60, seed: int = 0
-) -> list[list[Concentration]]:
-    """What is found after each round, in which every person answers `per_round` questions in two blocks.
+def looks(rates: NDArray[np.float64], *, rounds: int, seed: int = 0) -> list[list[Concentration]]:
+    """What is found after each round, in which every person answers two blocks of BLOCK questions.
 
     Args:
         rates: (P, K) with which each person cannot tell.
         rounds: how many.
-        per_round: questions for each person in a round.
         seed: of the answers.
     """
     chance = np.random.default_rng(seed)
@@ -29,8 +27,8 @@ def looks(
     for _ in range(rounds):
         for person in range(len(rates)):
             for class_ in chance.integers(0, rates.shape[1], 2).tolist():  # two blocks
-                answers[person, class_] += per_round // 2
-                skips[person, class_] += chance.binomial(per_round // 2, rates[person, class_])
+                answers[person, class_] += BLOCK
+                skips[person, class_] += chance.binomial(BLOCK, rates[person, class_])
         found.append(concentrations(skips, answers))
     return found
 

@@ -10,10 +10,13 @@ from app.accounts.models import User
 from app.annotation import service as annotation
 from app.annotation.models import AnswerValue
 from app.campaigns.models import Campaign
+from app.clock import utc_now
 from app.datasets.models import Dataset, Example
+from app.runs import trials
+from app.runs.models import Run
 from app.storage import Storage
 from tests import annotators
-from tests.factories import NOW, make_campaign, make_dataset
+from tests.factories import NOW, make_campaign, make_dataset, make_run
 
 # What an epoch tells of the source: an estimate, or what it lacks.
 ESTIMATE = {"estimate": 0.9, "low": 0.8, "high": 0.95, "held_out": 300, "needed": 200, "missing": 0}
@@ -55,3 +58,24 @@ def target(session: Session, storage: Storage) -> Dataset:
     target = make_dataset(session, storage, name="Far away", train=10, test=4)
     session.commit()
     return target
+
+
+@pytest.fixture
+def run(session: Session, storage: Storage) -> Run:
+    """A run of two seeds: one waits, one trains and has reported an epoch."""
+    run = make_run(session, storage, seeds=(0, 1), train=2)
+    claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=utc_now())
+    assert claim is not None
+    report = trials.Report(
+        epoch=1,
+        epochs=2,
+        step=3,
+        seconds=1.5,
+        losses={"complementary": 0.7},
+        target_accuracy=0.75,
+        source_estimate=ESTIMATE,
+    )
+    trials.record_epoch(session, claim, report, now=utc_now())
+    session.commit()
+    session.expire_all()
+    return run

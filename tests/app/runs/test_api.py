@@ -18,10 +18,10 @@ from app.datasets.models import Dataset
 from app.db import Base, connect
 from app.jobs import Job
 from app.main import create_app
-from app.runs import service, trials
+from app.runs import service
 from app.runs.events import Streams
+from app.runs.labels import freeze
 from app.runs.models import Metric, Run, TrialState
-from app.runs.snapshots import freeze
 from app.settings import Settings
 from app.storage import Storage
 from clarinet.files.label_table import Labels
@@ -105,27 +105,6 @@ class TestStartRun:
         response = annotator_client.post(f"/api/v1/campaigns/{campaign.id}/runs", json=body(target))
 
         assert response.status_code == 403
-
-
-@pytest.fixture
-def run(session: Session, storage: Storage) -> Run:
-    """A run of two seeds; the first has reported an epoch."""
-    run = make_run(session, storage, seeds=(0, 1), train=2)
-    claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=NOW)
-    assert claim is not None
-    report = trials.Report(
-        epoch=1,
-        epochs=2,
-        step=3,
-        seconds=1.5,
-        losses={"complementary": 0.7},
-        target_accuracy=0.75,
-        source_estimate=ESTIMATE,
-    )
-    trials.record_epoch(session, claim, report, now=NOW)
-    session.commit()
-    session.expire_all()
-    return run
 
 
 def test_a_run_is_read_with_trials_and_figures(client: TestClient, run: Run) -> None:

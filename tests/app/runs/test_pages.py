@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.campaigns.models import Campaign
-from app.clock import utc_now
 from app.datasets.models import Dataset
 from app.runs import configs, trials
 from app.runs.models import Metric, Run
@@ -178,27 +177,6 @@ class TestNewRun:
 
         assert "<html" not in part.text
         assert 'name="config.epochs"' in part.text
-
-
-@pytest.fixture
-def run(session: Session, storage: Storage) -> Run:
-    """A run of two seeds: one waits, one trains and has reported."""
-    run = make_run(session, storage, seeds=(0, 1), train=2)
-    claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=utc_now())
-    assert claim is not None
-    report = trials.Report(
-        epoch=1,
-        epochs=2,
-        step=3,
-        seconds=1.5,
-        losses={"complementary": 0.7},
-        target_accuracy=0.75,
-        source_estimate=ESTIMATE,
-    )
-    trials.record_epoch(session, claim, report, now=utc_now())
-    session.commit()
-    session.expire_all()
-    return run
 
 
 class TestShowRun:

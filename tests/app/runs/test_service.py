@@ -27,8 +27,8 @@ from app.runs.errors import (
     TargetWithoutImages,
     TooFewLabels,
 )
+from app.runs.labels import thaw
 from app.runs.models import Run, TrialState
-from app.runs.snapshots import thaw
 from app.storage import Storage
 from clarinet.files.label_table import TRUE
 from tests.app.runs.conftest import answered

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.runs.snapshots import freeze, key_of, thaw
+from app.runs.labels import freeze, key_of, thaw
 from app.storage import Storage
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import LabelRow, Labels
