@@ -8,11 +8,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from clarinet.networks.backbones import Backbone
+from clarinet.networks.heads import CommonSpaceHead
 from clarinet.networks.layers import DomainBatchNorm, DomainInForce, HalfDropout, replace_batch_norms
 from clarinet.recipes.choices import (
     Architecture,
     DiscriminatorWeights,
     Greying,
+    Head,
     InputNormalisation,
     is_backbone,
 )
@@ -39,6 +41,8 @@ class ModelSpec:
         greying: what a network for grey images sees of those in colour. "luminance" is theirs. "ink" is how
             far each pixel is from its image's ground, as light ink on a dark one; "dark-ink" is dark on
             light.
+        head: the label predictor: a linear map of the features, or one behind a space in which both domains'
+            features lie alike (`heads.CommonSpaceHead`).
     """
 
     architecture: Architecture
@@ -48,6 +52,7 @@ class ModelSpec:
     norm_per_domain: bool
     num_classes: int
     greying: Greying = "luminance"
+    head: Head = "linear"
 
     @property
     def sees_ink(self) -> bool:
@@ -71,6 +76,7 @@ def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpe
         input_normalisation=config.network.input_normalisation,
         norm_per_domain=config.network.norm_per_domain and architecture not in {"lenet", "convnext_tiny"},
         num_classes=num_classes,
+        head="common-space" if config.network.kept_features else "linear",
     )
 
 
@@ -205,7 +211,11 @@ class Classifier(nn.Module):
         self.spec = spec
         self._domain = DomainInForce()
         self.extractor = _extractor(spec, self._domain)
-        self.predictor = nn.Linear(self.extractor.features, spec.num_classes)
+        self.predictor: nn.Linear | CommonSpaceHead
+        if spec.head == "linear":
+            self.predictor = nn.Linear(self.extractor.features, spec.num_classes)
+        else:
+            self.predictor = CommonSpaceHead(self.extractor.features, spec.num_classes, self._domain)
         replace_batch_norms(self.extractor, per_domain=spec.norm_per_domain, domain=self._domain)
 
     def forward(self, images: Tensor, domain: Domain = TARGET) -> tuple[Tensor, Tensor]:
@@ -214,6 +224,18 @@ class Classifier(nn.Module):
         features = self.extractor(images)  # (B, D)
         logits = self.predictor(features)  # (B, K)
         return features.float(), logits.float()
+
+    def features_of(self, images: Tensor, domain: Domain = TARGET) -> Tensor:
+        """Features (B, D), float32, of normalised images (B, C, S, S)."""
+        self._domain.number = domain
+        features: Tensor = self.extractor(images)
+        return features.float()
+
+    def classify(self, features: Tensor, domain: Domain = TARGET) -> Tensor:
+        """Logits (B, K), float32, of features (B, D)."""
+        self._domain.number = domain
+        logits: Tensor = self.predictor(features)
+        return logits.float()
 
 
 def discriminator(inputs: int, *, weights: DiscriminatorWeights = "uniform") -> nn.Sequential:

@@ -74,7 +74,7 @@ def cluster_labels(
         return NeighbourLabels.alone(votes)
     unit = F.normalize(features.float() - features.float().mean(0), dim=1)  # (N, D)
     folds = on_device(torch.randperm(len(unit), generator=draws) % FOLDS, unit.device)  # (N,)
-    starts = (_clusters(unit, CLUSTERS * num_classes, draws) for _ in range(STARTS))
+    starts = (clusters_of(unit, CLUSTERS * num_classes, draws) for _ in range(STARTS))
     found = [_left_out(unit, clusters, votes, folds) for clusters in starts]
     shares = [named_share(others, votes) for others in found]
     noise = min(shares)
@@ -147,7 +147,7 @@ def _matched(others: Tensor, votes: Votes, near: Tensor | None = None) -> Tensor
     return log.softmax(1)
 
 
-def _clusters(unit: Tensor, count: int, draws: torch.Generator) -> Tensor:
+def clusters_of(unit: Tensor, count: int, draws: torch.Generator) -> Tensor:
     """(N, count) one-hot clusters by spherical k-means."""
     centres = _spread_out(unit, count, draws)
     for _ in range(MOVES):

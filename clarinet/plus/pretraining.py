@@ -20,7 +20,7 @@ from clarinet.networks.precision import mixed
 from clarinet.plus.clusters import cluster_labels
 from clarinet.plus.contrast import contrastive_loss
 from clarinet.plus.neighbours import every_class_is_sure, neighbour_labels
-from clarinet.plus.votes import NeighbourLabels, Votes
+from clarinet.plus.votes import NeighbourLabels, label_votes
 from clarinet.recipes.config import TrainConfig
 
 CHUNK = 512  # images whose features are computed at once
@@ -105,14 +105,7 @@ class Pretraining:
     def neighbours(self) -> NeighbourLabels:
         """The classes on which similar source images agree."""
         domains, seed = self._domains, self._config.seed
-        labels = [
-            self._votes(rows, classes)
-            for rows, classes in (
-                (domains.complementary_rows, domains.complementary),
-                (domains.true_rows, domains.true),
-            )
-        ]
-        features, votes = self._features(), Votes(*labels)
+        features, votes = self._features(), label_votes(domains)
         found = neighbour_labels(features, votes, generator(seed, "neighbours"))
         believed = found.label_noise is not None
         if not believed or not every_class_is_sure(found):
@@ -121,15 +114,6 @@ class Pretraining:
             if whole.label_noise is not None:
                 return whole
         return found
-
-    def _votes(self, rows: Tensor, classes: Tensor) -> Tensor:
-        """(N, K) weight of the labels of some rows, by image and class."""
-        domains = self._domains
-        rows = rows.to(classes.device)
-        votes = torch.zeros(len(domains.source), domains.spec.num_classes, device=classes.device)
-        return votes.index_put_(
-            (domains.example[rows], classes[rows]), domains.weights[rows], accumulate=True
-        )
 
     def _features(self) -> Tensor:
         """(N, D) features of the source images, in their scale but not distorted."""

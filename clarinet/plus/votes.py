@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from clarinet.data.domains import Domains
+
 FIRST_NOISE = 0.02  # assumed share of labels that name the true class, before anything is known
 LEAST_NOISE = 1e-3  # no label is beyond doubt
 MOST_NOISE = 0.8  # as a share of 1/K, where a complementary label says nothing
@@ -23,6 +25,26 @@ class Votes:
 
     complementary: Tensor
     true: Tensor
+
+
+def label_votes(domains: Domains) -> Votes:
+    """The labels of the source's images that train, on the device of the labels."""
+    return Votes(
+        *(
+            _counted(domains, rows, classes)
+            for rows, classes in (
+                (domains.complementary_rows, domains.complementary),
+                (domains.true_rows, domains.true),
+            )
+        )
+    )
+
+
+def _counted(domains: Domains, rows: Tensor, classes: Tensor) -> Tensor:
+    """(N, K) weight of the labels of some rows, by image and class."""
+    rows = rows.to(classes.device)
+    votes = torch.zeros(len(domains.source), domains.spec.num_classes, device=classes.device)
+    return votes.index_put_((domains.example[rows], classes[rows]), domains.weights[rows], accumulate=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,6 +36,7 @@ ReversalScale = Literal["discriminator", "classifier"]
 AdaptationSchedule = Literal["constant", "progress", "10000-steps"]
 InputNormalisation = Literal["range", "instance", "imagenet"]
 Greying = Literal["luminance", "ink", "dark-ink"]
+Head = Literal["linear", "common-space"]
 DistortionKind = Literal["digits", "photographs"]
 AdaptationKind = Literal["none", "adversary", "discrepancy", "confusion"]
 

@@ -96,6 +96,12 @@ class Network(Group):
         "running statistics. Else images that a step classifies together are, whatever their domain. dann "
         "has batch normalisation only where it keeps them apart.",
     )
+    kept_features: bool = option(
+        False,
+        "Whether the network stays as its trained weights made it: its features of all images are computed "
+        "once, and each epoch is a round in which the classes of both domains' images are found from them. "
+        "For networks for photographs.",
+    )
     precision: Precision = option(
         "float32",
         "Number format inside the networks; losses are always float32, and so is all else on a processor "

@@ -33,6 +33,18 @@ def check_network(network: Network) -> None:
             "pretrained_digest is that of a file of trained weights; name it as pretrained",
             "pretrained_digest",
         )
+    if network.kept_features and not is_backbone(network.architecture):
+        raise ConfigError(
+            f"kept_features needs a network for photographs, and {network.architecture} is none; name one as "
+            "architecture",
+            "kept_features",
+        )
+    if network.kept_features and not network.pretrained:
+        raise ConfigError(
+            "kept_features keeps a network as its trained weights made it, and there are none; name them as "
+            "pretrained: hub, or a file",
+            "pretrained",
+        )
     least = LEAST_SIZES.get(network.architecture, 0)
     if network.image_size < least:
         raise ConfigError(

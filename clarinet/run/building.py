@@ -52,7 +52,7 @@ def build_networks(
         ConfigError: the trained weights cannot be had or fit another network.
     """
     seed_global(torch.device("cpu"), config.seed, "initialisation")  # weights are drawn before they move
-    classifier, pretrained = _network(domains.spec, config, device, weights_folder)
+    classifier, pretrained = build_network(domains.spec, config, device, weights_folder)
     beside = adaptation_network(config, classifier.extractor.features, domains.spec.num_classes)
     beside = None if beside is None else beside.to(device)
     # Without averaging the classifier itself predicts and teaches: one module under two names.
@@ -63,13 +63,14 @@ def build_networks(
     )
     encoder = None
     if config.pretraining_epochs > 0:
-        encoder, _ = _network(encoder_spec(config, domains), config, device, weights_folder)
+        encoder, _ = build_network(encoder_spec(config, domains), config, device, weights_folder)
     return Networks(classifier, averaged, beside, encoder, pretrained)
 
 
-def _network(
+def build_network(
     spec: ModelSpec, config: TrainConfig, device: torch.device, weights_folder: Path | None
 ) -> tuple[Classifier, TrainedWeights | None]:
+    """One network on its device, with the trained weights that the config names; see `build_networks`."""
     network = Classifier(spec)
     pretrained = None
     if isinstance(network.extractor, Backbone) and config.network.pretrained:

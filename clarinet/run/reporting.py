@@ -1,6 +1,9 @@
 """What a run tells of itself: a report after each epoch, and its result."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -9,6 +12,7 @@ from clarinet.data.domains import Domains
 from clarinet.data.seeding import generator
 from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier
+from clarinet.networks.weights import TrainedWeights
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Diverged
 from clarinet.recipes.source_accuracy import SourceEstimate
@@ -28,6 +32,38 @@ LOOKED_AT_PER_EPOCH = 2000  # images of the target predicted after each epoch; t
 LEAST_PER_CLASS = 20
 
 
+class Predicting(Protocol):
+    """Predicts images of a run's domains, (R, K) probabilities on the CPU; rows None means all of them."""
+
+    def source(self, rows: Tensor) -> Tensor: ...
+
+    def target(self, rows: Tensor) -> Tensor: ...
+
+    def test(self, rows: Tensor | None) -> Tensor: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByImages:
+    """Predictions of a network that looks at the images."""
+
+    network: Classifier
+    domains: Domains
+
+    def source(self, rows: Tensor) -> Tensor:
+        """Of the source's images."""
+        return predict_resized(self.network, self.domains.source[rows], domain=SOURCE)
+
+    def target(self, rows: Tensor) -> Tensor:
+        """Of the target's images."""
+        return predict_resized(self.network, self.domains.target[rows], domain=TARGET)
+
+    def test(self, rows: Tensor | None) -> Tensor:
+        """Of its test images."""
+        images = self.domains.test
+        assert images is not None
+        return predict_resized(self.network, images if rows is None else images[rows], domain=TARGET)
+
+
 def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochReport:
     """The report of the epoch that a state has just finished; empties its sums for the next one.
 
@@ -39,40 +75,72 @@ def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochRep
     Raises:
         Diverged: the mean loss of the epoch, or what the network predicts, is not finite.
     """
+    losses = {name: float(total) / stage.epoch_steps for name, total in state.totals.items()}
+    network, student = state.networks.averaged, state.networks.classifier
+    found = report(
+        config,
+        stage,
+        ByImages(network, stage.domains),
+        step=state.step,
+        seconds=state.seconds,
+        losses=losses,
+        student=None if student is network else ByImages(student, stage.domains),
+    )
+    state.totals.clear()
+    return found
+
+
+def report(
+    config: TrainConfig,
+    stage: Stage,
+    predicting: Predicting,
+    *,
+    step: int,
+    seconds: float,
+    losses: dict[str, float],
+    student: Predicting | None = None,
+) -> EpochReport:
+    """The report of an epoch.
+
+    Args:
+        config: of the whole run.
+        stage: what is being trained.
+        predicting: what the run has learned so far.
+        step: of the stage, done; the epoch's last one.
+        seconds: trained so far.
+        losses: means over the epoch.
+        student: the network in training, where an averaged one predicts.
+
+    Raises:
+        Diverged: a loss, or what is predicted, is not finite.
+    """
     domains, epoch_steps = stage.domains, stage.epoch_steps
-    losses = {name: float(total) / epoch_steps for name, total in state.totals.items()}
-    epoch = stage.epochs_before + state.step // epoch_steps
+    epoch = stage.epochs_before + step // epoch_steps
     if not all(math.isfinite(value) for value in losses.values()):
         raise Diverged(epoch, losses)
-    state.totals.clear()
     # In the pretraining the classifier stands where it began: its accuracy would only alarm people.
-    learns = state.step > stage.config.pretraining_epochs * epoch_steps
-    network = state.networks.averaged
+    learns = step > stage.config.pretraining_epochs * epoch_steps
     enough = LEAST_PER_CLASS * domains.spec.num_classes
     most = max(LOOKED_AT_PER_EPOCH, enough)
-    seen = domains.target[_looked_at(len(domains.target), most, config, "report/target")]
-    predicted = predict_resized(network, seen, domain=TARGET)  # (M, K)
+    seen = _looked_at(len(domains.target), most, config, "report/target")
+    predicted = predicting.target(seen)  # (M, K)
     if not bool(predicted.isfinite().all()):  # the last step of the epoch may have been the one
         raise Diverged(epoch, losses)
     counts = torch.bincount(predicted.argmax(1), minlength=domains.spec.num_classes)
-    student = state.networks.classifier
-    agreed = (
-        None if student is network else agreement(predicted, predict_resized(student, seen, domain=TARGET))
-    )
     return EpochReport(
         epoch=epoch,
         epochs=config.length.epochs,
-        step=stage.steps_before + state.step,
+        step=stage.steps_before + step,
         steps=stage.steps_before + stage.steps + stage.steps_after,
-        seconds=state.seconds,
+        seconds=seconds,
         losses=losses,
         target_accuracy=(
-            _target_accuracy(config, network, domains, whole=state.step == stage.steps) if learns else None
+            _target_accuracy(config, predicting, domains, whole=step == stage.steps) if learns else None
         ),
-        source_estimate=_source_estimate(config, network, domains, learns=learns),
+        source_estimate=_source_estimate(config, predicting, domains, learns=learns),
         smallest_predicted_share=float(counts.min() / counts.sum()),
         target_information=information(predicted),
-        student_agreement=agreed,
+        student_agreement=None if student is None else agreement(predicted, student.target(seen)),
         least_predicted_class=int(counts.argmin()) if len(seen) >= enough else None,
     )
 
@@ -85,7 +153,7 @@ def _looked_at(count: int, most: int, config: TrainConfig, stream: str) -> Tenso
 
 
 def _source_estimate(
-    config: TrainConfig, network: Classifier, domains: Domains, *, learns: bool
+    config: TrainConfig, predicting: Predicting, domains: Domains, *, learns: bool
 ) -> SourceEstimate | None:
     """The estimate or what it lacks; None where the held-out labels are not known to be uniform."""
     held_out, noise = domains.held_out_rows, config.losses.label_noise
@@ -102,7 +170,7 @@ def _source_estimate(
     found = None
     if learns:
         found = accuracy_from_complementary(
-            predict_resized(network, domains.source[images], domain=SOURCE).argmax(1),
+            predicting.source(images).argmax(1),
             domains.complementary[held_out],
             domains.spec.num_classes,
             weights=trust,
@@ -123,39 +191,61 @@ def _held_out_share(config: TrainConfig, domains: Domains) -> float:
 
 
 def _target_accuracy(
-    config: TrainConfig, network: Classifier, domains: Domains, *, whole: bool
+    config: TrainConfig, predicting: Predicting, domains: Domains, *, whole: bool
 ) -> float | None:
     if domains.test is None or domains.test_labels is None:
         return None
-    images, labels = domains.test, domains.test_labels
+    rows, labels = None, domains.test_labels
     if not whole:
         rows = _looked_at(len(labels), LOOKED_AT_PER_EPOCH, config, "report/test")
-        images, labels = images[rows], labels[rows.to(labels.device)]
-    return score(
-        predict_resized(network, images, domain=TARGET).argmax(1), labels, domains.spec.num_classes
-    ).accuracy
+        labels = labels[rows.to(labels.device)]
+    return score(predicting.test(rows).argmax(1), labels, domains.spec.num_classes).accuracy
 
 
 def run_result(config: TrainConfig, state: RunState, stage: Stage) -> TrainResult:
     """The result of a run after the last step of its last stage, with its score on the whole test set."""
-    domains = stage.domains
     network = state.networks.averaged.eval()
-    scores = None
+    return result(
+        config,
+        stage,
+        network,
+        ByImages(network, stage.domains),
+        reports=state.reports,
+        label_noise=state.neighbours.label_noise if state.neighbours else None,
+        step=state.step,
+        seconds=state.seconds,
+        pretrained=state.networks.pretrained,
+    )
+
+
+def result(
+    config: TrainConfig,
+    stage: Stage,
+    model: Classifier,
+    predicting: Predicting,
+    *,
+    reports: Sequence[EpochReport],
+    label_noise: float | None,
+    step: int,
+    seconds: float,
+    pretrained: TrainedWeights | None,
+) -> TrainResult:
+    """The result of a run: see `TrainResult`; `predicting` is the model, and step the stage's last."""
+    domains, scores = stage.domains, None
     if domains.test is not None and domains.test_labels is not None:
-        predicted = predict_resized(network, domains.test, domain=TARGET).argmax(1)
-        scores = score(predicted, domains.test_labels, domains.spec.num_classes)
+        scores = score(predicting.test(None).argmax(1), domains.test_labels, domains.spec.num_classes)
     return TrainResult(
-        model=network,
+        model=model,
         config=config,
-        reports=list(state.reports),
+        reports=list(reports),
         target_accuracy=scores.accuracy if scores else None,
         per_class_accuracy=scores.per_class if scores else None,
         confusion=scores.confusion if scores else None,
         label_uniformity=domains.uniformity.p_value if domains.uniformity else None,
-        label_noise=state.neighbours.label_noise if state.neighbours else None,
+        label_noise=label_noise,
         alpha=domains.alpha if 0 < domains.alpha < 1 else None,
-        steps=stage.steps_before + state.step,
+        steps=stage.steps_before + step,
         epochs=config.length.epochs,
-        seconds=state.seconds,
-        pretrained=state.networks.pretrained,
+        seconds=seconds,
+        pretrained=pretrained,
     )

@@ -110,6 +110,46 @@ def restore(path: Path, state: RunState, config: TrainConfig, data_digest: str) 
         raise CheckpointError(f"{path} does not fit its own description: {error}") from error
 
 
+def save_features(
+    path: Path,
+    features: dict[str, Tensor],
+    config: TrainConfig,
+    *,
+    data_digest: str,
+    weights_digest: str,
+    seconds: float,
+) -> None:
+    """Write the features that a run keeps as its checkpoint.
+
+    Raises:
+        CheckpointNotWritten: the disk refuses it.
+    """
+    header = {
+        "config": config.to_dict(),
+        "data": data_digest,
+        "pretrained": weights_digest,
+        "seconds": seconds,
+    }
+    write_tensors(path, features, header, kind="checkpoint")
+
+
+def stored_features(
+    path: Path, config: TrainConfig, data_digest: str, weights_digest: str
+) -> tuple[dict[str, Tensor], float]:
+    """The features of such a checkpoint, by domain, and the seconds that they took.
+
+    Raises:
+        CheckpointMismatch: it was written by another config, for other data or from other trained weights.
+        CheckpointError: it is damaged.
+    """
+    tensors, header = _read(path, config, data_digest)
+    if header.get("pretrained") != weights_digest:
+        raise CheckpointMismatch(f"{path} began with other trained weights; {AFRESH}")
+    if not {"source", "target"} <= set(tensors):
+        raise CheckpointError(f"{path} holds no features")
+    return tensors, float(header["seconds"])
+
+
 def stored_pseudo_labels(path: Path, config: TrainConfig, data_digest: str) -> Tensor | None:
     """The labels with which a checkpoint's second step trains, (N,) int64 of the source images.
 

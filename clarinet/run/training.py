@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -16,13 +16,15 @@ from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Interrupted
 from clarinet.recipes.lengths import steps_in_epoch
 from clarinet.recipes.methods import two_steps
+from clarinet.run.asked import Asked
 from clarinet.run.building import Networks, build_networks, build_optimizer, set_rates
 from clarinet.run.graphs import Reported, updates_of
+from clarinet.run.kept import train_on_kept
 from clarinet.run.objective import Objective
 from clarinet.run.relabelling import pseudo_labels, with_pseudo_labels
 from clarinet.run.reporting import epoch_report, run_result
 from clarinet.run.results import EpochReport, TrainResult
-from clarinet.run.resuming import RunState, restore, save, stored_pseudo_labels
+from clarinet.run.resuming import RunState, restore, stored_pseudo_labels
 from clarinet.run.stages import Stage
 from clarinet.run.turns import Run, finished
 
@@ -110,7 +112,7 @@ def train_in_steps(
     """
     checkpoint = Path(checkpoint) if checkpoint else None
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        run = _Run(
+        run = Asked(
             config=config,
             device=device,
             on_epoch=on_epoch,
@@ -122,6 +124,8 @@ def train_in_steps(
         if config.length.first_step_share > 0:
             return (yield from _train_in_two_steps(run, data))
         stage = Stage(config=config, domains=prepare(data, config, device))
+        if config.network.kept_features:
+            return (yield from train_on_kept(run, stage))
         state = _fresh(run, stage)
         if checkpoint and checkpoint.exists():
             restore(checkpoint, state, config, run.digest)
@@ -129,25 +133,7 @@ def train_in_steps(
         return run_result(config, state, stage)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Run:
-    """What a caller asked of `train`, and the digest of the data."""
-
-    config: TrainConfig
-    device: torch.device
-    on_epoch: Callable[[EpochReport], None]
-    should_stop: Callable[[], bool]
-    checkpoint: Path | None
-    digest: str
-    weights_folder: Path | None
-
-    def keep(self, state: RunState) -> None:
-        """Write the checkpoint, if one is wanted."""
-        if self.checkpoint:
-            save(self.checkpoint, state, self.config, self.digest)
-
-
-def _train_in_two_steps(run: _Run, data: TrainData) -> Run[TrainResult]:
+def _train_in_two_steps(run: Asked, data: TrainData) -> Run[TrainResult]:
     """GAC, its labels for the whole source, and the ordinary adaptation of new networks to those labels.
 
     A checkpoint of the second step holds the labels; one without them belongs to the first.
@@ -184,13 +170,13 @@ def _train_in_two_steps(run: _Run, data: TrainData) -> Run[TrainResult]:
     return run_result(run.config, state, stage)
 
 
-def _fresh(run: _Run, stage: Stage) -> RunState:
+def _fresh(run: Asked, stage: Stage) -> RunState:
     """The state before a stage's first step."""
     networks = build_networks(stage.config, stage.domains, run.device, weights_folder=run.weights_folder)
     return RunState(networks=networks, optimizer=build_optimizer(stage.config, networks))
 
 
-def _train_stage(run: _Run, stage: Stage, state: RunState) -> Run[None]:
+def _train_stage(run: Asked, stage: Stage, state: RunState) -> Run[None]:
     """Take the steps of a stage that the state has not taken yet."""
     config, steps, epoch_steps = stage.config, stage.steps, stage.epoch_steps
     objective = Objective(

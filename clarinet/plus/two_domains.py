@@ -1,0 +1,240 @@
+"""The classes of both domains' images from kept features: clusters, then a head and neighbours in turn.
+
+The features of a trained backbone show what is alike from the first second on. What they do not show is which
+class a cluster is of, and the complementary labels of all its source images tell that together. Images of the
+target have no labels; they take part in the clusters, and learn from them and from the source what they are.
+No label of the target is looked at, nor is its distribution of classes assumed: a class may be rare there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from clarinet.plus.clusters import clusters_of
+from clarinet.plus.neighbours import nearest
+from clarinet.plus.votes import Votes, agreed, named_share, with_own
+
+CLUSTERS = 2  # for each class
+STARTS = 6  # of the clusters, whose classes are averaged
+CONCENTRATION = 15.0  # of a cluster's images about its centre
+NEIGHBOURS = 10  # whose classes are averaged
+NEIGHBOUR_SHARE = 0.5  # of what they say, beside the head, in logarithms
+RIDGE = 1.0  # penalty on the head's squared weights
+SCALES = (1, 2, 3, 4, 6, 8)  # of the head's scores; sharper ones run away with their own mistakes
+FLOOR = 0.3  # of an equal share, below which no class's predicted share should lie
+FLOOR_SHIFTS = 30
+LEAST_WEIGHT = 0.02  # of an image in the head whose class is quite open
+MISSING = 2  # classes that are looked for inside the others, at most
+MISSING_SHARE = 0.75  # of an equal share, below which a class is looked for
+TRIED = 4  # rounds of each way to find it
+LEAST_HALVED = 4  # images
+LEAST_CLASS = 1e-3  # probability that neighbours leave to any class
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """What is known after a round.
+
+    Args:
+        source, target: (N, K) and (M, K) probabilities of the classes, by head, neighbours and own labels.
+        weight, bias: (K, P) and (K,) of the head, which gives logits.
+        contradiction: how much the source's labels contradict what the head, fitted without the image, says
+            of it: the mean negative logarithm of their likelihood, in nats.
+        label_noise: estimated share of complementary labels that name the true class.
+    """
+
+    source: Tensor
+    target: Tensor
+    weight: Tensor
+    bias: Tensor
+    contradiction: float
+    label_noise: float
+
+
+def rounds(
+    source: Tensor, target: Tensor, votes: Votes, draws: torch.Generator, count: int
+) -> Iterator[Round]:
+    """Find the classes of all images, round by round.
+
+    A round fits a linear head (weighted ridge regression) to the classes of both domains' images, of which
+    surely known ones count more. Its leave-one-out scores become probabilities on the scale that fits the
+    labels best. Then each image takes the mean of what the head and its nearest images of its own domain say.
+    The source adds its labels.
+
+    Half of the way, classes that few images are taken for are looked for inside the others: see `_apart`.
+
+    Args:
+        source, target: (N, P) and (M, P) places of unit length in a common space.
+        votes: the labels of the source's images; at least one.
+        draws: CPU generator of the clusters' starts.
+        count: of rounds, >= 1.
+    """
+    images = _Images(source, target, votes)
+    found = images.after(_first_classes(source, target, votes, draws))
+    for number in range(1, count + 1):
+        found = images.next(found)
+        if number == count // 2:
+            found = _apart(images, found, draws)
+        yield found
+
+
+class _Images:
+    """The images of both domains, in a common space."""
+
+    def __init__(self, source: Tensor, target: Tensor, votes: Votes) -> None:
+        self.sizes = [len(source), len(target)]
+        self.every = torch.cat([source, target])
+        self.votes = votes
+        self._near = [_nearest(places) for places in (source, target)]
+
+    def after(self, classes: tuple[Tensor, Tensor]) -> Round:
+        """What is known before the first round: classes, and no head."""
+        nothing = classes[0].new_zeros(0)
+        noise = named_share(classes[0], self.votes)
+        return Round(with_own(classes[0], self.votes, noise), classes[1], nothing, nothing, torch.inf, noise)
+
+    def later(self, known: Round, count: int) -> Round:
+        """So many rounds later."""
+        for _ in range(count):
+            known = self.next(known)
+        return known
+
+    def next(self, known: Round) -> Round:
+        """The next round."""
+        classes = (known.source, known.target)
+        scores, head = _ridge(self.every, torch.cat(classes))
+        own = scores[: self.sizes[0]]
+        noise = named_share(own, self.votes)
+        scale = min(SCALES, key=lambda at: contradiction((at * own).softmax(1), self.votes, noise))
+        told = torch.split((scale * scores).log_softmax(1), self.sizes)
+        others = [
+            _floored((1 - NEIGHBOUR_SHARE) * by_head + NEIGHBOUR_SHARE * _mean(before, near).log())
+            for by_head, before, near in zip(told, classes, self._near, strict=True)
+        ]
+        return Round(
+            source=with_own(others[0], self.votes, noise),
+            target=others[1],
+            weight=scale * head[:-1].T,
+            bias=scale * head[-1],
+            contradiction=contradiction(told[0].exp(), self.votes, noise),
+            label_noise=noise,
+        )
+
+
+def _apart(images: _Images, found: Round, draws: torch.Generator) -> Round:
+    """Look for a class that two domains' images are hardly taken for inside each of the others.
+
+    Two classes that look alike may share their clusters. Their labels then rule neither out, and all their
+    images are taken for one of them. So the images of each other class are split in two, and each half is
+    taken for the missing class. Some rounds later the source's labels contradict the right split least.
+    """
+    num_classes = found.source.shape[1]
+    shares = torch.cat([found.source, found.target]).mean(0)  # (K,)
+    for missing in shares.argsort()[:MISSING].tolist():
+        if shares[missing] > MISSING_SHARE / num_classes:
+            break
+        begun = [found] + [
+            _moved(found, half, other, missing, images.sizes)
+            for other in range(num_classes)
+            if other != missing
+            for half in _halves(images, found, other, draws)
+        ]
+        found = min((images.later(one, TRIED) for one in begun), key=lambda one: one.contradiction)
+    return found
+
+
+def _halves(images: _Images, found: Round, of: int, draws: torch.Generator) -> list[Tensor]:
+    """(N + M,) bool, two halves of the images that are taken for a class; none where there are too few."""
+    taken = torch.cat([found.source, found.target]).argmax(1) == of
+    if int(taken.sum()) < LEAST_HALVED:
+        return []
+    halves = clusters_of(images.every[taken], 2, draws)  # (R, 2)
+    found_halves = []
+    for number in range(2):
+        half = torch.zeros_like(taken)
+        half[taken] = halves[:, number] > 0
+        found_halves.append(half)
+    return found_halves
+
+
+def _moved(found: Round, half: Tensor, other: int, missing: int, sizes: list[int]) -> Round:
+    """The same classes, but some images' probability of one class is that of another one."""
+    classes = torch.cat([found.source, found.target]).clone()
+    classes[half, missing] += classes[half, other]
+    classes[half, other] = 0
+    source, target = torch.split(classes, sizes)
+    return replace(found, source=source, target=target)
+
+
+def contradiction(probabilities: Tensor, votes: Votes, noise: float) -> float:
+    """The mean negative log-likelihood of labels, in nats, under (N, K) probabilities of the classes."""
+    others = (1 - noise) * (1 - probabilities) / (probabilities.shape[1] - 1) + noise * probabilities
+    right = probabilities.clamp(min=1e-9)
+    total = votes.complementary * others.log() + votes.true * right.log()
+    return -float(total.sum() / (votes.complementary.sum() + votes.true.sum()))
+
+
+def _first_classes(
+    source: Tensor, target: Tensor, votes: Votes, draws: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Classes (N, K) and (M, K) of clusters of both domains' images, each by its source images' labels."""
+    every = torch.cat([source, target])
+    num_classes = votes.true.shape[1]
+    count = min(CLUSTERS * num_classes, len(every))
+    total = every.new_zeros(len(every), num_classes)
+    for _ in range(STARTS):
+        clusters = clusters_of(every, count, draws)  # (N + M, C) one-hot
+        centres = F.normalize(clusters.T @ every, dim=1)
+        shares = (CONCENTRATION * every @ centres.T).softmax(1)  # (N + M, C)
+        of_source = shares[: len(source)].T
+        counted = Votes(of_source @ votes.complementary, of_source @ votes.true)
+        total += shares @ agreed(counted)
+    first, second = torch.split(total / STARTS, [len(source), len(target)])
+    return first, second
+
+
+def _nearest(places: Tensor) -> Tensor:
+    """(N, k) nearest images of the same domain."""
+    every = torch.arange(len(places), device=places.device)
+    count = min(NEIGHBOURS, len(places) - 1)
+    return torch.cat(list(nearest(places, every, count)))
+
+
+def _mean(classes: Tensor, near: Tensor) -> Tensor:
+    """(N, K) mean classes of the nearest images, none of them quite ruled out."""
+    return classes[near].mean(1).clamp(min=LEAST_CLASS)
+
+
+def _ridge(places: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
+    """Weighted ridge regression to classes, with an intercept.
+
+    Returns:
+        (N, K) scores, each row by a head that was fitted without it, and the head of all, (P + 1, K).
+    """
+    num_classes = classes.shape[1]
+    entropy = torch.special.entr(classes).sum(1) / torch.tensor(float(num_classes)).log()  # (N,) in 0..1
+    weights = (1 - entropy).clamp(min=LEAST_WEIGHT).double()[:, None]
+    rows = F.pad(places.double(), (0, 1), value=1.0)  # (N, P + 1)
+    penalty = torch.full((rows.shape[1],), RIDGE, dtype=torch.float64, device=rows.device)
+    penalty[-1] = 1e-6  # the intercept is free
+    factor = torch.linalg.cholesky(rows.T @ (weights * rows) + penalty.diag())
+    head = torch.cholesky_solve(rows.T @ (weights * classes.double()), factor)  # (P + 1, K)
+    scores = rows @ head
+    solved = torch.linalg.solve_triangular(factor, rows.T, upper=False)  # (P + 1, N)
+    leverage = solved.square().sum(0)[:, None] * weights  # (N, 1)
+    without = (scores - leverage * classes.double()) / (1 - leverage).clamp(min=1e-3)
+    return without.float(), head.float()
+
+
+def _floored(log: Tensor) -> Tensor:
+    """Probabilities (N, K) of logarithms, shifted so that each class has its floor of them all."""
+    num_classes = log.shape[1]
+    shift = log.new_zeros(num_classes)
+    for _ in range(FLOOR_SHIFTS):
+        shares = (log + shift).softmax(1).mean(0)
+        lacking = (FLOOR / num_classes / shares.clamp(min=1e-9)).clamp(min=1.0)
+        shift += lacking.log()
+    return (log + shift).softmax(1)

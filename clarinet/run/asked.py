@@ -1,0 +1,29 @@
+"""What a caller asked of `train`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from clarinet.recipes.config import TrainConfig
+from clarinet.run.results import EpochReport
+from clarinet.run.resuming import RunState, save
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Asked:
+    """The arguments of `train`, and the digest of its data where there is a checkpoint."""
+
+    config: TrainConfig
+    device: torch.device
+    on_epoch: Callable[[EpochReport], None]
+    should_stop: Callable[[], bool]
+    checkpoint: Path | None
+    digest: str
+    weights_folder: Path | None
+
+    def keep(self, state: RunState) -> None:
+        """Write the checkpoint, if one is wanted."""
+        if self.checkpoint:
+            save(self.checkpoint, state, self.config, self.digest)

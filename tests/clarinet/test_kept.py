@@ -1,0 +1,169 @@
+"""Runs on kept features: a backbone that stays as it is, and a head in a space common to both domains."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+import torchvision
+from torch import Tensor
+
+from clarinet import TrainData, config_for, export_model, load_model, predict, simulate_labels, train
+from clarinet.data.seeding import generator
+from clarinet.networks.classifier import SOURCE, TARGET
+from clarinet.networks.heads import CommonSpaceHead
+from clarinet.networks.layers import DomainInForce
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import CheckpointMismatch, ConfigError, Interrupted
+from clarinet.run.training import EpochReport
+
+pytestmark = pytest.mark.long(but=["two_domains", "needs", "space"])
+COLOURS = torch.tensor([[220, 30, 30], [30, 200, 40], [40, 60, 220]])
+
+
+def pictures(count: int, seed: int, dark: float) -> tuple[Tensor, Tensor]:
+    """Coloured noise, a colour for each of three classes, in a domain that is darker by a factor."""
+    draws = generator(seed, "pictures")
+    classes = torch.arange(count) % 3
+    noise = torch.randint(-25, 26, (count, 40, 40, 3), generator=draws)
+    return ((COLOURS[classes][:, None, None] + noise).clamp(0, 255) * dark).to(torch.uint8), classes
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that stands for trained weights: a small network's first ones."""
+    path = tmp_path_factory.mktemp("weights") / "net.pth"
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        torch.save(torchvision.models.get_model("mobilenet_v3_small", weights=None).state_dict(), path)
+    return path
+
+
+@pytest.fixture
+def config(weights: Path) -> TrainConfig:
+    return config_for(
+        "clarinet-plus",
+        "default",
+        architecture="mobilenet_v3_small",
+        pretrained=str(weights),
+        image_size=32,
+        input_normalisation="imagenet",
+        distortion_kind="photographs",
+        norm_per_domain=False,
+        pretraining_share=0.0,
+        precision="float32",
+        kept_features=True,
+        epochs=4,
+        steps_per_epoch=1,
+    )
+
+
+@pytest.fixture(scope="module")
+def data() -> TrainData:
+    source, classes = pictures(90, 1, 1.0)
+    target, others = pictures(75, 2, 0.6)
+    labels = simulate_labels(classes, num_classes=3, seed=0, setting="cc")
+    return TrainData.of(labels, source, target_images=target, test=(target, others))
+
+
+def test_a_run_learns_both_domains_and_its_model_says_what_it_reported(
+    config: TrainConfig, data: TrainData, tmp_path: Path
+) -> None:
+    reports: list[EpochReport] = []
+
+    result = train(config, data, on_epoch=reports.append)
+
+    assert [report.epoch for report in reports] == [1, 2, 3, 4]
+    assert set(reports[0].losses) == {"contradiction"}
+    assert result.target_accuracy is not None
+    assert result.target_accuracy > 0.95
+    assert data.target_test_images is not None
+    assert data.target_test_labels is not None
+    assert isinstance(data.target_test_images, Tensor)
+    classes = predict(result, data.target_test_images).argmax(1)
+    assert float((classes == data.target_test_labels).float().mean()) == result.target_accuracy
+
+    export_model(tmp_path, result, data)
+    again = predict(load_model(tmp_path / "model.safetensors"), data.target_test_images)
+    assert torch.equal(again.argmax(1), classes)
+
+
+def test_an_exported_graph_says_what_the_model_says(
+    config: TrainConfig, data: TrainData, tmp_path: Path
+) -> None:
+    import numpy as np
+    import onnxruntime
+
+    result = train(config, data)
+    export_model(tmp_path, result, data)
+    assert isinstance(data.target_images, Tensor)
+
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    (found,) = session.run(None, {"images": data.target_images.numpy()})
+
+    assert np.allclose(found, predict(result, data.target_images).numpy(), atol=1e-3)
+
+
+def test_a_run_goes_on_from_its_features_to_the_same_bits(
+    config: TrainConfig, data: TrainData, tmp_path: Path
+) -> None:
+    whole = train(config, data)
+    asked: list[EpochReport] = []
+    with pytest.raises(Interrupted):
+        train(
+            config,
+            data,
+            checkpoint=tmp_path / "run",
+            on_epoch=asked.append,
+            should_stop=lambda: len(asked) == 2,
+        )
+
+    result = train(config, data, checkpoint=tmp_path / "run")
+
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, result.model.state_dict()[name]), name
+
+
+def test_features_of_other_weights_are_refused(
+    config: TrainConfig, data: TrainData, weights: Path, tmp_path: Path
+) -> None:
+    train(config, data, checkpoint=tmp_path / "run")
+    tensors = torch.load(weights, weights_only=True)
+    tensors["features.0.0.weight"] += 1
+    torch.save(tensors, tmp_path / "net.pth")
+
+    other = config.changed(pretrained=str(tmp_path / "net.pth"))
+    with pytest.raises(CheckpointMismatch):
+        train(other, data, checkpoint=tmp_path / "run")
+    Path(config.network.pretrained).replace(tmp_path / "aside.pth")
+    try:
+        torch.save(tensors, config.network.pretrained)
+        with pytest.raises(CheckpointMismatch, match="other trained weights"):
+            train(config, data, checkpoint=tmp_path / "run")
+    finally:
+        (tmp_path / "aside.pth").replace(config.network.pretrained)
+
+
+def test_kept_features_needs_a_network_for_photographs_with_trained_weights(config: TrainConfig) -> None:
+    with pytest.raises(ConfigError, match="needs a network for photographs"):
+        replace(config, network=replace(config.network, architecture="lenet", pretrained=""))
+    with pytest.raises(ConfigError, match="there are none"):
+        replace(config, network=replace(config.network, pretrained=""))
+
+
+def test_a_common_space_takes_off_what_all_images_of_a_domain_share() -> None:
+    draws = generator(0, "features")
+    features = torch.rand(50, 12, generator=draws)
+    head = CommonSpaceHead(12, 3, DomainInForce())
+    # Roots that are stretched and moved come to the same places.
+    moved = (features.sqrt() * 3 + 2).square()
+
+    places, others = head.fit_space(features, moved)
+
+    assert torch.allclose(places, others, atol=1e-4)
+    assert torch.allclose(places.norm(dim=1), torch.ones(50), atol=1e-5)
+    for domain, given in ((SOURCE, features), (TARGET, moved)):
+        head.domain.number = domain
+        assert torch.allclose(head.placed(given), places, atol=1e-4)
+        assert torch.allclose(head(given), F.linear(places, head.linear.weight, head.linear.bias), atol=1e-4)
