@@ -26,6 +26,7 @@ from clarinet.run.training import EpochReport, train, train_step
 from tests.clarinet.factories import Recorded, in_memory, make_config, make_data
 
 CPU = torch.device("cpu")
+OF_THE_CHECK = "ignore:Synchronization debug mode"  # of torch about itself, where it is switched on
 SHORT = {"epochs": 3, "steps_per_epoch": 4, "batch_size": 16}  # over a preset's own
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "paper cc": ("clarinet", {}, {}),
@@ -223,6 +224,7 @@ def test_no_step_waits_where_grounds_come_from_a_stream() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.filterwarnings(OF_THE_CHECK)
 @pytest.mark.parametrize("case", CASES)
 def test_no_step_waits_for_the_gpu(case: str) -> None:
     config, state, objective = make_run(case, torch.device("cuda"))
