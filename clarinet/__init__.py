@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from clarinet.export.onnx import export_model, export_onnx
     from clarinet.files.label_files import load_labels
     from clarinet.files.label_table import Labels
+    from clarinet.files.looks import looks_of
     from clarinet.run.evaluation import (
         accuracy_from_complementary,
         agreement,
@@ -79,6 +80,7 @@ __all__ = [
     "load_labels",
     "load_model",
     "load_npz",
+    "looks_of",
     "model_card",
     "predict",
     "pseudo_labels",
@@ -99,6 +101,7 @@ _LAZY = {
     "load_model": "export.models",
     "save_model": "export.models",
     "Labels": "files.label_table",
+    "looks_of": "files.looks",
     "TrainData": "data.training_data",
     "load_npz": "data.training_data",
     "accuracy_from_complementary": "run.evaluation",

@@ -136,7 +136,7 @@ def make_run(
     seeds: Sequence[int] = (0,),
     state: str = "queued",
     method: str = "clarinet-plus",
-    preset: str = "quick",
+    preset: str = "digits-quick",
     setting: str = "cc",
     train: int = 120,
     config: Mapping[str, object] | None = None,

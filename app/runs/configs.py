@@ -127,11 +127,8 @@ def config_for(method: str, setting: str, preset: str, overrides: Mapping[str, o
         raise ConfigRefused("pretrained", "Pretrained must be empty or torchvision.")
     if method not in METHODS:
         raise ConfigRefused("method", f"There is no method {method!r}; there are {', '.join(METHODS)}.")
-    if preset not in METHODS[method]:
-        known = ", ".join(METHODS[method])
-        raise ConfigRefused("preset", f"{method} has no preset {preset!r}; it has {known}.")
     try:
-        values = recipes.config_for(method, preset, setting=setting, **overrides).to_dict()
+        values = recipes.config_for(method, preset, looks="digits", setting=setting, **overrides).to_dict()
     except ConfigError as error:
         raise ConfigRefused.because(error) from error
     del values["seed"]

@@ -120,7 +120,7 @@ def start_run(
         target_dataset_id=target_dataset.id,
         method=method,
         setting=setting,
-        preset=preset,
+        preset=values["preset"],
         config=values,
         snapshot_digest=labels.digest,
         snapshot_facts=labels.facts,

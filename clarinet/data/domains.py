@@ -16,9 +16,9 @@ from clarinet.data.uniformity import Uniformity, check_uniformity
 from clarinet.files.arrays import COLOUR_DIMENSIONS
 from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import ModelSpec, spec_for
-from clarinet.recipes.choices import BACKBONES
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import DataError, NonUniformLabels
+from clarinet.recipes.fitting import sees_ink
 
 TAKE_UNIFORM = ("unbiased", "bounded")  # the complementary losses that are right for uniform labels only
 SAMPLED = 256  # images that stand for all of them
@@ -146,8 +146,7 @@ def in_unit(trust: Tensor, unit: Tensor) -> Tensor:
 
 def _network_for(data: TrainData, config: TrainConfig) -> ModelSpec:
     grey_source, grey_target = _is_grey(data.source_images), _is_grey(data.target_images)
-    digits = config.distortion.distortion_kind == "digits" and config.network.architecture not in BACKBONES
-    if config.distortion.ink_of_colours and digits and grey_target and not grey_source:
+    if sees_ink(config, source_in_colour=not grey_source, target_in_colour=not grey_target):
         spec = spec_for(config, colour=False, num_classes=data.num_classes)
         return replace(spec, greying="dark-ink" if _has_light_ground(data.target_images, spec) else "ink")
     return spec_for(config, colour=not (grey_source and grey_target), num_classes=data.num_classes)

@@ -12,6 +12,7 @@ from clarinet.networks.layers import DomainBatchNorm, DomainInForce, HalfDropout
 from clarinet.recipes.choices import BACKBONES, Architecture, Greying, InputNormalisation
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.fitting import architecture_of
 
 SOURCE: Final = 0
 TARGET: Final = 1
@@ -54,9 +55,7 @@ class ModelSpec:
 
 def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpec:
     """The network that a config means for images of a kind; `colour`: it sees any domain in colour."""
-    architecture = config.network.architecture
-    if architecture == "auto":
-        architecture = "dann" if colour else "lenet"
+    architecture = architecture_of(config, colour=colour)
     return ModelSpec(
         architecture=architecture,
         channels=3 if colour or architecture in BACKBONES else 1,

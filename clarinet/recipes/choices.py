@@ -19,7 +19,8 @@ Method = Literal[
     "clarinet-unsharpened",
 ]
 Setting = Literal["cc", "pc"]
-Preset = Literal["paper", "published", "short", "default", "quick"]
+Preset = Literal["paper", "published", "short", "digits", "digits-quick", "photographs", "photographs-quick"]
+Looks = Literal["digits", "photographs"]  # of images
 Architecture = Literal[
     "auto",
     "lenet",
@@ -49,7 +50,7 @@ ReversalScale = Literal["discriminator", "classifier"]
 AdaptationSchedule = Literal["constant", "progress", "10000-steps"]
 InputNormalisation = Literal["range", "instance", "imagenet"]
 Greying = Literal["luminance", "ink", "dark-ink"]
-DistortionKind = Literal["digits", "photographs"]
+DistortionKind = Looks
 AdaptationKind = Literal["none", "adversary", "discrepancy", "confusion"]
 
 BACKBONES = frozenset(
@@ -57,3 +58,8 @@ BACKBONES = frozenset(
     | {"mobilenet_v3_small", "convnext_tiny", "efficientnet_b0"}
 )
 LEAST_SIZES = {"convnext_tiny": 32}  # in pixels, where it exceeds that of image_size
+
+
+def is_backbone(architecture: Architecture) -> bool:
+    """Whether a network is one for photographs, for which there are trained weights."""
+    return architecture in BACKBONES

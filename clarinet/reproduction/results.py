@@ -18,6 +18,7 @@ from clarinet.recipes.config import DEFAULTS, flattened
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.recipes.identity import IDENTITIES
 from clarinet.recipes.upgrade import upgraded as renamed
+from clarinet.recipes.upgrade import upgraded_preset
 from clarinet.reproduction.trials import Trial
 from clarinet.run.results import TrainResult
 from clarinet.run.tensor_files import replacing
@@ -151,7 +152,7 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
     own = IDENTITIES.get(trial["method"])
     if own is not None and changes.get("adaptation_kind") == own.adapts_by:
         del changes["adaptation_kind"]  # earlier versions told it by the weight; a method has one alone
-    trial = trial | {"changes": changes}
+    trial = trial | {"changes": changes, "preset": upgraded_preset(trial["method"], trial["preset"])}
     return record | {"trial": trial, "config": {**DEFAULTS, **flattened(record["config"])}}
 
 

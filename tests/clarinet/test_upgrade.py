@@ -13,10 +13,10 @@ from clarinet.export.card_text import card_markdown
 from clarinet.export.cards import model_card
 from clarinet.export.models import load_card, load_model, save_model
 from clarinet.recipes.config import flattened
-from clarinet.recipes.upgrade import CONSTANT, RENAMED, STRENGTHS
+from clarinet.recipes.upgrade import CONSTANT, PRESETS, RENAMED, STRENGTHS, upgraded_preset
 from clarinet.reproduction.grouping import grouped
 from clarinet.reproduction.report import markdown
-from clarinet.reproduction.results import upgraded
+from clarinet.reproduction.results import stem_of, upgraded
 from clarinet.run.tensor_files import read_tensors, write_tensors
 from tests.clarinet.factories import equal_weights, make_config, make_data, make_record
 
@@ -31,6 +31,11 @@ def earlier(method: str, preset: str, **changes: Any) -> dict[str, Any]:
     return WRITTEN["clarinet/paper"] | WRITTEN[f"{method}/{preset}"] | changes
 
 
+def todays(method: str, preset: str) -> TrainConfig:
+    """The preset that had this name in that version."""
+    return config_for(method, upgraded_preset(method, preset))
+
+
 def as_earlier(config: TrainConfig) -> dict[str, Any]:
     """A configuration as that version would have written it."""
     values = config.flat()
@@ -38,17 +43,51 @@ def as_earlier(config: TrainConfig) -> dict[str, Any]:
     names = {today: name for name, today in RENAMED.items() if name not in STRENGTHS}
     renamed = {names.get(name, name): value for name, value in values.items()}
     weights = {name: weight if kind == of else 0.0 for name, of in STRENGTHS.items()}
-    return renamed | weights | dict(CONSTANT)
+    called = {(method, now): then for (method, then), now in PRESETS.items()}
+    preset = called.get((config.method, config.preset), config.preset)
+    return renamed | weights | dict(CONSTANT) | {"preset": preset}
 
 
 @pytest.mark.parametrize(("method", "preset"), [tuple(name.split("/")) for name in WRITTEN])
 class TestPresets:
     def test_each_is_todays(self, method: str, preset: str) -> None:
-        assert TrainConfig.from_dict(earlier(method, preset)) == config_for(method, preset)
+        assert TrainConfig.from_dict(earlier(method, preset)) == todays(method, preset)
 
     def test_each_is_written_as_this_file_says(self, method: str, preset: str) -> None:
         """So that what the tests below write is what that version wrote."""
-        assert as_earlier(config_for(method, preset)) == earlier(method, preset)
+        assert as_earlier(todays(method, preset)) == earlier(method, preset)
+
+
+class TestPresetsOfDigits:
+    """Until there were presets for photographs, those for digits had names that said nothing of images."""
+
+    @pytest.mark.parametrize(
+        ("method", "then", "now"),
+        [
+            ("clarinet-plus", "default", "digits"),
+            ("clarinet-plus", "quick", "digits-quick"),
+            ("mcc", "default", "digits"),
+            ("gac+mcc", "default", "digits"),
+        ],
+    )
+    def test_a_configuration_of_0_1_0_is_that_of_digits(self, method: str, then: str, now: str) -> None:
+        """In groups, as checkpoints, cards and rows of that version have it, and flat, as its records."""
+        config = config_for(method, now, setting="pc", seed=7)
+
+        for written in (config.to_dict(), config.flat()):
+            assert TrainConfig.from_dict(written | {"preset": then}) == config
+
+    def test_names_that_other_methods_had_too_stay(self) -> None:
+        assert upgraded_preset("clarinet", "paper") == "paper"
+        assert upgraded_preset("gac", "default") == "default"
+
+    def test_a_record_has_the_name_and_the_place_of_todays(self) -> None:
+        now, then = make_record(0.9), make_record(0.9)
+        then["trial"]["preset"] = then["config"]["preset"] = "default"
+
+        assert now["trial"]["preset"] == "digits"
+        assert upgraded(then) == upgraded(now)
+        assert stem_of(upgraded(then)) == stem_of(upgraded(now))
 
 
 class TestValuesWithoutAPlace:

@@ -42,7 +42,7 @@ class TestStartRun:
         assert response.headers["location"] == f"/api/v1/runs/{run['id']}"
         assert (run["state"], run["seeds"], run["labels"]["answers"]) == ("queued", [5], 60)
         assert published == [Job(jobs.TRAIN_TRIAL, (run["trials"][0]["id"],))]
-        assert session.get_one(Run, UUID(run["id"])).preset == "quick"
+        assert session.get_one(Run, UUID(run["id"])).preset == "digits-quick"
 
     def test_a_misspelt_field_is_an_error(
         self, client: TestClient, campaign: Campaign, target: Dataset

@@ -51,7 +51,7 @@ class TestRefusals:
     )
     def test_each_names_its_field_in_a_sentence(self, name: str, value: object) -> None:
         with pytest.raises(ConfigRefused) as refused:
-            configs.config_for("clarinet-plus", "cc", "default", {name: value})
+            configs.config_for("clarinet-plus", "cc", "digits", {name: value})
 
         assert refused.value.field == name
         assert name in refused.value.message.lower().replace(" ", "_")
@@ -67,7 +67,7 @@ class TestRefusals:
 
     def test_of_two_values_that_contradict_each_other_one_is_named(self) -> None:
         with pytest.raises(ConfigRefused, match=r"before distortion_start \(0\.5\)") as refused:
-            configs.config_for("clarinet-plus", "cc", "default", {"distortion_start": 0.5})
+            configs.config_for("clarinet-plus", "cc", "digits", {"distortion_start": 0.5})
 
         assert refused.value.field == "distortion_full"
 
@@ -125,7 +125,7 @@ class TestForm:
 
     def test_each_method_has_its_words(self) -> None:
         assert configs.methods() == DESCRIPTIONS
-        assert configs.first_preset("clarinet-plus") == "default"
+        assert configs.first_preset("clarinet-plus") == "digits"
         assert configs.first_preset("x") == ""
 
     @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class TestNewRun:
         self, client: TestClient, session: Session, campaign: Campaign, target: Dataset
     ) -> None:
         url = f"/campaigns/{campaign.id}/runs/new"
-        page = client.get(url, params={"recipe": "clarinet-plus/quick"}, headers=HTML)
+        page = client.get(url, params={"recipe": "clarinet-plus/digits-quick"}, headers=HTML)
         assert page.status_code == 200
 
         typed = inputs_of(page.text)
@@ -54,8 +54,8 @@ class TestNewRun:
         run = latest_run(session)
         assert response.status_code == 303
         assert response.headers["location"].endswith(f"/runs/{run.id}")
-        assert (run.method, run.preset) == ("clarinet-plus", "quick")
-        assert run.config == configs.config_for("clarinet-plus", "cc", "quick", {})
+        assert (run.method, run.preset) == ("clarinet-plus", "digits-quick")
+        assert run.config == configs.config_for("clarinet-plus", "cc", "digits-quick", {})
 
     def test_another_recipe_brings_its_values_though_the_form_was_not_reloaded(
         self, client: TestClient, session: Session, campaign: Campaign, target: Dataset
