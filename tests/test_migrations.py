@@ -135,6 +135,42 @@ def test_datasets_that_are_there_are_counted_by_class(empty: Database) -> None:
     assert found == {"A": ([1, 0, 1], [0, 0, 1]), "B": ([], []), "C": (None, None)}
 
 
+def test_presets_for_digits_are_called_so_and_back(empty: Database) -> None:
+    config = alembic_config()
+    presets = {
+        ("clarinet-plus", "default"): "digits",
+        ("clarinet-plus", "quick"): "digits-quick",
+        ("gac+mcc", "default"): "digits",
+        ("clarinet", "short"): "short",
+    }
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0013")
+        schema = MetaData()
+        schema.reflect(connection)
+        for name in ("user", "dataset", "campaign"):
+            row = {
+                column: value for column, value in FIRST_ROWS[name].items() if column in schema.tables[name].c
+            }
+            connection.execute(insert(schema.tables[name]), row)
+        run = schema.tables["run"]
+        for number, (method, preset) in enumerate(presets, start=1):
+            row = {"id": UUID(int=number).hex, "number": number, "method": method, "preset": preset}
+            row |= {"campaign_id": ID, "target_dataset_id": ID, "setting": "cc", "config": {}}
+            connection.execute(insert(run), row | {"snapshot_digest": "d", "snapshot_facts": {}} | WHO)
+        connection.commit()
+
+        command.upgrade(config, "head")
+        connection.commit()
+        kept = select(run.c.preset).order_by(run.c.number)
+        now = list(connection.scalars(kept))
+        command.downgrade(config, "0013")
+        then = list(connection.scalars(kept))
+
+    assert now == list(presets.values())
+    assert then == [preset for _, preset in presets]
+
+
 def test_the_journal_stays_what_it_was_when_it_learns_new_actions(empty: Database) -> None:
     config = alembic_config()
     entry = {"at": AT, "details": {}, "by_id": None, "campaign_id": None}

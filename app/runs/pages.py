@@ -16,11 +16,20 @@ from app.errors import Conflict, Unprocessable
 from app.labels import service as labelling
 from app.pages import render, see_other
 from app.runs import configs, forms, service
-from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages
+from app.runs.errors import (
+    BadConfig,
+    BadSeeds,
+    NoSharedClass,
+    TargetIsSource,
+    TargetNotReady,
+    TargetWithoutImages,
+)
 from app.runs.labels import Readiness
+from app.runs.pairs import look_at_pair
 from app.runs.schemas import RunNumber
 from app.runs.summary import curve
 from app.runs.view import details_of, silent_workers_since
+from clarinet.files.looks import looks_of_pair
 from clarinet.recipes.upgrade import OWN
 
 router = APIRouter(include_in_schema=False)
@@ -69,6 +78,7 @@ def show_run(request: Request, run_id: UUID, session: SessionDep, user: CurrentU
         curve_data=curve(run, service.metrics_of(session, run)),
         latest=latest,
         details=details_of(run, latest),
+        recipe=service.recipe_of(session, run),
         config=configs.in_groups(run.config),
         silence=silent_workers_since(session, run, now=now),
     )
@@ -87,10 +97,18 @@ def cancel_run_from_page(
 @router.get("/campaigns/{campaign_id}/runs/new")
 @admin_only
 def new_run(
-    request: Request, campaign_id: UUID, session: SessionDep, user: CurrentUser, recipe: str = ""
+    *,
+    request: Request,
+    campaign_id: UUID,
+    session: SessionDep,
+    storage: StorageDep,
+    user: CurrentUser,
+    recipe: str = "",
+    target_dataset_id: str = "",
 ) -> Response:
-    """The form; with another recipe, the same form with that recipe's values."""
-    return _form(request, campaign_id, session, user, typed=FormData({"recipe": recipe}))
+    """The form; with another recipe or target, the same form with the values of the recipe that fits them."""
+    typed = FormData({"recipe": recipe, "target_dataset_id": target_dataset_id})
+    return _form(request, campaign_id, session, storage, user, typed=typed)
 
 
 @router.post("/campaigns/{campaign_id}/runs/new")
@@ -119,14 +137,15 @@ def start_run_from_form(
                     by=user,
                     storage=storage,
                 )
+                pair = look_at_pair(looking, storage, campaign, asked.target_dataset_id, by=user)
             run = service.start_run(
                 session,
                 labels,
+                pair,
                 method=asked.method,
                 setting=asked.setting,
                 preset=asked.preset,
                 seeds=asked.seeds,
-                target_dataset=datasets.get_dataset(session, asked.target_dataset_id, by=user),
                 config=asked.config,
                 by=user,
                 now=utc_now(),
@@ -136,19 +155,22 @@ def start_run_from_form(
             errors[error.field if apart else forms.PREFIX + error.field] = error.detail
         except BadSeeds as error:
             errors["seeds"] = error.detail
-        except (TargetNotReady, TargetWithoutImages) as error:
+        except (TargetNotReady, TargetWithoutImages, TargetIsSource, NoSharedClass) as error:
             errors["target_dataset_id"] = error.detail
         except (Conflict, Unprocessable) as error:
             errors[""] = error.detail
         else:
             return see_other(request, "show_run", run_id=run.id)
-    return _form(request, campaign_id, session, user, typed=form, errors=errors, status=UNPROCESSABLE)
+    return _form(
+        request, campaign_id, session, storage, user, typed=form, errors=errors, status=UNPROCESSABLE
+    )
 
 
 def _form(
     request: Request,
     campaign_id: UUID,
     session: SessionDep,
+    storage: StorageDep,
     user: CurrentUser,
     *,
     typed: FormData,
@@ -158,11 +180,17 @@ def _form(
     campaign = campaigns.find_campaign(session, campaign_id, by=user)
     recipe = forms.known_recipe(str(typed.get("recipe", "")))
     found = datasets.list_datasets(session, by=user, limit=MOST_TARGETS)
-    targets = [
-        (str(dataset.id), dataset.name)
+    targets = {
+        str(dataset.id): dataset
         for dataset in found
         if dataset.state is DatasetState.READY and dataset.train_count and dataset.id != campaign.dataset_id
-    ]
+    }
+    # Without a choice a browser takes the first.
+    target = targets.get(str(typed.get("target_dataset_id", "")), next(iter(targets.values()), None))
+    source = datasets.get_dataset(session, campaign.dataset_id, by=user)
+    both = [source] if target is None else [source, target]
+    looks = looks_of_pair(*(datasets.looks_of(session, storage, dataset) for dataset in both))
+    loaded = forms.resolved(recipe, looks)
     return render(
         request,
         "runs/new.html",
@@ -171,12 +199,14 @@ def _form(
         campaign=campaign,
         readiness=Readiness.about(session, campaign, now=utc_now()),
         recipe=recipe,
+        loaded=loaded,
+        trains=forms.trained(loaded, looks, both),
         recipes=forms.recipes(),
         methods=configs.methods().values(),
         settings=forms.settings(),
-        targets=targets,
+        targets=[(key, dataset.name) for key, dataset in targets.items()],
         has_imports=bool(labelling.imports_of(session, campaign, by=user)),
-        inputs=forms.inputs(recipe, typed),
+        inputs=forms.inputs(loaded, typed),
         typed=typed,
         errors=errors or {},
     )

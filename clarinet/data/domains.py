@@ -19,6 +19,7 @@ from clarinet.networks.classifier import ModelSpec, spec_for
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import DataError, NonUniformLabels
 from clarinet.recipes.fitting import sees_ink
+from clarinet.recipes.rules import check_named_classes
 
 TAKE_UNIFORM = ("unbiased", "bounded")  # the complementary losses that are right for uniform labels only
 SAMPLED = 256  # images that stand for all of them
@@ -264,23 +265,13 @@ def _check_labels(
             "the pc setting needs true labels, and there are none; use cc with a method that learns from "
             "complementary labels, or collect 'yes' answers"
         )
-    known = torch.unique(data.true[true_rows])
-    if config.losses.complementary_loss == "none":
-        # Pseudo-labels of one class are what the first step learned; its run ends and shows it.
-        if len(known) == 1 and not data.pseudo_labelled:
-            raise DataError(f"every true label names class {int(known[0])}; at least two classes are needed")
-        return
     classes = torch.unique(data.complementary[complementary_rows])
-    if len(classes) == 1 and (len(known) == 0 or (len(known) == 1 and known[0] != classes[0])):
-        # A network that takes every image for one and the same class fits all labels.
-        if len(known):
-            raise DataError(
-                f"every complementary label names class {int(classes[0])} and every true label class "
-                f"{int(known[0])}, which all images may be of; collect answers about other classes"
-            )
-        raise DataError(
-            f"every complementary label names class {int(classes[0])}; at least two classes are needed"
-        )
+    learns_from_noes = config.losses.complementary_loss != "none"
+    # Pseudo-labels of one class are what the first step learned; its run ends and shows it.
+    if learns_from_noes or not data.pseudo_labelled:
+        check_named_classes(config.losses, classes.tolist(), torch.unique(data.true[true_rows]).tolist())
+    if not learns_from_noes:
+        return
     if config.losses.complementary_loss == "inverse" and data.probabilities is None:
         raise DataError(
             "complementary_loss inverse needs the probabilities with which the questions were drawn; "

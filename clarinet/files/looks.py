@@ -116,9 +116,9 @@ def looks_of_files(paths: Sequence[Path]) -> Looks:
     return looks_among(_seen(paths[place]) for place in evenly_spread(len(paths)))
 
 
-def looks_of_pair(source: Looks, target: Looks) -> Looks:
-    """What a pair of domains needs: one of photographs makes it a pair of photographs."""
-    return "photographs" if "photographs" in {source, target} else "digits"
+def looks_of_pair(*domains: Looks) -> Looks:
+    """What domains need together: one of photographs makes it a pair of photographs."""
+    return "photographs" if "photographs" in domains else "digits"
 
 
 def _seen(path: Path) -> NDArray[np.uint8]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import get_args
 
 from clarinet.recipes.choices import Architecture, Looks, is_backbone
 from clarinet.recipes.config import TrainConfig
@@ -34,6 +35,12 @@ TITLES: Mapping[str, str] = MappingProxyType(
 """Architecture to what people call it."""
 
 
+def asked_of(method: str) -> tuple[str, ...]:
+    """The names that mean, for this method, the preset that fits the images."""
+    has_quick = any(name.endswith("-quick") for name in METHODS[method])
+    return ASKED if has_quick else ASKED[:1]
+
+
 def preset_for(method: str, asked: str | None, looks: Looks | None) -> str:
     """The preset of a method that is meant: what a configuration, a record and a card keep.
 
@@ -56,13 +63,12 @@ def preset_for(method: str, asked: str | None, looks: Looks | None) -> str:
     by_name = {name: name for name in presets} | {"digits": digits}
     if asked in by_name:
         return by_name[asked]
-    quick = [name for name in presets if name.endswith("-quick")]
-    if asked is not None and not (asked == "default" or (asked == "quick" and quick)):
+    if asked is not None and asked not in asked_of(method):
         raise ConfigError(f"method {method} has no preset {asked!r}; it has {', '.join(presets)}", "preset")
     if looks is None:
         if asked is None:
             return next(iter(presets))
-        fitting = quick if asked == "quick" else [digits, "photographs"]
+        fitting = [preset_for(method, asked, known) for known in get_args(Looks)]
         raise ConfigError(
             f"preset {asked} of {method} means what fits the images, and nobody said what they look like; "
             f"give looks, or take {' or '.join(fitting)}",

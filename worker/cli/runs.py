@@ -30,6 +30,8 @@ def _show_run(row: dict[str, Any], *, as_json: bool) -> None:
         words += f", {100 * row['mean_accuracy']:.2f} % on the target"
     if row["std_accuracy"] is not None:
         words += f" (standard deviation {100 * row['std_accuracy']:.2f} over {len(row['seeds'])} seeds)"
+    if row["recipe"]:
+        words += f"\nIt trains {row['recipe']}. {row['recipe_warning']}".rstrip()
     failures = [f"\nSeed {trial['seed']}: {trial['failure']}" for trial in row["trials"] if trial["failure"]]
     show(row, words + "".join(failures), as_json=as_json)
     if row["state"] == "failed":
@@ -42,7 +44,9 @@ def start_run(
     target: Annotated[str, typer.Option(help="Name or id of the target dataset.")],
     method: Annotated[str, typer.Option(help="clarinet-plus, clarinet, gac, ...")] = "clarinet-plus",
     setting: Annotated[str, typer.Option(help="cc: complementary labels only; pc: true ones too.")] = "cc",
-    preset: Annotated[str, typer.Option(help="Named hyper-parameters; else the method's first.")] = "",
+    preset: Annotated[
+        str, typer.Option(help="Named hyper-parameters; else what fits the images: digits or photographs.")
+    ] = "",
     seeds: Annotated[str, typer.Option(help="One trial each, with commas.")] = "0",
     values: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any field of TrainConfig.")

@@ -138,6 +138,19 @@ def test_the_card_is_a_page_and_the_trial_leads_to_it(client: TestClient, model:
     assert led.headers["location"].endswith(f"/models/{model.id}")
 
 
+def test_the_recipe_stands_on_the_page_and_an_earlier_preset_by_its_name_of_today(
+    client: TestClient, session: Session, model: Model
+) -> None:
+    model.card = model.card | {"method": "clarinet-plus", "preset": "quick", "recipe": "digits: LeNet"}
+    session.commit()
+
+    page, listed = (client.get(path, headers=HTML).text for path in (f"/models/{model.id}", "/models"))
+
+    assert "<dt>Recipe</dt><dd>digits: LeNet</dd>" in page
+    assert "clarinet-plus, digits-quick" in page
+    assert "<small>digits-quick</small>" in listed
+
+
 def test_the_configuration_of_any_version_is_shown_in_its_groups(
     client: TestClient, session: Session, model: Model
 ) -> None:

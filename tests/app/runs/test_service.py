@@ -28,6 +28,7 @@ from app.runs.errors import (
     TooFewLabels,
 )
 from app.runs.models import Run, TrialState
+from app.runs.pairs import look_at_pair
 from app.runs.snapshots import thaw
 from app.storage import Storage
 from clarinet.files.label_table import TRUE
@@ -46,7 +47,8 @@ def start(session: Session, campaign: Campaign, target: Dataset, storage: Storag
     admin = changes.pop("by", None) or make_user(session, role="admin")
     details |= changes
     labels = service.freeze_labels(session, campaign, setting=details["setting"], by=admin, storage=storage)
-    return service.start_run(session, labels, **details, target_dataset=target, by=admin, now=NOW)
+    pair = look_at_pair(session, storage, campaign, target.id, by=admin)
+    return service.start_run(session, labels, pair, **details, by=admin, now=NOW)
 
 
 class TestStartRun:
@@ -95,7 +97,7 @@ class TestStartRun:
             "preset": "quick",
             "seeds": [0],
             "config": {"complementary_loss": "inverse"},
-            "target_dataset": target,
+            "pair": look_at_pair(session, storage, campaign, target.id, by=admin),
             "by": admin,
             "now": NOW,
         }
