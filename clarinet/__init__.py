@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clarinet.export.onnx import export_model, export_onnx
     from clarinet.files.label_files import load_labels
     from clarinet.files.label_table import Labels
+    from clarinet.files.looks import looks_of
     from clarinet.run.evaluation import (
         accuracy_from_complementary,
         agreement,
@@ -80,6 +81,7 @@ __all__ = [
     "load_labels",
     "load_model",
     "load_npz",
+    "looks_of",
     "model_card",
     "predict",
     "pseudo_labels",
@@ -100,6 +102,7 @@ _LAZY = {
     "load_model": "export.models",
     "save_model": "export.models",
     "Labels": "files.label_table",
+    "looks_of": "files.looks",
     "TrainData": "data.training_data",
     "load_npz": "data.npz",
     "accuracy_from_complementary": "run.evaluation",

@@ -30,6 +30,7 @@ from app.runs.labels import facts_of, freeze
 from app.runs.models import Run, Trial, TrialState
 from app.storage import Storage
 from clarinet.files.label_table import COMPLEMENTARY, TRUE, Labels
+from clarinet.recipes.choices import Looks
 from tests import annotators
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -72,17 +73,20 @@ def make_dataset(
     test: int = 2,
     size: int = 8,
     channels: int = 1,
+    looks: Looks | None = "digits",
     by: User | None = None,
 ) -> Dataset:
     """A ready dataset of real tiny images; classes take turns, and a brighter image has a higher class.
 
-    Without `class_names` no true class is known.
+    Without `class_names` no true class is known. The images are noise; their import is said to have found
+    that they look like `looks`.
     """
     n = number()
     dataset = Dataset(
         name=name or f"Dataset {n}",
         state=DatasetState.READY,
         class_names=None if class_names is None else list(class_names),
+        looks=looks,
         created_by_id=(by or make_user(session, role="admin")).id,
         created_at=NOW,
     )
@@ -135,7 +139,7 @@ def make_run(
     seeds: Sequence[int] = (0,),
     state: str = "queued",
     method: str = "clarinet-plus",
-    preset: str = "quick",
+    preset: str = "digits-quick",
     setting: str = "cc",
     train: int = 120,
     config: Mapping[str, object] | None = None,
@@ -172,7 +176,9 @@ def make_run(
         method=method,
         setting=setting,
         preset=preset,
-        config=configs.config_for(method, setting, preset, quick | dict(config or {}), weights=weights or {}),
+        config=configs.config_for(
+            method, setting, preset, quick | dict(config or {}), looks="digits", weights=weights or {}
+        ),
         snapshot_digest=freeze(storage, labels),
         snapshot_facts=facts_of(
             labels, classes=[item.name for item in classes], answers=train, simulated=0, unfinished=False
@@ -193,6 +199,7 @@ def make_rows_only_dataset(session: Session, *, examples: int, class_names: Sequ
         state=DatasetState.READY,
         class_names=list(class_names),
         channels=1,
+        looks="digits",
         train_count=examples,
         train_per_class=[len(range(label, examples, len(class_names))) for label in range(len(class_names))],
         test_per_class=[0] * len(class_names),

@@ -169,6 +169,42 @@ def test_estimates_of_epochs_stay_and_a_trials_own_comes_back_from_its_last_one(
         assert connection.scalar(select(schema.tables["trial"].c.source_accuracy_estimate)) == 0.7
 
 
+def test_presets_for_digits_are_called_so_and_back(empty: Database) -> None:
+    config = alembic_config()
+    presets = {
+        ("clarinet-plus", "default"): "digits",
+        ("clarinet-plus", "quick"): "digits-quick",
+        ("gac+mcc", "default"): "digits",
+        ("clarinet", "short"): "short",
+    }
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0013")
+        schema = MetaData()
+        schema.reflect(connection)
+        for name in ("user", "dataset", "campaign"):
+            row = {
+                column: value for column, value in FIRST_ROWS[name].items() if column in schema.tables[name].c
+            }
+            connection.execute(insert(schema.tables[name]), row)
+        run = schema.tables["run"]
+        for number, (method, preset) in enumerate(presets, start=1):
+            row = {"id": UUID(int=number).hex, "number": number, "method": method, "preset": preset}
+            row |= {"campaign_id": ID, "target_dataset_id": ID, "setting": "cc", "config": {}}
+            connection.execute(insert(run), row | {"snapshot_digest": "d", "snapshot_facts": {}} | WHO)
+        connection.commit()
+
+        command.upgrade(config, "head")
+        connection.commit()
+        kept = select(run.c.preset).order_by(run.c.number)
+        now = list(connection.scalars(kept))
+        command.downgrade(config, "0013")
+        then = list(connection.scalars(kept))
+
+    assert now == list(presets.values())
+    assert then == [preset for _, preset in presets]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "action"), [("0007", "0008", "answers-downloaded"), ("0013", "0014", "run-changed")]
 )

@@ -29,6 +29,7 @@ from app.claims import BEAT_S, Claim, ClaimLost
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.intake.shards import index_key, read_records
+from app.datasets.looks import Stored, looks_of_stored, positions_to_look_at
 from app.datasets.models import Dataset, DatasetState
 from app.datasets.uploads import upload_prefix
 from worker.context import Context
@@ -95,13 +96,21 @@ def _import(context: Context, work: Work) -> None:
     result = _read_file(context, work)
     position = 0
     counts: Counter[tuple[str, int | None]] = Counter()
+    telling = set(positions_to_look_at(result["counts"]["train"], result["counts"]["test"]))
+    seen: list[Stored] = []
     for records in read_records(context.storage, work.prefix, chunk=ROWS_AT_ONCE):
         with context.unit_of_work() as session:
             claims.renew(session, work.claim, now=utc_now())
             datasets.insert_examples(session, work.claim.id, records, first_position=position)
+        seen += [
+            Stored(record.shard, record.byte_offset, record.byte_length)
+            for place, record in enumerate(records, position)
+            if place in telling
+        ]
         position += len(records)
         counts.update((record.split, record.true_class) for record in records)
     context.storage.path(index_key(work.prefix)).unlink()
+    looks = looks_of_stored(context.storage, work.prefix, seen)  # two seconds for the largest pictures
     with context.unit_of_work() as session:
         claims.release(
             session,
@@ -112,6 +121,7 @@ def _import(context: Context, work: Work) -> None:
             made=result["made"],
             class_names=result["class_names"],
             channels=result["channels"],
+            looks=looks,
             train_count=result["counts"]["train"],
             test_count=result["counts"]["test"],
             **datasets.per_class(counts, result["class_names"]),

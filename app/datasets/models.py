@@ -11,6 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.claims import Claimable
 from app.db import Base, BigId, enum_column
 from clarinet.files.arrays import MAX_MADE
+from clarinet.recipes.choices import Looks
 
 
 class DatasetState(enum.StrEnum):
@@ -47,6 +48,7 @@ class Dataset(Claimable, Base):
     made: Mapped[str | None] = mapped_column(String(MAX_MADE))
     class_names: Mapped[list[str] | None]  # in label order; None where no true classes came with the data
     channels: Mapped[int | None]  # 1 grey, 3 RGB
+    looks: Mapped[Looks | None] = mapped_column(String(20))  # None: nobody has looked yet
     train_count: Mapped[int] = mapped_column(default=0)
     test_count: Mapped[int] = mapped_column(default=0)
     # How many have each true class, in label order; None until it is ready. They never change after that.

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 from app.datasets.models import DatasetState, Split
 from app.datasets.uploads import Kind
 from app.schemas import Input, Name, Output
+from clarinet.recipes.choices import Looks
 
 
 class DatasetCreate(Input):
@@ -35,6 +36,9 @@ class DatasetRead(Output):
     made: str | None
     class_names: list[str] | None
     channels: int | None
+    looks: Looks | None = Field(
+        description="what the images look like, which chooses a run's recipe; null until somebody looked"
+    )
     train_count: int
     test_count: int
     digest: str | None

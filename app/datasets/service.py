@@ -22,10 +22,12 @@ from app.datasets.errors import (
     SizesDiffer,
 )
 from app.datasets.intake.shards import Record, shard_key
+from app.datasets.looks import looks_of_dataset
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.datasets.pixels import Place, StoredImages
 from app.datasets.uploads import Upload, store_upload, upload_prefix
 from app.storage import Storage
+from clarinet.recipes.choices import Looks
 
 WAITING_AT_ONCE = 20
 
@@ -285,6 +287,11 @@ def stored_images(
         size=size or next(iter(sizes), (1, 1)),
         channels=dataset.channels,
     )
+
+
+def looks_of(session: Session, storage: Storage, dataset: Dataset) -> Looks:
+    """What a ready dataset looks like; see `looks.looks_of_dataset`."""
+    return looks_of_dataset(session, storage, dataset, prefix=prefix_of(dataset))
 
 
 def waiting_imports(session: Session, now: datetime) -> list[UUID]:

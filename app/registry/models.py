@@ -8,6 +8,7 @@ from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db import Base, BigId
+from clarinet.recipes.upgrade import upgraded_preset
 
 
 class Model(Base):
@@ -22,3 +23,8 @@ class Model(Base):
     size_bytes: Mapped[int] = mapped_column(BigId)
     card: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
+
+    @property
+    def preset(self) -> str:
+        """What the preset on the card is called today."""
+        return upgraded_preset(self.card["method"], self.card["preset"])

@@ -10,11 +10,11 @@ from sse_starlette import EventSourceResponse
 from app.access import admin_only
 from app.campaigns import service as campaigns
 from app.clock import utc_now
-from app.datasets import service as datasets
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, StorageDep
-from app.runs import configs, service
+from app.runs import service
 from app.runs.events import Streams, follow
 from app.runs.models import Run
+from app.runs.pairs import look_at_pair
 from app.runs.schemas import (
     MetricList,
     MetricRead,
@@ -46,7 +46,7 @@ def start_run(
     settings: SettingsDep,
     user: CurrentUser,
 ) -> RunRead:
-    """Freeze the campaign's labels and queue one trial per seed."""
+    """Freeze the campaign's labels and queue one trial per seed, by the recipe that fits the images."""
     with reading.begin() as looking:
         campaign = campaigns.find_campaign(looking, campaign_id, by=user)
         labels = service.freeze_labels(
@@ -57,15 +57,16 @@ def start_run(
             by=user,
             storage=storage,
         )
+        pair = look_at_pair(looking, storage, campaign, body.target_dataset_id, by=user)
         weights = weights_asked_for(settings.weights_dir, body.config, by=user)
     run = service.start_run(
         session,
         labels,
+        pair,
         method=body.method,
         setting=body.setting,
-        preset=body.preset or configs.first_preset(body.method),
+        preset=body.preset,
         seeds=body.seeds,
-        target_dataset=datasets.get_dataset(session, body.target_dataset_id, by=user),
         config=body.config,
         weights=weights,
         note=body.note,
@@ -149,4 +150,5 @@ def cancel_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
 
 
 def _read(session: SessionDep, run: Run) -> RunRead:
-    return RunRead.of(run, service.summaries(session, [run], now=utc_now())[run.id])
+    summary = service.summaries(session, [run], now=utc_now())[run.id]
+    return RunRead.read(run, summary, service.recipe_of(session, run))

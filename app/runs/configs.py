@@ -9,10 +9,11 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from clarinet.recipes import methods as recipes
-from clarinet.recipes.choices import HUB, Setting
-from clarinet.recipes.config import GROUP_OF, GROUPS, flattened, title_of
+from clarinet.recipes.choices import HUB, Looks, Setting
+from clarinet.recipes.config import GROUP_OF, GROUPS, TrainConfig, flattened, title_of
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.fields import kinds_of
+from clarinet.recipes.fitting import architecture_for, misfit, sentence_of
 from clarinet.recipes.presets import METHODS
 from clarinet.recipes.upgrade import OWN, REWORDED
 
@@ -149,19 +150,14 @@ def refusal_of(name: str, value: object) -> str:
 
 
 @cache
-def preset_values(method: str, preset: str) -> Mapping[str, Any]:
-    """Every value of a known preset, by name."""
-    return recipes.config_for(method, preset).flat()
+def preset_values(method: str, preset: str, looks: Looks) -> Mapping[str, Any]:
+    """Every value of a known preset, or of what fits such images, by name."""
+    return recipes.config_for(method, preset, looks=looks).flat()
 
 
 def methods() -> Mapping[str, tuple[str, str]]:
     """Title and one sentence of each method, in the library's order."""
     return recipes.DESCRIPTIONS
-
-
-def first_preset(method: str) -> str:
-    """The default preset of a method; "" for an unknown method, which `config_for` then refuses by name."""
-    return next(iter(METHODS.get(method, {})), "")
 
 
 def settings() -> tuple[str, ...]:
@@ -172,16 +168,19 @@ def settings() -> tuple[str, ...]:
 def config_for(
     method: str,
     setting: str,
-    preset: str,
+    preset: str | None,
     overrides: Mapping[str, object],
     *,
+    looks: Looks,
     weights: Mapping[str, str | None] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """A configuration without its seed, as a run keeps it: the preset's values with single ones replaced.
 
     Args:
-        method, setting, preset: by their names.
-        overrides: values by name.
+        method, setting: of the run.
+        preset: of the method, or what means a preset that fits the images: None, default or quick.
+        overrides: single hyper-parameters.
+        looks: of the images.
         weights: files of trained weights that may be named, to their SHA-256; None while it is not known.
 
     Raises:
@@ -192,11 +191,8 @@ def config_for(
     overrides = _with_digest(overrides, weights)
     if method not in METHODS:
         raise ConfigRefused("method", f"There is no method {method!r}; there are {', '.join(METHODS)}.")
-    if preset not in METHODS[method]:
-        known = ", ".join(METHODS[method])
-        raise ConfigRefused("preset", f"{method} has no preset {preset!r}; it has {known}.")
     try:
-        values = recipes.config_for(method, preset, setting=setting, **overrides).to_dict()
+        values = recipes.config_for(method, preset, looks=looks, setting=setting, **overrides).to_dict()
     except ConfigError as error:
         raise ConfigRefused.because(error) from error
     del values["seed"]
@@ -266,3 +262,36 @@ def in_groups(config: Mapping[str, Any]) -> list[tuple[str, list[ConfigRow]]]:
 def epochs_of(config: Mapping[str, Any]) -> int:
     """The epochs of a configuration that any version has kept; 0 where it does not say."""
     return int(flattened(config).get("epochs", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a configuration trains on a pair of datasets, in words.
+
+    Args:
+        looks: of the images; None where nobody looked.
+        sentence: such as "digits: LeNet at 28 pixels".
+        misfit: what to say where the recipe is not for such images; else "".
+    """
+
+    looks: Looks | None
+    sentence: str
+    misfit: str
+
+
+def recipe_of(config: Mapping[str, Any], looks: Looks | None, in_colour: tuple[bool, bool]) -> Recipe | None:
+    """The recipe of a configuration that any version has kept; None where this one cannot read it.
+
+    Args:
+        config: with or without its seed.
+        looks: of the images; None where nobody looked.
+        in_colour: whether source and target are.
+    """
+    try:
+        known = TrainConfig.from_dict({"seed": 0, **config})
+    except ConfigError:
+        return None
+    source, target = in_colour
+    network = architecture_for(known, source_in_colour=source, target_in_colour=target)
+    told = misfit(known, looks) if looks else ""
+    return Recipe(looks, sentence_of(known, network), told[:1].upper() + told[1:] + ("." if told else ""))

@@ -1,5 +1,6 @@
 """What can go wrong with runs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from app.errors import Conflict, NotFound, TooMany, Unprocessable
@@ -59,6 +60,39 @@ class TargetWithoutImages(Unprocessable):
         super().__init__(f'The target dataset "{name}" has no images in its train split to adapt to.')
 
 
+class TargetIsSource(Unprocessable):
+    """The target has the very images that people are asked about."""
+
+    title = "Target is the source"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'The target dataset "{name}" has the images that the campaign asks about. A run adapts to other '
+            "images; choose another dataset."
+        )
+
+
+class NoSharedClass(Unprocessable):
+    """Both name their classes, and none is in both."""
+
+    title = "No class in common"
+
+    def __init__(self, name: str, asked: Sequence[str], known: Sequence[str]) -> None:
+        super().__init__(
+            f'The campaign asks about {_listed(asked)}, and the target dataset "{name}" has {_listed(known)}'
+            ": none in common. Choose another dataset, or name its folders as the campaign names its classes."
+        )
+
+
+class OneClassAlone(Unprocessable):
+    """All labels of a kind name the same class, which one answer for all images satisfies."""
+
+    title = "Labels of one class alone"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
 class BadSeeds(Unprocessable):
     """Too many, too few, doubled or negative seeds."""
 
@@ -105,3 +139,11 @@ class TooManyStreams(TooMany):
         super().__init__(
             "Too many pages follow runs at this moment; reload to see the present state.", retry_after_s=5
         )
+
+
+MOST_LISTED = 6  # names in a sentence
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return ", ".join(names[:MOST_LISTED]) + more

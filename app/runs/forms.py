@@ -7,15 +7,21 @@ from uuid import UUID
 
 from starlette.datastructures import FormData
 
+from app.datasets.models import Dataset
 from app.pages import read_form
 from app.runs import configs
 from app.runs.configs import ConfigField
+from app.runs.pairs import RGB
 from app.runs.schemas import NoteForm
+from clarinet.recipes.choices import Looks
 from clarinet.recipes.config import GROUP_OF
+from clarinet.recipes.fitting import asked_of, preset_for
 from clarinet.recipes.presets import METHODS
 
 SEPARATOR = "/"
 MOST_DIGITS = 10  # of a seed; the service knows the exact bound
+USUAL = f"clarinet-plus{SEPARATOR}default"
+FITTING = {"default": "what fits the images", "quick": "what fits the images, quickly"}
 PREFIX = "config."  # so that no hyper-parameter can take the name of another field
 
 
@@ -72,27 +78,37 @@ def settings() -> list[tuple[str, str]]:
 
 
 def recipes() -> list[tuple[str, str]]:
-    """Value and words of each method with each of its presets."""
+    """Value and words of each method with what fits the images, and with each of its presets."""
     words = configs.methods()
     return [
-        (f"{method}{SEPARATOR}{preset}", f"{words[method][0]} ({preset})")
+        (f"{method}{SEPARATOR}{preset}", f"{words[method][0]} ({FITTING.get(preset, preset)})")
         for method, table in METHODS.items()
-        for preset in table
+        for preset in (*asked_of(method), *table)
     ]
 
 
 def known_recipe(value: str | None) -> str:
-    """The recipe of that value, or CLARINET plus when there is none."""
-    known = [recipe for recipe, _ in recipes()]
-    usual = next((recipe for recipe in known if recipe.startswith("clarinet-plus")), known[0])
-    return value if value in known else usual
+    """The recipe of that value, or CLARINET plus with what fits the images when there is none."""
+    return value if value in {recipe for recipe, _ in recipes()} else USUAL
+
+
+def resolved(recipe: str, looks: Looks) -> str:
+    """A known recipe by the name of a preset, that which fits the images where it means that."""
+    method, _, preset = recipe.partition(SEPARATOR)
+    return f"{method}{SEPARATOR}{preset_for(method, preset, looks)}"
+
+
+def trained(recipe: str, looks: Looks, datasets: Sequence[Dataset]) -> configs.Recipe | None:
+    """What a recipe of known preset trains on a source and, if there is one, a target."""
+    source, target = datasets[0], datasets[-1]
+    return configs.recipe_of(_defaults(recipe), looks, (source.channels == RGB, target.channels == RGB))
 
 
 def input_groups(recipe: str, typed: Mapping[str, Any], *, weights: Sequence[str] = ()) -> list[InputGroup]:
     """An input for each hyper-parameter: what was typed, else the value of the recipe.
 
     Args:
-        recipe: a known one.
+        recipe: a known one, by the name of a preset.
         typed: texts by input name.
         weights: files of trained weights that may be chosen.
     """
@@ -158,8 +174,9 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
 
 
 def _defaults(recipe: str) -> Mapping[str, Any]:
+    """The values of a recipe; of one that means what fits, those for digits."""
     method, _, preset = recipe.partition(SEPARATOR)
-    return configs.preset_values(method, preset)
+    return configs.preset_values(method, preset, "digits")
 
 
 def _text(form: FormData, name: str) -> str:

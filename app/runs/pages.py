@@ -17,13 +17,23 @@ from app.errors import Conflict, Unprocessable
 from app.labels import service as labelling
 from app.pages import read_form, render, see_other
 from app.runs import configs, forms, service
-from app.runs.errors import BadConfig, BadSeeds, TargetNotReady, TargetWithoutImages, WeightsFolderUnusable
+from app.runs.errors import (
+    BadConfig,
+    BadSeeds,
+    NoSharedClass,
+    TargetIsSource,
+    TargetNotReady,
+    TargetWithoutImages,
+    WeightsFolderUnusable,
+)
 from app.runs.labels import Readiness
 from app.runs.models import NOTE, Run
+from app.runs.pairs import look_at_pair
 from app.runs.schemas import NoteForm, RunNumber
 from app.runs.summary import curve
 from app.runs.view import details_of, silent_workers_since
 from app.runs.weights import ENDINGS, weights_asked_for, weights_files, weights_names
+from clarinet.files.looks import looks_of_pair
 
 router = APIRouter(include_in_schema=False)
 
@@ -112,6 +122,7 @@ def _page(
         curve_data=curve(run, service.metrics_of(session, run), on_target=summary.scored_on > 0),
         latest=latest,
         details=details_of(run, latest),
+        recipe=service.recipe_of(session, run),
         config=configs.in_groups(run.config),
         silence=silent_workers_since(session, run, now=now),
         note=run.note if typed is None else typed,
@@ -137,13 +148,16 @@ def new_run(
     request: Request,
     campaign_id: UUID,
     session: SessionDep,
+    storage: StorageDep,
     settings: SettingsDep,
     user: CurrentUser,
     recipe: str = "",
+    target_dataset_id: str = "",
 ) -> Response:
-    """The form; with another recipe, the same form with that recipe's values."""
+    """The form; with another recipe or target, the same form with the values of the recipe that fits them."""
     weights = weights_names(settings.weights_dir, by=user)
-    return _form(request, campaign_id, session, user, weights=weights, typed=FormData({"recipe": recipe}))
+    typed = FormData({"recipe": recipe, "target_dataset_id": target_dataset_id})
+    return _form(request, campaign_id, session, storage, user, weights=weights, typed=typed)
 
 
 @router.post("/campaigns/{campaign_id}/runs/new")
@@ -173,15 +187,16 @@ def start_run_from_form(
                     by=user,
                     storage=storage,
                 )
+                pair = look_at_pair(looking, storage, campaign, asked.target_dataset_id, by=user)
                 weights = weights_asked_for(settings.weights_dir, asked.config, by=user)
             run = service.start_run(
                 session,
                 labels,
+                pair,
                 method=asked.method,
                 setting=asked.setting,
                 preset=asked.preset,
                 seeds=asked.seeds,
-                target_dataset=datasets.get_dataset(session, asked.target_dataset_id, by=user),
                 config=asked.config,
                 weights=weights,
                 note=asked.note,
@@ -192,7 +207,7 @@ def start_run_from_form(
             errors[forms.place_of(error.field)] = error.detail
         except BadSeeds as error:
             errors["seeds"] = error.detail
-        except (TargetNotReady, TargetWithoutImages) as error:
+        except (TargetNotReady, TargetWithoutImages, TargetIsSource, NoSharedClass) as error:
             errors["target_dataset_id"] = error.detail
         except (Conflict, Unprocessable) as error:
             errors[""] = error.detail
@@ -200,7 +215,15 @@ def start_run_from_form(
             return see_other(request, "show_run", run_id=run.id)
     files = weights_names(settings.weights_dir, by=user)
     return _form(
-        request, campaign_id, session, user, weights=files, typed=form, errors=errors, status=UNPROCESSABLE
+        request,
+        campaign_id,
+        session,
+        storage,
+        user,
+        weights=files,
+        typed=form,
+        errors=errors,
+        status=UNPROCESSABLE,
     )
 
 
@@ -208,6 +231,7 @@ def _form(
     request: Request,
     campaign_id: UUID,
     session: SessionDep,
+    storage: StorageDep,
     user: CurrentUser,
     *,
     weights: list[str],
@@ -218,11 +242,17 @@ def _form(
     campaign = campaigns.find_campaign(session, campaign_id, by=user)
     recipe = forms.known_recipe(str(typed.get("recipe", "")))
     found = datasets.list_datasets(session, by=user, limit=MOST_TARGETS)
-    targets = [
-        (str(dataset.id), dataset.name)
+    targets = {
+        str(dataset.id): dataset
         for dataset in found
         if dataset.state is DatasetState.READY and dataset.train_count and dataset.id != campaign.dataset_id
-    ]
+    }
+    # Without a choice a browser takes the first.
+    target = targets.get(str(typed.get("target_dataset_id", "")), next(iter(targets.values()), None))
+    source = datasets.get_dataset(session, campaign.dataset_id, by=user)
+    both = [source] if target is None else [source, target]
+    looks = looks_of_pair(*(datasets.looks_of(session, storage, dataset) for dataset in both))
+    loaded = forms.resolved(recipe, looks)
     return render(
         request,
         "runs/new.html",
@@ -231,12 +261,14 @@ def _form(
         campaign=campaign,
         readiness=Readiness.about(session, campaign, now=utc_now()),
         recipe=recipe,
+        loaded=loaded,
+        trains=forms.trained(loaded, looks, both),
         recipes=forms.recipes(),
         methods=configs.methods().values(),
         settings=forms.settings(),
-        targets=targets,
+        targets=[(key, dataset.name) for key, dataset in targets.items()],
         has_imports=bool(labelling.imports_of(session, campaign, by=user)),
-        groups=forms.input_groups(recipe, typed, weights=weights),
+        groups=forms.input_groups(loaded, typed, weights=weights),
         typed=typed,
         most=NOTE,
         errors=errors or {},

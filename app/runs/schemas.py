@@ -14,11 +14,12 @@ from pydantic import (
     WrapValidator,
 )
 
-from app.runs.configs import readable
+from app.runs.configs import Recipe, readable
 from app.runs.estimates import estimate_of
 from app.runs.models import NOTE, Metric, Run, Trial, TrialState
 from app.runs.summary import Summary
 from app.schemas import Input, Output, printable_lines
+from clarinet.recipes.choices import Looks
 from clarinet.recipes.source_accuracy import SourceEstimate
 
 RunNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]  # what the column holds
@@ -35,7 +36,11 @@ class RunCreate(Input):
     imported_labels: bool = Field(
         default=False, description="also the campaign's labels from elsewhere, which nobody drew uniformly"
     )
-    preset: str | None = Field(default=None, description="absent: the method's first one")
+    preset: str | None = Field(
+        default=None,
+        description="of the method, as in the form; absent or default: what fits the images; quick: the same "
+        "of clarinet-plus, quickly; digits or photographs: that, whatever the images are",
+    )
     seeds: list[StrictInt] = Field(default=[0], description="1 to 20, each once")
     target_dataset_id: UUID
     config: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = Field(
@@ -156,16 +161,22 @@ class RunSummary(Output):
 class RunRead(RunSummary):
     """A run with its configuration, its trials and the labels it rests on."""
 
+    looks: Looks | None = Field(description="of the images; null where nobody has looked at both datasets")
+    recipe: str = Field(description="what is trained, in words; empty where this version cannot read it")
+    recipe_warning: str = Field(description="what to say of a recipe that is not for such images, or empty")
     config: dict[str, Any] = Field(description="hyper-parameters by their groups")
     label_snapshot: str = Field(description="SHA-256 of the frozen labels")
     labels: dict[str, Any] = Field(description="counts by kind and class, and how many answers are simulated")
     trials: list[TrialRead]
 
     @classmethod
-    def of(cls, run: Run, summary: Summary) -> Self:
+    def read(cls, run: Run, summary: Summary, recipe: Recipe | None) -> Self:
         """From a run whose trials are loaded."""
         return cls(
             **cls.facts(run, summary),
+            looks=recipe.looks if recipe else None,
+            recipe=recipe.sentence if recipe else "",
+            recipe_warning=recipe.misfit if recipe else "",
             config=readable(run.config),
             label_snapshot=run.snapshot_digest,
             labels=run.snapshot_facts,

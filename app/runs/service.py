@@ -17,23 +17,28 @@ from app.accounts.models import User
 from app.campaigns import noting
 from app.campaigns.models import Campaign, CampaignState
 from app.claims import unclaimed
-from app.datasets.models import Dataset, DatasetState
+from app.datasets import service as datasets
+from app.datasets.models import Dataset
 from app.journal.models import Action
 from app.runs import configs
 from app.runs.errors import (
     BadConfig,
     BadSeeds,
     CampaignNotOpened,
+    OneClassAlone,
     RunIsOver,
     RunNotFound,
-    TargetNotReady,
-    TargetWithoutImages,
 )
 from app.runs.labels import Readiness, collect, freeze
 from app.runs.models import Metric, Run, Trial, TrialState
+from app.runs.pairs import RGB, Pair, remember_looks
 from app.runs.summary import Summary, summarise
 from app.runs.targets import scored_images
 from app.storage import Storage
+from clarinet.files.looks import looks_of_pair
+from clarinet.recipes.errors import DataError
+from clarinet.recipes.learning import Losses
+from clarinet.recipes.rules import check_named_classes
 
 MAX_SEEDS = 20
 LARGEST_SEED = 2**31 - 1  # what the column holds
@@ -82,12 +87,12 @@ def freeze_labels(
 def start_run(
     session: Session,
     labels: FrozenLabels,
+    pair: Pair,
     *,
     method: str,
     setting: str,
-    preset: str,
+    preset: str | None,
     seeds: Sequence[int],
-    target_dataset: Dataset,
     config: Mapping[str, object],
     weights: Mapping[str, str | None] = MappingProxyType({}),
     note: str = "",
@@ -98,22 +103,26 @@ def start_run(
 
     Args:
         labels: what `freeze_labels` gave a moment ago.
+        pair: what `look_at_pair` gave a moment ago; its looks choose the preset where none is named.
+        preset: of the method; None, "default" and "quick" mean what fits the images.
         config: single hyper-parameters that replace the preset's.
         weights: what `weights_asked_for` gave of this config.
         note: at most NOTE characters beside the run.
 
     Raises:
         NotAllowed: `by` is no admin.
-        TargetNotReady, TargetWithoutImages: there is nothing to adapt to.
+        DatasetNotFound: the target has been deleted meanwhile.
+        OneClassAlone: the labels cannot tell classes apart.
         BadSeeds, BadConfig: refused values, in words.
     """
     accounts.require_admin(by)
-    _check_target(target_dataset)
+    datasets.get_dataset(session, pair.target_id, by=by)
     _check_seeds(seeds)
     try:
-        values = configs.config_for(method, setting, preset, config, weights=weights)
+        values = configs.config_for(method, setting, preset, config, looks=pair.looks, weights=weights)
     except configs.ConfigRefused as refused:
         raise BadConfig(refused.field, refused.message) from refused
+    _check_classes(labels.facts, values)
     if values["losses"]["complementary_loss"] == "inverse" and labels.facts["imported"]:
         raise BadConfig(
             "complementary_loss",
@@ -122,10 +131,10 @@ def start_run(
         )
     run = Run(
         campaign_id=labels.campaign_id,
-        target_dataset_id=target_dataset.id,
+        target_dataset_id=pair.target_id,
         method=method,
         setting=setting,
-        preset=preset,
+        preset=values["preset"],
         config=values,
         snapshot_digest=labels.digest,
         snapshot_facts=labels.facts,
@@ -135,6 +144,7 @@ def start_run(
         trials=[Trial(seed=seed, queued_at=now) for seed in sorted(seeds)],
     )
     _add_numbered(session, run)
+    remember_looks(session, pair)
     facts = {"run": run.number, "method": method, "setting": setting, "snapshot": labels.digest}
     facts |= {"note": note} if note else {}
     _journal(session, Action.RUN_STARTED, run, by=by, facts=facts)
@@ -256,6 +266,15 @@ def made_of(session: Session, run: Run) -> list[tuple[str, str]]:
     return [(name, made) for name, made in session.execute(both.order_by(Dataset.name)) if made]
 
 
+def recipe_of(session: Session, run: Run) -> configs.Recipe | None:
+    """What a run trains, in words; None where this version cannot read its configuration."""
+    source = select(Campaign.dataset_id).where(Campaign.id == run.campaign_id)
+    both = [session.get_one(Dataset, it) for it in (session.scalars(source).one(), run.target_dataset_id)]
+    seen = [dataset.looks for dataset in both if dataset.looks is not None]
+    looks = looks_of_pair(*seen) if len(seen) == len(both) else None
+    return configs.recipe_of(run.config, looks, (both[0].channels == RGB, both[1].channels == RGB))
+
+
 def metrics_of(session: Session, run: Run) -> list[Metric]:
     """What all trials of a run have reported, by trial and epoch."""
     query = select(Metric).where(Metric.trial_id.in_([trial.id for trial in run.trials]))
@@ -301,11 +320,18 @@ def _journal(session: Session, action: Action, run: Run, *, by: User, facts: Map
     noting.note(session, action, session.get_one(Campaign, run.campaign_id), by=by, details=facts)
 
 
-def _check_target(dataset: Dataset) -> None:
-    if dataset.state is not DatasetState.READY:
-        raise TargetNotReady(dataset.name, dataset.state)
-    if not dataset.train_count:
-        raise TargetWithoutImages(dataset.name)
+def _check_classes(facts: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+    """Refuse labels that training would refuse: they all name one class."""
+    named = {
+        kind: [name for name, count in zip(facts["classes"], facts[kind], strict=True) if count]
+        for kind in ("complementary", "true")
+    }
+    true = named["true"] if config["setting"] == "pc" else []
+    try:
+        check_named_classes(Losses(**config["losses"]), named["complementary"], true)
+    except DataError as refused:
+        words = str(refused)
+        raise OneClassAlone(f"{words[:1].upper()}{words[1:]}.") from refused
 
 
 def _check_seeds(seeds: Sequence[int]) -> None:

@@ -4,11 +4,12 @@ import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from clarinet.commands.opening import Pair
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import Labels
-from clarinet.files.names import numbers_among, require_distinct_classes
+from clarinet.files.names import numbers_among, require_distinct_classes, share_no_class
 from clarinet.recipes.errors import ClassesNotCounted, ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -38,17 +39,17 @@ class Inputs:
     class_names: list[str] | None
 
 
-def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
-    """Read the files that the arguments name; folders become squares of `side` pixels.
+def read_inputs(arguments: argparse.Namespace, pair: Pair, side: int) -> Inputs:
+    """Read the files that the arguments name, opened as `pair`; folders become squares of `side` pixels.
 
     The classes are those of the label file where there is one: by name if it names them, else numbers.
     Without one they are those of the source's folders, or numbers up to its largest label.
 
     Raises:
-        DataError: a file that cannot be read, lacks something, or has other classes.
+        DataError: a file that cannot be read, lacks something, has other classes, or the other's images.
         ConfigError: `--classes` is missing or contradicts the files.
     """
-    (source, known), (target, tested) = (_read(path, side) for path in (arguments.source, arguments.target))
+    (source, known), (target, tested) = pair.source.read(side), pair.target.read(side)
     for path, arrays, needed in (
         (arguments.source, source, ("x_train",) if arguments.labels else ("x_train", "y_train")),
         (arguments.target, target, ("x_train",)),
@@ -56,6 +57,7 @@ def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
         missing = [name for name in needed if name not in arrays]
         if missing:
             raise DataError(f"{path} lacks {missing[0]}")
+    _require_other_images(arguments, source["x_train"], target["x_train"])
     labels = _labels(arguments, source["x_train"])
     # A label file counts the campaign's classes, which need not be the folders, nor in their order.
     names = known if labels is None else labels.class_names or []
@@ -65,6 +67,11 @@ def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
         num_classes = len(names) if names else _counted(arguments, source)
     if names and arguments.classes not in {None, num_classes}:
         raise ConfigError(f"--classes is {arguments.classes}, but the classes are {', '.join(names)}")
+    if share_no_class(names, tested):
+        raise DataError(
+            f"the classes are {', '.join(names)}, and {arguments.target} has {', '.join(tested)}: none in "
+            "common; name the folders of the target as the classes are called"
+        )
     return Inputs(
         source=source,
         target=_scored(arguments, target, tested, num_classes, names, is_part=labels is not None),
@@ -74,12 +81,17 @@ def read_inputs(arguments: argparse.Namespace, side: int) -> Inputs:
     )
 
 
-def _read(path: Path, side: int) -> tuple["DomainData", list[str]]:
-    """The arrays of an npz or a folder of images, and the names of the folder's classes."""
-    from clarinet.data.folders import load_folder
-    from clarinet.data.npz import load_npz
+def _require_other_images(
+    arguments: argparse.Namespace, source: "Tensor | ImageFiles", target: "Tensor | ImageFiles"
+) -> None:
+    """Refuse a target that has the very images of the source, whatever their files are called."""
+    from clarinet.data.sameness import same_images
 
-    return load_folder(path, side=side) if path.is_dir() else (cast("DomainData", load_npz(path)), [])
+    if same_images(source, target):
+        raise DataError(
+            f"{arguments.target} has the images of {arguments.source}; the target must be other images than "
+            "the source, or there is nothing to adapt to"
+        )
 
 
 def _labels(arguments: argparse.Namespace, images: "Tensor | ImageFiles") -> Labels | None:

@@ -47,7 +47,10 @@ def add_reproduce(commands: Commands) -> None:
         metavar="METHOD[:PRESET]",
         help=f"default: those of the paper's tables, or {' '.join(METHODS)}",
     )
-    add("--preset", help="preset of the methods that have it; the others take their first")
+    add(
+        "--preset",
+        help="preset of the methods that have it; the others take their first, clarinet-plus what fits",
+    )
     add("--seeds", type=int, default=5, help="trials of each, with seeds from 0 (default 5)")
     add("--setting", choices=("cc", "pc"), nargs="+", help="default: cc")
     add("--true-labels", type=int, nargs="+", help="in pc (default 1000); 0 is cc")

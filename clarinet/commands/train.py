@@ -7,15 +7,19 @@ import statistics
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from clarinet.commands.inputs import Inputs, read_inputs
 from clarinet.commands.labels import add_label_options, label_seed, simulated, train_data
+from clarinet.commands.opening import Pair
 from clarinet.commands.options import FAILED, Commands, add_weights_option, changes_of, named_device, percent
 from clarinet.commands.progress import NOT_MEASURED, say_how_well, shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
+from clarinet.files.arrays import COLOUR_DIMENSIONS
+from clarinet.recipes.choices import Looks
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import CheckpointNotWritten, ConfigError, ExportError, Interrupted
+from clarinet.recipes.fitting import architecture_for, misfit, sentence_of
 from clarinet.recipes.methods import config_for
 from clarinet.recipes.presets import METHODS
 
@@ -58,7 +62,9 @@ def add_train(commands: Commands) -> None:
     )
     train.add_argument("--method", choices=tuple(METHODS), default="clarinet-plus")
     train.add_argument(
-        "--preset", help="named set of hyper-parameters of the method; its first one by default"
+        "--preset",
+        help="named set of hyper-parameters of the method; by default, and as default or quick, the one that "
+        "fits the images: digits or photographs, which are presets, too",
     )
     train.add_argument(
         "--seeds", type=int, nargs="+", default=[0], help="one trial each: labels, weights and batches"
@@ -113,9 +119,13 @@ def _train_all(arguments: argparse.Namespace) -> tuple[dict[str, Any], bool]:
     if len(set(arguments.seeds)) < len(arguments.seeds):
         raise ConfigError("--seeds names a seed twice; each is one trial, and the same one is no second")
     device = named_device(arguments.device)
-    configs = [_config(arguments, seed) for seed in arguments.seeds]
-    _check_places(arguments, configs)
-    inputs = read_inputs(arguments, configs[0].network.image_size)
+    _check_config(arguments)
+    _check_places(arguments)
+    pair = Pair.of(arguments)
+    looks = pair.looks
+    configs = [_config(arguments, seed, looks) for seed in arguments.seeds]
+    inputs = read_inputs(arguments, pair, configs[0].network.image_size)
+    recipe = _say_what_is_trained(configs[0], looks, inputs)
     _say_what_is_unused(arguments, inputs)
     trials = []
     is_written = True
@@ -131,22 +141,47 @@ def _train_all(arguments: argparse.Namespace) -> tuple[dict[str, Any], bool]:
     summary = _summary(trials, configs[0])
     if not arguments.json:
         _show_summary(summary)
-    made = {"regenerated": _regenerated(arguments)}
+    made = {"looks": looks, "recipe": recipe, "regenerated": _regenerated(arguments)}
     summary |= made | {"device": device.type, "torch": str(torch.__version__)}
     return summary, is_written
 
 
-def _check_places(arguments: argparse.Namespace, configs: list[TrainConfig]) -> None:
+def _check_config(arguments: argparse.Namespace) -> None:
+    """Refuse, before data is read, values that are refused whatever the images look like."""
+    refused = []
+    for looks in get_args(Looks):
+        try:
+            _config(arguments, arguments.seeds[0], looks)
+        except ConfigError as error:
+            refused.append(error)
+        else:
+            return
+    raise refused[0]
+
+
+def _check_places(arguments: argparse.Namespace) -> None:
     """Refuse, before hours of training, what could not be written after them."""
     from clarinet.export.onnx import CARD, ONNX, WEIGHTS
     from clarinet.run.tensor_files import check_writable
 
-    for config in configs:
-        if checkpoint := _checkpoint(arguments, config):
+    for seed in arguments.seeds:
+        if checkpoint := _checkpoint(arguments, seed):
             check_writable(checkpoint)
         if arguments.out is not None:
             for name in (WEIGHTS, CARD, ONNX):
-                check_writable(_folder(arguments.out, arguments, config) / name)
+                check_writable(_folder(arguments.out, arguments, seed) / name)
+
+
+def _say_what_is_trained(config: TrainConfig, looks: Looks, inputs: Inputs) -> str:
+    """Say the recipe in a sentence, and where it is not for such images; gives the sentence."""
+    source, target = (
+        len(domain["x_train"].shape) == COLOUR_DIMENSIONS for domain in (inputs.source, inputs.target)
+    )
+    recipe = sentence_of(config, architecture_for(config, source_in_colour=source, target_in_colour=target))
+    print(f"clarinet: {recipe} (preset {config.preset})", file=sys.stderr)
+    if told := misfit(config, looks):
+        print(f"clarinet: {told}", file=sys.stderr)
+    return recipe
 
 
 def _regenerated(arguments: argparse.Namespace) -> dict[str, str]:
@@ -177,8 +212,8 @@ def _train_one(
 ) -> "TrainResult":
     from clarinet.run.training import train
 
-    log_dir = arguments.tensorboard and _folder(arguments.tensorboard, arguments, config)
-    checkpoint = _checkpoint(arguments, config)
+    log_dir = arguments.tensorboard and _folder(arguments.tensorboard, arguments, config.seed)
+    checkpoint = _checkpoint(arguments, config.seed)
     with shown(config, quiet=arguments.json, log_dir=log_dir) as on_epoch, ExitStack() as stack:
         # Without a checkpoint nothing would be gained by waiting for the step's end.
         asked = stack.enter_context(stopping()) if checkpoint else []
@@ -192,17 +227,17 @@ def _train_one(
         )
 
 
-def _folder(path: Path, arguments: argparse.Namespace, config: TrainConfig) -> Path:
+def _folder(path: Path, arguments: argparse.Namespace, seed: int) -> Path:
     """A trial's own folder: the one that was named, or one below it for each of several seeds."""
-    return path / f"seed-{config.seed}" if len(arguments.seeds) > 1 else path
+    return path / f"seed-{seed}" if len(arguments.seeds) > 1 else path
 
 
-def _checkpoint(arguments: argparse.Namespace, config: TrainConfig) -> Path | None:
+def _checkpoint(arguments: argparse.Namespace, seed: int) -> Path | None:
     path: Path | None = arguments.checkpoint
     # A folder is refused where it is tried. Not by Path.is_dir, which raises at names that no disk takes.
     if path is None or len(arguments.seeds) == 1 or os.path.isdir(path):  # noqa: PTH112
         return path
-    return path.with_name(f"{path.stem}-seed-{config.seed}{path.suffix}")
+    return path.with_name(f"{path.stem}-seed-{seed}{path.suffix}")
 
 
 def _export(
@@ -215,7 +250,7 @@ def _export(
     """Write the model; says whether it is on the disk, where it may be without ONNX. The other seeds wait."""
     from clarinet.export.onnx import export_model
 
-    folder = _folder(arguments.out, arguments, config)
+    folder = _folder(arguments.out, arguments, config.seed)
     drawn = simulated(arguments, config)
     try:
         export_model(
@@ -229,13 +264,12 @@ def _export(
     return True
 
 
-def _config(arguments: argparse.Namespace, seed: int) -> TrainConfig:
+def _config(arguments: argparse.Namespace, seed: int, looks: Looks) -> TrainConfig:
     overrides = changes_of(arguments)
     if arguments.epochs is not None:
         overrides["epochs"] = arguments.epochs
-    return config_for(
-        arguments.method, arguments.preset, **overrides | {"setting": arguments.setting, "seed": seed}
-    )
+    fixed = {"setting": arguments.setting, "seed": seed}
+    return config_for(arguments.method, arguments.preset, looks=looks, **overrides | fixed)
 
 
 def _trial(result: "TrainResult") -> dict[str, Any]:

@@ -16,8 +16,8 @@ from clarinet.data.uniformity import Uniformity
 from clarinet.files.arrays import COLOUR_DIMENSIONS
 from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import ModelSpec, spec_for
-from clarinet.recipes.choices import is_backbone
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.fitting import sees_ink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,8 +142,7 @@ def in_unit(trust: Tensor, unit: Tensor) -> Tensor:
 
 def _network_for(data: TrainData, config: TrainConfig) -> ModelSpec:
     grey_source, grey_target = _is_grey(data.source_images), _is_grey(data.target_images)
-    digits = config.distortion.distortion_kind == "digits" and not is_backbone(config.network.architecture)
-    if config.distortion.ink_of_colours and digits and grey_target and not grey_source:
+    if sees_ink(config, source_in_colour=not grey_source, target_in_colour=not grey_target):
         spec = spec_for(config, colour=False, num_classes=data.num_classes)
         return replace(spec, greying="dark-ink" if _has_light_ground(data.target_images, spec) else "ink")
     return spec_for(config, colour=not (grey_source and grey_target), num_classes=data.num_classes)

@@ -77,7 +77,8 @@ def simulate_labels(
     elif setting == "pc" and not questions:
         if not 0 < true_count < count:
             raise DataError(
-                f"{true_count} true labels are asked for, but {count} images must have labels of both kinds"
+                f"{count:,} images and {true_count:,} true labels asked for; images must have labels of both "
+                f"kinds, so true_count (--true-labels) must lie between 1 and {count - 1:,}"
             )
         known[torch.randperm(count, generator=draws)[:true_count]] = True
     classes = torch.where(known, true_labels, complementary)

@@ -13,9 +13,19 @@ from torch import Tensor
 
 from clarinet.data.streams import RESIDENT_BYTES, ImageFiles
 from clarinet.data.training_data import DomainData
-from clarinet.files.folders import HEAD_BYTES, SPLITS, begins_as_image, is_litter, is_named_as_image, place
+from clarinet.files.folders import (
+    HEAD_BYTES,
+    SPLITS,
+    Placed,
+    begins_as_image,
+    is_litter,
+    is_named_as_image,
+    place,
+)
+from clarinet.files.looks import looks_of_files
 from clarinet.files.names import NO_LABEL, classes_in_order, numbers_among, require_distinct_classes
 from clarinet.files.pictures import decoded, is_grey
+from clarinet.recipes.choices import Looks
 from clarinet.recipes.errors import DataError, OtherClasses
 
 
@@ -61,10 +71,7 @@ def load_folder(
     folder = Path(folder)
     if class_names is not None:
         require_distinct_classes("class_names", class_names)
-    files = {path.relative_to(folder).as_posix(): path for path in files_below(folder) if _is_image(path)}
-    placed = place(files, str(folder))
-    if not placed:
-        raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
+    files, placed = _placed(folder)
     classes = classes_in_order({one.class_name for one in placed if one.class_name is not None})
     images = _images([files[one.path] for one in placed], side)
     found: dict[str, Tensor | ImageFiles] = {}
@@ -91,6 +98,26 @@ def load_folder(
             others = f"their classes ({', '.join(dict.fromkeys(left))}) are not among class_names"
             warnings.warn(f"{told}: {others}", OtherClasses, stacklevel=2)
     return arrays, list(class_names)
+
+
+def looks_of_folder(folder: Path) -> Looks:
+    """What the images of a folder look like, those that a domain trains on.
+
+    Raises:
+        DataError: as `load_folder` does.
+    """
+    files, placed = _placed(folder)
+    trained = [one for one in placed if one.split == placed[0].split]  # train comes first
+    return looks_of_files([files[one.path] for one in trained])
+
+
+def _placed(folder: Path) -> tuple[dict[str, Path], list[Placed]]:
+    """The image files below a folder by their relative paths, and what the place of each says."""
+    files = {path.relative_to(folder).as_posix(): path for path in files_below(folder) if _is_image(path)}
+    placed = place(files, str(folder))
+    if not placed:
+        raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
+    return files, placed
 
 
 def scored(arrays: DomainData, numbers: Sequence[int]) -> DomainData:

@@ -9,6 +9,7 @@ from clarinet.data.training_data import TrainData
 from clarinet.data.uniformity import Uniformity, check_uniformity
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import DataError, NonUniformLabels
+from clarinet.recipes.rules import check_named_classes
 
 TAKE_UNIFORM = ("unbiased", "bounded")  # the complementary losses that are right for uniform labels only
 
@@ -28,28 +29,13 @@ def check_labels_fit(
             "the pc setting needs true labels, and there are none; use cc with a method that learns from "
             "complementary labels, or collect 'yes' answers"
         )
-    known = torch.unique(data.true[true_rows])
-    if config.losses.complementary_loss == "none":
-        # Pseudo-labels of one class are what the first step learned; its run ends and shows it.
-        if len(known) == 1 and not data.pseudo_labelled:
-            raise DataError(f"every true label names class {int(known[0])}; at least two classes are needed")
-        return
     named = torch.unique(data.complementary[complementary_rows])
-    _check_more_than_one(named, known)
-    _check_needs_of_loss(data, config.losses.complementary_loss, named)
-
-
-def _check_more_than_one(named: Tensor, known: Tensor) -> None:
-    """By the classes that complementary and true labels name."""
-    if len(named) > 1 or len(known) > 1 or (len(known) == 1 and known[0] == named[0]):
-        return
-    # A network that takes every image for one and the same class fits all labels.
-    if len(known):
-        raise DataError(
-            f"every complementary label names class {int(named[0])} and every true label class "
-            f"{int(known[0])}, which all images may be of; collect answers about other classes"
-        )
-    raise DataError(f"every complementary label names class {int(named[0])}; at least two classes are needed")
+    learns_from_noes = config.losses.complementary_loss != "none"
+    # Pseudo-labels of one class are what the first step learned; its run ends and shows it.
+    if learns_from_noes or not data.pseudo_labelled:
+        check_named_classes(config.losses, named.tolist(), torch.unique(data.true[true_rows]).tolist())
+    if learns_from_noes:
+        _check_needs_of_loss(data, config.losses.complementary_loss, named)
 
 
 def _check_needs_of_loss(data: TrainData, loss: str, named: Tensor) -> None:

@@ -10,7 +10,9 @@ from torch import Tensor
 from clarinet.data.streams import ImageFiles, ImageStream
 from clarinet.files.arrays import COLOUR_DIMENSIONS, GREY_DIMENSIONS, RGB
 from clarinet.files.label_table import Labels
+from clarinet.files.looks import evenly_spread, looks_among, looks_of, looks_of_pair
 from clarinet.files.names import NO_LABEL
+from clarinet.recipes.choices import Looks
 from clarinet.recipes.errors import DataError
 
 SUM_TOLERANCE = 1e-4  # of probabilities that should sum to 1; people write a few digits
@@ -128,6 +130,11 @@ class TrainData:
         self._check_distributions()
         self._check_test()
 
+    @property
+    def looks(self) -> Looks:
+        """What the images are: "photographs" where those of one domain are; of each a sample is read."""
+        return looks_of_pair(_looks_of(self.source_images), _looks_of(self.target_images))
+
     def _check_example(self) -> int:
         """The number of labels, L."""
         images = len(self.source_images)
@@ -196,6 +203,13 @@ class TrainData:
         check_labels(
             "target_test_labels", self.target_test_labels, count=count, lowest=0, num_classes=self.num_classes
         )
+
+
+def _looks_of(images: Tensor | ImageStream) -> Looks:
+    rows = torch.tensor(evenly_spread(len(images)))
+    if isinstance(images, Tensor):
+        return looks_of(images[rows.to(images.device)].cpu().numpy())
+    return looks_among(images.read(row[None])[0].numpy() for row in rows)
 
 
 def check_images(name: str, images: Tensor | ImageStream, *, least: int = 1) -> None:

@@ -33,9 +33,15 @@ def _what(card: Mapping[str, Any]) -> str:
     return (
         f"Tells {len(card['classes'])} classes apart: {', '.join(map(_plain, card['classes']))}. "
         f"Network: {network['architecture']}, {kind} images of {network['image_size']} x "
-        f"{network['image_size']} pixels; other sizes are resized. {_ink(network)}It was made for images "
-        "like those of its target domain; on others its accuracy is unknown."
+        f"{network['image_size']} pixels; other sizes are resized. {_recipe(card)}{_ink(network)}It was made "
+        "for images like those of its target domain; on others its accuracy is unknown."
     )
+
+
+def _recipe(card: Mapping[str, Any]) -> str:
+    """A sentence, or nothing; cards from before there was a choice lack the field."""
+    recipe = card.get("recipe")
+    return f"Recipe: {recipe}. " if recipe else ""
 
 
 def _ink(network: Mapping[str, Any]) -> str:

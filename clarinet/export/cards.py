@@ -18,6 +18,7 @@ from clarinet.data.training_data import TrainData
 from clarinet.files.names import NO_LABEL
 from clarinet.recipes.config import DEFAULTS, GROUPS, TrainConfig
 from clarinet.recipes.errors import DataError
+from clarinet.recipes.fitting import sentence_of
 from clarinet.run.results import TrainResult
 
 CARD_VERSION = 1
@@ -62,6 +63,7 @@ def model_card(
         "setting": config.setting,
         "seed": config.seed,
         "classes": names,
+        "recipe": sentence_of(config, result.model.spec.architecture),
         "network": result.model.spec.to_dict(),
         "config": config.to_dict(),
         "of_the_paper": paper_parts(config),

@@ -78,3 +78,10 @@ def numbers_among(class_names: Sequence[str], own: Iterable[str]) -> list[int]:
     for number, name in enumerate(class_names):
         alike[sameness(name)] = NO_LABEL if sameness(name) in alike else number
     return [exact.get(name, alike.get(sameness(name), NO_LABEL)) for name in own]
+
+
+def share_no_class(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists of class names have none in common; numbers are no names, and share all there are."""
+    if any(not names or all(name.isdecimal() for name in names) for names in (one, other)):
+        return False
+    return all(number == NO_LABEL for number in numbers_among(one, other))

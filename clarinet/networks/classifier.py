@@ -20,6 +20,7 @@ from clarinet.recipes.choices import (
 )
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.fitting import architecture_of
 
 SOURCE: Final = 0
 TARGET: Final = 1
@@ -66,9 +67,7 @@ class ModelSpec:
 
 def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpec:
     """The network that a config means for images of a kind; `colour`: it sees any domain in colour."""
-    architecture = config.network.architecture
-    if architecture == "auto":
-        architecture = "dann" if colour else "lenet"
+    architecture = architecture_of(config, colour=colour)
     return ModelSpec(
         architecture=architecture,
         channels=3 if colour or is_backbone(architecture) else 1,

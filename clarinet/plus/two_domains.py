@@ -29,6 +29,7 @@ FLOOR_SHIFTS = 30
 LEAST_WEIGHT = 0.02  # of an image in the head whose class is quite open
 MISSING = 2  # classes that are looked for inside the others, at most
 MISSING_SHARE = 0.75  # of an equal share, below which a class is looked for
+LEAST_GAIN = 2.0  # nats by which all labels together must contradict a split less than none
 TRIED = 4  # rounds of each way to find it
 LEAST_HALVED = 4  # images
 LEAST_CLASS = 1e-3  # probability that neighbours leave to any class
@@ -88,6 +89,7 @@ class _Images:
         self.sizes = [len(source), len(target)]
         self.every = torch.cat([source, target])
         self.votes = votes
+        self.labels = float(votes.complementary.sum() + votes.true.sum())
         self._near = [_nearest(places) for places in (source, target)]
 
     def after(self, classes: tuple[Tensor, Tensor]) -> Round:
@@ -129,7 +131,8 @@ def _apart(images: _Images, found: Round, draws: torch.Generator) -> Round:
 
     Two classes that look alike may share their clusters. Their labels then rule neither out, and all their
     images are taken for one of them. So the images of each other class are split in two, and each half is
-    taken for the missing class. Some rounds later the source's labels contradict the right split least.
+    taken for the missing class. Some rounds later the source's labels contradict the right split least, and
+    clearly less than no split: small differences come from chance.
     """
     num_classes = found.source.shape[1]
     shares = torch.cat([found.source, found.target]).mean(0)  # (K,)
@@ -142,7 +145,10 @@ def _apart(images: _Images, found: Round, draws: torch.Generator) -> Round:
             if other != missing
             for half in _halves(images, found, other, draws)
         ]
-        found = min((images.later(one, TRIED) for one in begun), key=lambda one: one.contradiction)
+        plain, *split = (images.later(one, TRIED) for one in begun)
+        best = min(split, key=lambda one: one.contradiction, default=plain)
+        gain = (plain.contradiction - best.contradiction) * images.labels
+        found = best if gain > LEAST_GAIN else plain
     return found
 
 

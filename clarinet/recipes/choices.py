@@ -20,7 +20,8 @@ Method = Literal[
     "clarinet-unsharpened",
 ]
 Setting = Literal["cc", "pc"]
-Preset = Literal["paper", "published", "short", "default", "quick"]
+Preset = Literal["paper", "published", "short", "digits", "digits-quick", "photographs", "photographs-quick"]
+Looks = Literal["digits", "photographs"]  # of images
 Architecture = str  # one of ARCHITECTURES, or timm/NAME
 Precision = Literal["float32", "bfloat16"]
 Optimizer = Literal["sgd", "adamw"]
@@ -37,7 +38,7 @@ AdaptationSchedule = Literal["constant", "progress", "10000-steps"]
 InputNormalisation = Literal["range", "instance", "imagenet"]
 Greying = Literal["luminance", "ink", "dark-ink"]
 Head = Literal["linear", "common-space"]
-DistortionKind = Literal["digits", "photographs"]
+DistortionKind = Looks
 AdaptationKind = Literal["none", "adversary", "discrepancy", "confusion"]
 
 ARCHITECTURES = (

@@ -5,9 +5,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 
-from clarinet.recipes.choices import Method
+from clarinet.recipes.choices import Looks, Method
 from clarinet.recipes.config import TrainConfig, grouped
-from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.fitting import preset_for
 from clarinet.recipes.identity import IDENTITIES
 from clarinet.recipes.presets import METHODS
 
@@ -17,24 +17,24 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Method to its title and one sentence, for forms and tables."""
 
 
-def config_for(method: str, preset: str | None = None, **overrides: Any) -> TrainConfig:
+def config_for(
+    method: str, preset: str | None = None, *, looks: Looks | None = None, **overrides: Any
+) -> TrainConfig:
     """The configuration of a method's preset, with single values replaced.
 
     Args:
         method: a name in METHODS.
-        preset: one of the method's presets; None takes its first.
+        preset: one of the method's presets, or a name that `preset_for` knows; None takes the method's first,
+            or with `looks` the first that is for such images.
+        looks: what the images look like, as `looks_of` or `TrainData.looks` tell.
         overrides: fields of TrainConfig by name.
 
     Raises:
-        ConfigError: unknown method, preset or hyper-parameter, or a refused value.
+        ConfigError: unknown method, preset or hyper-parameter, a refused value, or a preset that means what
+            fits the images, without their looks.
     """
-    if method not in METHODS:
-        raise ConfigError(f"unknown method {method!r}; known ones are {', '.join(METHODS)}")
-    presets = METHODS[method]
-    name = preset if preset is not None else next(iter(presets))
-    if name not in presets:
-        raise ConfigError(f"method {method} has no preset {name!r}; it has {', '.join(presets)}")
-    own = {"setting": "cc", "seed": 0, **presets[name], **overrides, "method": method, "preset": name}
+    name = preset_for(method, preset, looks)
+    own = {"setting": "cc", "seed": 0, **METHODS[method][name], **overrides, "method": method, "preset": name}
     return TrainConfig(**grouped(own))
 
 

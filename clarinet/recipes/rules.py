@@ -1,9 +1,10 @@
-"""Which hyper-parameters go together. Never imports torch."""
+"""Which hyper-parameters go together, and with which labels. Never imports torch."""
 
 import re
+from collections.abc import Collection
 
 from clarinet.recipes.choices import BACKBONES, LEAST_SIZES, Setting, is_backbone
-from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.recipes.groups import Length, Network, Optimisation
 from clarinet.recipes.learning import Adaptation, Distortion, Losses, Pretraining
 
@@ -111,3 +112,30 @@ def check_labels(method: str, setting: Setting, losses: Losses) -> None:
             f"setting is cc, but {method} learns from true labels alone; choose the setting pc",
             "setting",
         )
+
+
+def check_named_classes(losses: Losses, complementary: Collection[object], true: Collection[object]) -> None:
+    """Refuse labels that a network fits which takes every image for one and the same class.
+
+    Args:
+        losses: of the run.
+        complementary, true: the classes that at least one label of each kind names, as numbers or by name.
+
+    Raises:
+        DataError: all labels name one class.
+    """
+    if losses.complementary_loss == "none":
+        if len(true) == 1:
+            (known,) = true
+            raise DataError(f"every true label names class {known}; at least two classes are needed")
+        return
+    if len(complementary) != 1 or len(true) > 1 or set(true) == set(complementary):
+        return
+    (denied,) = complementary
+    if not true:
+        raise DataError(f"every complementary label names class {denied}; at least two classes are needed")
+    (known,) = true
+    raise DataError(
+        f"every complementary label names class {denied} and every true label class {known}, which all "
+        "images may be of; collect answers about other classes"
+    )

@@ -69,6 +69,21 @@ CONSTANT: Mapping[str, Any] = MappingProxyType(
 )
 """What was a hyper-parameter and is a constant of this value now."""
 
+PRESETS: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("clarinet-plus", "default"): "digits",
+        ("clarinet-plus", "quick"): "digits-quick",
+        ("mcc", "default"): "digits",
+        ("gac+mcc", "default"): "digits",
+    }
+)
+"""Method and preset of earlier versions, which were for digits alone, to what the preset is called now."""
+
+
+def upgraded_preset(method: str, preset: str) -> str:
+    """What the preset that any version kept is called today."""
+    return PRESETS.get((method, preset), preset)
+
 
 def upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values that lie side by side under today's names; some may be missing, as in changes of a preset.
@@ -84,6 +99,8 @@ def upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
         and name != "entropy_gradient"
         and not (name in CONSTANT and value == CONSTANT[name])
     }
+    if "preset" in found:
+        found["preset"] = upgraded_preset(found.get("method", ""), found["preset"])
     found |= _adaptation(weights)
     return found | _adversary(found, values["entropy_gradient"]) if is_earlier(values) else found
 

@@ -18,7 +18,7 @@ from clarinet.recipes.config import DEFAULTS, flattened
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.recipes.identity import IDENTITIES
 from clarinet.recipes.source_accuracy import upgraded_figures
-from clarinet.recipes.upgrade import LATER, is_earlier
+from clarinet.recipes.upgrade import LATER, is_earlier, upgraded_preset
 from clarinet.recipes.upgrade import upgraded as renamed
 from clarinet.reproduction.trials import Trial
 from clarinet.run.results import TrainResult
@@ -152,8 +152,9 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
     own = IDENTITIES.get(trial["method"])
     if own is not None and changes.get("adaptation_kind") == own.adapts_by:
         del changes["adaptation_kind"]  # earlier versions told it by the weight; a method has one alone
+    trial = trial | {"changes": changes, "preset": upgraded_preset(trial["method"], trial["preset"])}
     config = {**DEFAULTS, **flattened(record["config"])}
-    untold = _untold({**trial, "changes": changes}, config) if is_earlier(record["config"]) else {}
+    untold = _untold(trial, config) if is_earlier(record["config"]) else {}
     known = {"trial": trial | {"changes": changes | untold}, "config": config}
     found = record | known | ({"untold": untold} if untold else {})
     if "result" in record:

@@ -15,7 +15,7 @@ from torch import Tensor
 from clarinet.data.drawn_labels import simulate_labels
 from clarinet.data.training_data import TrainData
 from clarinet.files.names import NO_LABEL
-from clarinet.recipes.choices import Setting
+from clarinet.recipes.choices import Looks, Setting
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.reproduction.readers import Domain, read_domain, require_data
 
@@ -34,6 +34,7 @@ class Task:
         name: as in the paper's tables.
         source, target: names in DATA_SETS.
         classes: shared by both; a label counts them.
+        looks: of the images, by which `clarinet-plus` takes its preset.
         network: fields of TrainConfig that give the paper's methods the paper's network. `clarinet-plus`
             takes none: it chooses by the images' shape.
     """
@@ -42,6 +43,7 @@ class Task:
     source: str
     target: str
     classes: tuple[str, ...] = DIGITS
+    looks: Looks = "digits"
     network: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -52,6 +54,7 @@ _TASKS = (
         source="cifar10",
         target="stl10",
         classes=SHARED_OBJECTS,
+        looks="photographs",
         network={"architecture": "conv-large", "image_size": 32},
     ),
     Task(name="U->M", source="usps", target="mnist", network={"architecture": "lenet"}),
@@ -69,6 +72,7 @@ _OWN = Task(
     source="camera_1",
     target="camera_2",
     classes=CIFAR_CLASSES,
+    looks="photographs",
     network={"architecture": "resnet18", "image_size": 32},
 )
 TASKS: Mapping[str, Task] = MappingProxyType({task.name: task for task in (*_TASKS, _OWN)})

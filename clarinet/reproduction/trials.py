@@ -7,9 +7,10 @@ from hashlib import blake2b
 from itertools import product
 from typing import Any
 
-from clarinet.recipes.choices import Setting
+from clarinet.recipes.choices import Looks, Setting
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.fitting import ASKED, preset_for
 from clarinet.recipes.identity import IDENTITIES
 from clarinet.recipes.methods import config_for
 from clarinet.recipes.presets import METHODS
@@ -97,7 +98,8 @@ def plan(
     Args:
         tasks: the paper's names.
         methods: names of METHODS, each followed by a colon and a preset if it is to have its own.
-        preset: of the methods that know it and name no own; the others take their first.
+        preset: of the methods that know it and name no own; the others take their first, `clarinet-plus` the
+            one that fits the images of the task.
         settings: cc, pc or both.
         true_counts: true labels in pc; 0 is the cc setting.
         answers, label_noise, seeds: see Trial.
@@ -106,8 +108,9 @@ def plan(
     Raises:
         ConfigError: an unknown method, a preset that none of them has, a refused value, or nothing to do.
     """
-    named = [_with_preset(name, preset) for name in methods]
-    if preset is not None and preset not in {chosen for _, chosen in named}:
+    for name in methods:
+        _require_known(name)
+    if preset is not None and not any(_has(name, preset) for name in methods):
         raise ConfigError(f"none of {', '.join(methods)} has a preset {preset!r}")
     counts: list[tuple[Setting, int]] = [("cc", 0)] if "cc" in settings else []
     if "pc" in settings:
@@ -116,8 +119,8 @@ def plan(
     trials = [
         Trial(
             task=task,
-            method=method,
-            preset=chosen,
+            method=_method_of(name),
+            preset=_preset(name, preset, TASKS[task].looks),
             setting=setting,
             true_labels=count,
             answers=answered,
@@ -125,10 +128,10 @@ def plan(
             seed=seed,
             changes=changed,
         )
-        for task, seed, (setting, count), answered, noise, (method, chosen) in product(
-            tasks, list(seeds), counts, answers, label_noise, named
+        for task, seed, (setting, count), answered, noise, name in product(
+            tasks, list(seeds), counts, answers, label_noise, methods
         )
-        if setting == "pc" or IDENTITIES[method].learns != "truth"
+        if setting == "pc" or IDENTITIES[_method_of(name)].learns != "truth"
     ]
     if not trials:
         raise ConfigError(
@@ -164,11 +167,24 @@ def plan_tables(
     return by_method + by_true_labels
 
 
-def _with_preset(name: str, preset: str | None) -> tuple[str, str]:
+def _method_of(name: str) -> str:
+    """The method of METHOD or METHOD:PRESET."""
+    return name.partition(":")[0]
+
+
+def _require_known(name: str) -> None:
+    if _method_of(name) not in METHODS:
+        raise ConfigError(f"unknown method {_method_of(name)!r}; known ones are {', '.join(METHODS)}")
+
+
+def _has(name: str, preset: str) -> bool:
+    """Whether a method that names no preset of its own knows this one."""
     method, _, own = name.partition(":")
-    if method not in METHODS:
-        raise ConfigError(f"unknown method {method!r}; known ones are {', '.join(METHODS)}")
-    known = METHODS[method]
-    if own:
-        return method, config_for(method, own).preset
-    return method, preset if preset is not None and preset in known else next(iter(known))
+    return not own and (preset in METHODS[method] or (method == OWN_METHOD and preset in ASKED))
+
+
+def _preset(name: str, preset: str | None, looks: Looks) -> str:
+    """The paper's methods take their first, as the paper's tasks name the network; ours by the images."""
+    method, _, own = name.partition(":")
+    asked = own or (preset if preset is not None and _has(name, preset) else None)
+    return preset_for(method, asked, looks if method == OWN_METHOD else None)

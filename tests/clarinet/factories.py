@@ -90,7 +90,7 @@ def make_trial(**changes: Any) -> Trial:
     values: dict[str, Any] = {
         "task": "U->M",
         "method": "clarinet-plus",
-        "preset": "default",
+        "preset": "digits",
         "setting": "cc",
         "true_labels": 0,
         "answers": 0,

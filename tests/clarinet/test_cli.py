@@ -17,6 +17,7 @@ from clarinet.export.cards import card_digest
 from clarinet.export.models import load_card, load_model
 from clarinet.export.onnx import export_model
 from clarinet.recipes.errors import CheckpointNotWritten
+from tests.clarinet.drawn import scenes
 from tests.clarinet.factories import equal_weights, in_memory, make_data, make_images
 
 SHARED_DATA = Path(os.environ.get("CLARINET_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -46,6 +47,16 @@ def files(tmp_path: Path) -> list[str]:
 
 
 SHORT = ["--epochs", "2", "--set", "steps_per_epoch=2", "--set", "batch_size=16"]
+
+
+TINY = ["--epochs", "2", "--set", "steps_per_epoch=1", "--set", "batch_size=4", "--set", "image_size=32"]
+TINY += ["--set", "pretraining_share=0", "--set", "neighbour_weight=0"]
+
+
+def _write_photographs(path: Path) -> None:
+    """A target of colourful noise of all scales."""
+    images = np.stack(scenes(40))
+    np.savez(path, x_train=images, x_test=images[:9], y_test=np.arange(9) % 3)
 
 
 @pytest.mark.long
@@ -129,11 +140,12 @@ def test_people_get_a_line_per_epoch_and_a_summary(
         (["--set", "epochs"], "NAME=VALUE"),
         (["--set", "learning_rate=fast"], "'fast'"),
         (["--preset", "paper"], "no preset 'paper'"),
-        (["--setting", "pc", "--true-labels", "64"], "64 true labels are asked for"),
+        (["--setting", "pc", "--true-labels", "64"], "64 images and 64 true labels asked for"),
         (["--seeds", "0", "0"], "--seeds names a seed twice"),
         (["--tensorboard", __file__], "cannot be a folder"),
         (["--tensorboard", f"{__file__}/x", "--seeds", "0", "1"], "cannot be a folder"),
         (["--source", "nowhere.npz"], "nowhere.npz"),
+        (["--preset", "default", "--method", "gac", "--set", "batch_size=1"], "batch_size is 1"),
     ],
 )
 def test_a_mistake_is_a_sentence_and_a_failure(
@@ -145,6 +157,98 @@ def test_a_mistake_is_a_sentence_and_a_failure(
     assert status == 1
     assert words in captured.err
     assert "Traceback" not in captured.err
+
+
+class TestRecipe:
+    """What is trained follows from the images, is told, and can be overruled."""
+
+    def test_digits_are_told(self, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([*files, *SHORT, "--json"]) == 0
+
+        captured = capsys.readouterr()
+        summary = json.loads(captured.out)
+        assert (summary["looks"], summary["preset"]) == ("digits", "digits")
+        assert summary["recipe"] == "digits: LeNet at 28 pixels"
+        assert "clarinet: digits: LeNet at 28 pixels (preset digits)" in captured.err
+
+    @pytest.mark.long(but=["more0-photographs"])
+    @pytest.mark.parametrize(
+        ("more", "preset"),
+        [
+            ([], "photographs"),
+            (["--preset", "quick"], "photographs-quick"),
+            (["--method", "gac"], "photographs"),
+        ],
+    )
+    def test_photographs_on_one_side_get_their_network(
+        self, more: list[str], preset: str, files: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        _write_photographs(Path(files[4]))
+
+        assert main([*files, *TINY, *more, "--json"]) == 0
+
+        captured = capsys.readouterr()
+        summary = json.loads(captured.out)
+        assert (summary["looks"], summary["preset"]) == ("photographs", preset)
+        assert summary["recipe"].startswith("photographs: ")
+        assert f"clarinet: {summary['recipe']} (preset {preset})" in captured.err
+        assert "look like" not in captured.err
+
+    @pytest.mark.parametrize(
+        ("more", "preset"),
+        [
+            (["--preset", "digits"], "digits"),
+            (["--method", "clarinet", "--preset", "digits", "--set", "adaptation_start_epoch=0"], "paper"),
+            (["--method", "gac", "--preset", "short"], "short"),
+        ],
+    )
+    def test_digits_that_are_asked_for_are_trained_on_photographs_and_told(
+        self, more: list[str], preset: str, files: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        _write_photographs(Path(files[4]))
+
+        assert main([*files, *SHORT, *more, "--json"]) == 0
+
+        captured = capsys.readouterr()
+        summary = json.loads(captured.out)
+        assert (summary["looks"], summary["preset"]) == ("photographs", preset)
+        assert summary["recipe"] == "digits: the network of DANN at 28 pixels"
+        told = f"clarinet: the images look like photographs, and preset {preset} is a recipe for digits; "
+        assert f"{told}photographs is one for photographs" in captured.err
+
+
+class TestPairs:
+    """Refused before anything is trained."""
+
+    def test_one_file_on_both_sides(self, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        files[4] = files[2]
+
+        assert main([*files, *SHORT]) == 1
+        assert "the target must be other images than the source" in capsys.readouterr().err
+
+    def test_the_same_images_under_another_name_and_in_another_order(
+        self, files: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with np.load(files[2]) as source:
+            np.savez(files[4], x_train=source["x_train"][::-1])
+
+        assert main([*files, *SHORT]) == 1
+        assert "b.npz has the images of" in capsys.readouterr().err
+
+    def test_names_that_have_none_in_common(
+        self, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Also where only training images have classes, which are not scored."""
+        for folder in ("source/cat", "source/dog", "target/train/oak", "target/train/elm"):
+            (tmp_path / folder).mkdir(parents=True)
+            for index, image in enumerate(make_images(torch.arange(6) % 3, seed=len(folder))):
+                Image.fromarray(image.numpy()).save(tmp_path / folder / f"{index}.png")
+        files[2], files[4] = str(tmp_path / "source"), str(tmp_path / "target")
+
+        assert main([*files, *SHORT]) == 1
+        told = "the classes are cat, dog, and "
+        assert told in (err := capsys.readouterr().err)
+        assert "has elm, oak: none in common" in err
 
 
 @pytest.mark.parametrize(
@@ -331,7 +435,8 @@ class TestFolders:
         for index, (image, label) in enumerate(zip(make_images(labels), labels.tolist(), strict=True)):
             for folder in (f"source/{'abc'[label]}", "target/train", f"target/test/{'abc'[label]}"):
                 (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-                Image.fromarray(image.numpy()).resize((40, 30)).save(tmp_path / folder / f"{index}.png")
+                pixels = image.numpy() // (1 + folder.startswith("target"))  # in other light
+                Image.fromarray(pixels).resize((40, 30)).save(tmp_path / folder / f"{index}.png")
         words = ["--source", str(tmp_path / "source"), "--target", str(tmp_path / "target")]
         return ["train", *words, "--device", "cpu", *SHORT]
 

@@ -279,7 +279,7 @@ class TestDistortion:
 
         assert torch.equal(draws.get_state(), expected.get_state())
 
-    @pytest.mark.parametrize(("preset", "share"), [("default", 0.1), ("quick", 0.0)])
+    @pytest.mark.parametrize(("preset", "share"), [("digits", 0.1), ("digits-quick", 0.0)])
     def test_as_many_images_as_the_config_says_get_one(self, preset: str, share: float) -> None:
         config = config_for("clarinet-plus", preset, changed_stroke=0)
         pixels = disc(4, 4).float().repeat(2000, 1, 1, 1) / 255

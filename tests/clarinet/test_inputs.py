@@ -9,12 +9,18 @@ import pytest
 import torch
 from PIL import Image
 
-from clarinet.commands.inputs import read_inputs
+from clarinet.commands.inputs import Inputs, read_inputs
+from clarinet.commands.opening import Pair
 from clarinet.recipes.errors import ConfigError, DataError
 from tests.clarinet.factories import in_memory, make_images
 
 NAMES = ["a", "b", "c"]
 CAMPAIGN = ["c", "a", "b"]  # the same classes in another order
+
+
+def read(arguments: Namespace) -> Inputs:
+    """The files that the arguments name, in 28 pixels."""
+    return read_inputs(arguments, Pair.of(arguments), side=28)
 
 
 @pytest.fixture
@@ -24,14 +30,15 @@ def arguments(tmp_path: Path) -> Namespace:
     for index, (image, label) in enumerate(zip(make_images(labels), labels.tolist(), strict=True)):
         for folder in (f"source/{NAMES[label]}", "target/train", f"target/test/{NAMES[label]}"):
             (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-            Image.fromarray(image.numpy()).save(tmp_path / folder / f"{index:02}.png")
+            pixels = image.numpy() // (1 + folder.startswith("target"))  # in other light
+            Image.fromarray(pixels).save(tmp_path / folder / f"{index:02}.png")
     return Namespace(source=tmp_path / "source", target=tmp_path / "target", labels=None, classes=None)
 
 
 @pytest.fixture
 def campaign(arguments: Namespace, tmp_path: Path) -> Namespace:
     """The same with what people said of the source's images."""
-    truth = read_inputs(arguments, side=28).source["y_train"].tolist()
+    truth = read(arguments).source["y_train"].tolist()
     rows = [f"{place},true,{CAMPAIGN.index(NAMES[k])},{NAMES[k]},1,3" for place, k in enumerate(truth)]
     path = tmp_path / "l.csv"
     path.write_text("\n".join(["position,kind,class,class_name,weight,num_classes", *rows]))
@@ -41,7 +48,7 @@ def campaign(arguments: Namespace, tmp_path: Path) -> Namespace:
 def test_a_label_file_has_the_classes_and_the_target_follows_by_name(
     arguments: Namespace, campaign: Namespace
 ) -> None:
-    folders, asked = read_inputs(arguments, side=28), read_inputs(campaign, side=28)
+    folders, asked = read(arguments), read(campaign)
 
     assert (folders.class_names, asked.class_names) == (NAMES, CAMPAIGN)
     assert (folders.num_classes, asked.num_classes) == (3, 3)
@@ -60,7 +67,7 @@ def test_images_of_classes_that_nobody_was_asked_about_are_not_scored(
     told = "\n".join(line.replace("1,a", "0,a").replace("2,b", "1,b") for line in lines)
     campaign.labels.write_text(told.replace(",1,3", ",1,2"))
 
-    inputs = read_inputs(campaign, side=28)
+    inputs = read(campaign)
 
     assert inputs.class_names == ["a", "b"]
     assert torch.bincount(inputs.target["y_test"]).tolist() == [11, 11]
@@ -73,9 +80,9 @@ def test_labels_without_names_are_never_taken_for_the_folders(campaign: Namespac
     campaign.labels.write_text(campaign.labels.read_text().replace("class_name", "remark"))
 
     with pytest.raises(DataError, match=r"classes a, b, c, but those of .*l\.csv are numbers"):
-        read_inputs(campaign, side=28)
+        read(campaign)
     shutil.rmtree(campaign.target / "test")
-    inputs = read_inputs(campaign, side=28)
+    inputs = read(campaign)
     assert (inputs.class_names, inputs.num_classes) == (None, 3)
 
 
@@ -83,9 +90,9 @@ def test_labels_that_do_not_count_the_classes_need_the_number(campaign: Namespac
     campaign.labels.write_text(campaign.labels.read_text().replace("num_classes", "remark"))
 
     with pytest.raises(ConfigError, match="does not say how many classes there are; say it: --classes K"):
-        read_inputs(campaign, side=28)
+        read(campaign)
     campaign.classes = 3
-    assert read_inputs(campaign, side=28).class_names == CAMPAIGN
+    assert read(campaign).class_names == CAMPAIGN
 
 
 @pytest.mark.parametrize("unnamed", CAMPAIGN)
@@ -95,7 +102,7 @@ def test_labels_that_name_a_part_of_the_classes_are_refused(unnamed: str, campai
     campaign.labels.write_text("\n".join(line for line in lines if f",{unnamed},1" not in line))
 
     with pytest.raises(DataError, match=r"names only ., . of its 3 classes.*the npz of the same labels"):
-        read_inputs(campaign, side=28)
+        read(campaign)
 
 
 def test_a_list_of_classes_of_another_length_is_refused(campaign: Namespace, tmp_path: Path) -> None:
@@ -104,7 +111,7 @@ def test_a_list_of_classes_of_another_length_is_refused(campaign: Namespace, tmp
     campaign.labels, campaign.classes = tmp_path / "l.npz", 4
 
     with pytest.raises(DataError, match="is about 3 classes, but there should be 4"):
-        read_inputs(campaign, side=28)
+        read(campaign)
 
 
 @pytest.mark.parametrize("place", ["table.csv", "LABELS.CSV", "a/table.csv"])
@@ -115,15 +122,15 @@ def test_a_folder_with_a_table_has_the_order_of_the_table_and_is_refused(
     (campaign.source / place).write_text("filename,class")
 
     with pytest.raises(DataError, match=rf"holds {place}; .* have its order"):
-        read_inputs(campaign, side=28)
+        read(campaign)
 
 
 def test_labels_beside_the_images_are_no_table_of_them(campaign: Namespace) -> None:
     campaign.labels = campaign.labels.rename(campaign.source / "l.csv")
-    assert read_inputs(campaign, side=28).class_names == CAMPAIGN
+    assert read(campaign).class_names == CAMPAIGN
     campaign.labels = campaign.source / "none.csv"
     with pytest.raises(DataError, match=r"holds l\.csv"):
-        read_inputs(campaign, side=28)
+        read(campaign)
 
 
 def test_a_name_is_the_same_with_its_accent_apart(arguments: Namespace) -> None:
@@ -131,7 +138,7 @@ def test_a_name_is_the_same_with_its_accent_apart(arguments: Namespace) -> None:
     (arguments.source / "a").rename(arguments.source / "\u00e4pfel")
     (arguments.target / "test" / "a").rename(arguments.target / "test" / "a\u0308pfel")
 
-    inputs = read_inputs(arguments, side=28)
+    inputs = read(arguments)
 
     assert inputs.class_names == ["b", "c", "\u00e4pfel"]
     assert torch.bincount(inputs.target["y_test"]).tolist() == [11, 10, 11]
@@ -141,7 +148,7 @@ class TestNumbers:
     @pytest.fixture
     def counted(self, arguments: Namespace, tmp_path: Path) -> Namespace:
         """A source whose classes are numbers."""
-        inputs = read_inputs(arguments, side=28)
+        inputs = read(arguments)
         images, classes = in_memory(inputs.source["x_train"]), inputs.source["y_train"]
         np.savez(tmp_path / "a.npz", x_train=images.numpy(), y_train=classes.numpy())
         return Namespace(**vars(arguments) | {"source": tmp_path / "a.npz"})
@@ -152,18 +159,18 @@ class TestNumbers:
         (test / "c").rename(test / "2")
         shutil.rmtree(test / "b")  # no image of 1
 
-        assert torch.bincount(read_inputs(counted, side=28).target["y_test"]).tolist() == [11, 0, 10]
+        assert torch.bincount(read(counted).target["y_test"]).tolist() == [11, 0, 10]
 
     def test_two_folders_of_one_number_are_refused(self, counted: Namespace) -> None:
         for name, number in zip(NAMES, ("1", "01", "2"), strict=True):
             (counted.target / "test" / name).rename(counted.target / "test" / number)
 
         with pytest.raises(DataError, match="classes 1, 1, 2, of which two are the same"):
-            read_inputs(counted, side=28)
+            read(counted)
 
     def test_other_folders_are_refused(self, counted: Namespace) -> None:
         with pytest.raises(DataError, match=r"classes a, b, c, but those of .*a\.npz are numbers"):
-            read_inputs(counted, side=28)
+            read(counted)
 
     def test_numbers_are_names_where_the_folders_are_called_so(
         self, arguments: Namespace, tmp_path: Path
@@ -173,7 +180,7 @@ class TestNumbers:
         images = np.zeros((4, 28, 28), np.uint8)
         np.savez(tmp_path / "b.npz", x_train=images, x_test=images, y_test=np.array([5, 10, 3, 5]))
 
-        inputs = read_inputs(Namespace(**vars(arguments) | {"target": tmp_path / "b.npz"}), side=28)
+        inputs = read(Namespace(**vars(arguments) | {"target": tmp_path / "b.npz"}))
 
         assert inputs.class_names == ["3", "5", "10"]
         assert inputs.target["y_test"].tolist() == [1, 2, 0, 1]
@@ -190,7 +197,7 @@ class TestNumbers:
         np.savez(tmp_path / "b.npz", x_train=images, x_test=images, y_test=np.array([5, 3, 4]))
         changes = {"target": tmp_path / "b.npz", "classes": classes}
 
-        inputs = read_inputs(Namespace(**vars(arguments) | changes), side=28)
+        inputs = read(Namespace(**vars(arguments) | changes))
 
         assert inputs.target["y_test"].tolist() == [2, 0, 1]
 
@@ -200,9 +207,9 @@ class TestNumbers:
         beside = Namespace(**vars(arguments) | {"target": tmp_path / "b.npz"})
 
         with pytest.raises(DataError, match="say --classes 3 if they count the classes in this order"):
-            read_inputs(beside, side=28)
+            read(beside)
         beside.classes = 3
-        assert read_inputs(beside, side=28).target["y_test"].tolist() == [2, 0, 1]
+        assert read(beside).target["y_test"].tolist() == [2, 0, 1]
 
     def test_test_images_without_a_class_are_not_scored(
         self, counted: Namespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -210,7 +217,7 @@ class TestNumbers:
         images = np.zeros((4, 28, 28), np.uint8)
         np.savez(tmp_path / "b.npz", x_train=images, x_test=images, y_test=np.array([2, -1, 0, -1]))
 
-        inputs = read_inputs(Namespace(**vars(counted) | {"target": tmp_path / "b.npz"}), side=28)
+        inputs = read(Namespace(**vars(counted) | {"target": tmp_path / "b.npz"}))
 
         assert inputs.target["y_test"].tolist() == [2, 0]
         assert "2 of 4 test images" in capsys.readouterr().err

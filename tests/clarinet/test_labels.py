@@ -82,7 +82,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         simulate_labels(torch.zeros(4, dtype=torch.int64), 1, seed=0, setting="cc")
     with pytest.raises(DataError, match=r"0\.\.2"):
         simulate_labels(TRUE, 3, seed=0, setting="cc")
-    with pytest.raises(DataError, match="12000 true labels are asked for"):
+    with pytest.raises(DataError, match="12,000 true labels asked for"):
         simulate_labels(TRUE, 4, seed=0, setting="pc", true_count=12_000)
     for labels in (TRUE[:, None], TRUE[0], TRUE.int(), TRUE.double()):
         with pytest.raises(DataError, match="true labels have type"):

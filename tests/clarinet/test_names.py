@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from clarinet import load_folder
-from clarinet.files.names import NO_LABEL, numbers_among, require_distinct_classes, sameness
+from clarinet.files.names import NO_LABEL, numbers_among, require_distinct_classes, sameness, share_no_class
 from clarinet.recipes.errors import DataError
 
 SAME = [
@@ -47,3 +47,20 @@ def test_folders_are_counted_by_names_that_are_written_otherwise(tmp_path: Path)
     arrays, _ = load_folder(tmp_path, side=8, class_names=["cat", "owl", "dog"])
 
     assert arrays["y_train"].tolist() == [0, 2]  # in the order of the paths: Cat, DOG
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        (["cat", "dog"], ["Dog", "owl"], False),
+        (["cat", "dog"], ["oak", "elm"], True),
+        (["cat", "dog"], ["0", "1"], False),
+        (["0", "1"], ["5", "6"], False),
+        (["cat"], [], False),
+        (["caf\u00e9"], ["CAFE\u0301"], False),
+        (["2", "cat"], ["2", "oak"], False),
+    ],
+)
+def test_names_have_none_in_common_or_some(one: list[str], other: list[str], *, apart: bool) -> None:
+    """Numbers are no names: an npz counts what it does not name."""
+    assert share_no_class(one, other) == share_no_class(other, one) == apart

@@ -46,7 +46,25 @@ def test_methods_of_true_labels_alone_wait_for_pc() -> None:
 def test_a_preset_is_for_the_methods_that_have_it() -> None:
     trials = plan(["U->M"], ["clarinet", "clarinet-plus"], preset="quick", seeds=[0])
 
-    assert [(t.method, t.preset) for t in trials] == [("clarinet", "paper"), ("clarinet-plus", "quick")]
+    assert [(t.method, t.preset) for t in trials] == [
+        ("clarinet", "paper"),
+        ("clarinet-plus", "digits-quick"),
+    ]
+
+
+@pytest.mark.parametrize("task", ["C->T", "P->p"])
+def test_our_method_trains_photographs_on_tasks_of_photographs(task: str) -> None:
+    """The paper's methods keep the paper's network; who names a preset has it."""
+    methods = ["clarinet", "clarinet-plus", "clarinet-plus:digits"]
+
+    presets = [trial.preset for trial in plan([task], methods, seeds=[0])]
+
+    assert presets == ["paper", "photographs", "digits"]
+    assert [trial.preset for trial in plan([task], methods, preset="quick", seeds=[0])] == [
+        "paper",
+        "photographs-quick",
+        "digits",
+    ]
 
 
 def test_our_method_takes_the_network_that_fits_the_images() -> None:

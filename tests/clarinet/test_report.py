@@ -85,7 +85,7 @@ class TestReport:
         told = re.findall(r"^\* clarinet-plus, .*$", markdown(records), re.MULTILINE)
 
         changes = "--set learning_rate=0.5 --set 'complementary_loss=\"scarce\"' --set extra_stroke=0.0"
-        assert told == [f"* clarinet-plus, default (U->M, M->U): `{changes}`"]
+        assert told == [f"* clarinet-plus, digits (U->M, M->U): `{changes}`"]
         assert "Presets have changed" not in markdown([as_now])
 
     def test_diverged_trials_are_named(self) -> None:

@@ -211,7 +211,7 @@ class TestCommand:
         assert "no SVHN in" in capsys.readouterr().err
         words[2:3] = []
         assert main([*words, "--methods", "clarinet-plus", "--setting", "cc", "pc", "--seeds", "1"]) == 1
-        assert "1000 true labels are asked for" in capsys.readouterr().err
+        assert "1,000 true labels asked for" in capsys.readouterr().err
         assert read_records(tmp_path) == []
 
     def test_what_is_done_is_reported_also_when_the_next_task_fails(

@@ -26,7 +26,7 @@ from tests.clarinet.factories import make_config, make_data
 def test_an_epoch_is_as_long_as_its_labels_ask(
     changes: dict[str, Any], labels: int, target: int, steps: int
 ) -> None:
-    config = config_for("clarinet-plus", "quick", epochs=10, batch_size=10, **changes)
+    config = config_for("clarinet-plus", "digits-quick", epochs=10, batch_size=10, **changes)
 
     assert steps_in_epoch(config, labels, target) == steps
 

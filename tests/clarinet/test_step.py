@@ -40,7 +40,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "plus grey": ("clarinet-plus", {}, {}),
     "plus colour": ("clarinet-plus", {}, {"colour_target": True}),
-    "plus quick": ("clarinet-plus", {**METHODS["clarinet-plus"]["quick"], **SHORT}, {}),
+    "plus quick": ("clarinet-plus", {**METHODS["clarinet-plus"]["digits-quick"], **SHORT}, {}),
     "plus pc": ("clarinet-plus", {"setting": "pc"}, {"true_rows": 20}),
     "plus recoloured": ("clarinet-plus", {"background_blending": False}, {"colour_target": True}),
     "photographs": ("clarinet-plus", {"distortion_kind": "photographs"}, {"colour_target": True}),

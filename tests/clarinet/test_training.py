@@ -26,7 +26,7 @@ class TestLearning:
     def test_plus_tells_bars_apart(self, setting: str) -> None:
         data = make_data(200, true_rows=20 if setting == "pc" else 0)
         config = config_for(
-            "clarinet-plus", "quick", setting=setting, epochs=4, steps_per_epoch=20, average_decay=0.9
+            "clarinet-plus", "digits-quick", setting=setting, epochs=4, steps_per_epoch=20, average_decay=0.9
         )
 
         result = train(config, data)

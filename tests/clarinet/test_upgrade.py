@@ -13,11 +13,18 @@ from clarinet.export.card_text import card_markdown
 from clarinet.export.cards import model_card
 from clarinet.export.models import load_card, load_model, save_model
 from clarinet.recipes.config import flattened
-from clarinet.recipes.presets import METHODS
-from clarinet.recipes.upgrade import CONSTANT, GRADIENTS, LATER, RENAMED, STRENGTHS
+from clarinet.recipes.upgrade import (
+    CONSTANT,
+    GRADIENTS,
+    LATER,
+    PRESETS,
+    RENAMED,
+    STRENGTHS,
+    upgraded_preset,
+)
 from clarinet.reproduction.grouping import grouped
 from clarinet.reproduction.report import markdown
-from clarinet.reproduction.results import upgraded
+from clarinet.reproduction.results import stem_of, upgraded
 from clarinet.run.tensor_files import read_tensors, write_tensors
 from tests.clarinet.factories import equal_weights, make_config, make_data, make_record
 
@@ -43,7 +50,9 @@ def as_earlier(config: TrainConfig) -> dict[str, Any]:
     weights = {name: weight if kind == of else 0.0 for name, of in STRENGTHS.items()}
     by_today = {today: name for name, today in GRADIENTS.items()}
     gradient = {"entropy_gradient": by_today.get(config.adaptation.adversarial_gradient, "none")}
-    return renamed | weights | gradient | dict(CONSTANT)
+    called = {(method, now): then for (method, then), now in PRESETS.items()}
+    preset = called.get((config.method, config.preset), config.preset)
+    return renamed | weights | gradient | dict(CONSTANT) | {"preset": preset}
 
 
 # What the presets of that version did, in words that came later: with these they are those of today.
@@ -70,7 +79,7 @@ BEFORE: dict[str, dict[str, Any]] = {
 
 def as_then(method: str, preset: str) -> TrainConfig:
     """The configuration of a preset as it was before."""
-    return config_for(method, preset, **BEFORE.get(f"{method}/{preset}", {}))
+    return config_for(method, upgraded_preset(method, preset), **BEFORE.get(f"{method}/{preset}", {}))
 
 
 @pytest.mark.parametrize(("method", "preset"), [tuple(name.split("/")) for name in WRITTEN])
@@ -100,11 +109,43 @@ class TestPresets:
 def test_two_source_terms_were_averaged_where_there_were_two(
     method: str, changes: dict[str, Any], terms: str
 ) -> None:
-    preset = next(iter(METHODS[method]))
+    preset = next(name.partition("/")[2] for name in WRITTEN if name.startswith(f"{method}/"))
 
     config = TrainConfig.from_dict(earlier(method, preset, **changes))
 
     assert config.adaptation.source_terms == terms
+
+
+class TestPresetsOfDigits:
+    """Until there were presets for photographs, those for digits had names that said nothing of images."""
+
+    @pytest.mark.parametrize(
+        ("method", "then", "now"),
+        [
+            ("clarinet-plus", "default", "digits"),
+            ("clarinet-plus", "quick", "digits-quick"),
+            ("mcc", "default", "digits"),
+            ("gac+mcc", "default", "digits"),
+        ],
+    )
+    def test_a_configuration_of_0_1_0_is_that_of_digits(self, method: str, then: str, now: str) -> None:
+        """In groups, as checkpoints, cards and rows of that version have it, and flat, as its records."""
+        config = config_for(method, now, setting="pc", seed=7)
+
+        for written in (config.to_dict(), config.flat()):
+            assert TrainConfig.from_dict(written | {"preset": then}) == config
+
+    def test_names_that_other_methods_had_too_stay(self) -> None:
+        assert upgraded_preset("clarinet", "paper") == "paper"
+        assert upgraded_preset("gac", "default") == "default"
+
+    def test_a_record_has_the_name_and_the_place_of_todays(self) -> None:
+        now, then = make_record(0.9), make_record(0.9)
+        then["trial"]["preset"] = then["config"]["preset"] = "default"
+
+        assert now["trial"]["preset"] == "digits"
+        assert upgraded(then) == upgraded(now)
+        assert stem_of(upgraded(then)) == stem_of(upgraded(now))
 
 
 class TestValuesWithoutAPlace:

@@ -40,7 +40,13 @@ def commands() -> list[list[str]]:
 
 def test_what_was_not_measured_is_told_as_that_and_an_estimate_with_what_it_is() -> None:
     row = {"number": 7, "state": "succeeded", "seeds": [0], "trials": [], "std_accuracy": None}
-    row |= {"mean_accuracy": None, "scored_on": 0, "source_estimate": None}
+    row |= {
+        "mean_accuracy": None,
+        "scored_on": 0,
+        "source_estimate": None,
+        "recipe": "",
+        "recipe_warning": "",
+    }
     enough = {"estimate": 0.9, "low": 0.8, "high": 0.95, "held_out": 300, "needed": 200, "missing": 0}
     lacking = enough | {"estimate": None, "low": None, "high": None, "held_out": 96, "missing": 2080}
 

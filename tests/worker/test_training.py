@@ -158,6 +158,7 @@ def test_a_published_model_has_its_card_and_an_onnx_file_that_predicts_alike(
     folder = context.storage.path(model.key)
     card = load_card(folder / registry.WEIGHTS)
     assert card["classes"] == model.card["classes"] == trial_data.class_names
+    assert card["recipe"] == model.card["recipe"] == "digits: LeNet at 28 pixels"
     assert sum(card["labels"]["complementary"]) == sum(model.card["labels"]["complementary"])
     assert card_digest(card) in (folder / registry.PAGE).read_text()
     graph = (folder / registry.ONNX).read_bytes()

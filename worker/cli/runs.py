@@ -34,6 +34,8 @@ def told(row: dict[str, Any]) -> str:
         words += ", not measured on the target, which has no test labels"
     if row["std_accuracy"] is not None:
         words += f" (standard deviation {100 * row['std_accuracy']:.2f} over {len(row['seeds'])} seeds)"
+    if row["recipe"]:
+        words += f"\nIt trains {row['recipe']}. {row['recipe_warning']}".rstrip()
     if row["source_estimate"] is not None:
         found = SourceEstimate.from_dict(row["source_estimate"])
         words += f"\nOn the source, estimated from held-out answers: {in_words(found)}"
@@ -53,7 +55,9 @@ def start_run(
     target: Annotated[str, typer.Option(help="Name or id of the target dataset.")],
     method: Annotated[str, typer.Option(help="clarinet-plus, clarinet, gac, ...")] = "clarinet-plus",
     setting: Annotated[str, typer.Option(help="cc: complementary labels only; pc: true ones too.")] = "cc",
-    preset: Annotated[str, typer.Option(help="Named hyper-parameters; else the method's first.")] = "",
+    preset: Annotated[
+        str, typer.Option(help="Named hyper-parameters; else what fits the images: digits or photographs.")
+    ] = "",
     seeds: Annotated[str, typer.Option(help="One trial each, with commas.")] = "0",
     values: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any field of TrainConfig.")

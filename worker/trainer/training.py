@@ -34,6 +34,7 @@ from clarinet.recipes.errors import (
     ExportError,
     Interrupted,
 )
+from clarinet.recipes.fitting import sentence_of
 from clarinet.run.memory import keep_freed_memory
 from clarinet.run.training import EpochReport, TrainResult, train
 from worker.outages import OUTAGES, keep_trying
@@ -83,7 +84,8 @@ class ClaimedTrial:
         onnx = self._export(folder, result, loaded)
         weights = _file_facts(folder / registry.WEIGHTS)
         facts = _facts(result, loaded)
-        card = self._card(facts, loaded.class_names, weights["sha256"]) | {"onnx": onnx}
+        recipe = sentence_of(result.config, result.model.spec.architecture)
+        card = self._card(facts, loaded.class_names, weights["sha256"], recipe) | {"onnx": onnx}
         self.storage.put(f"{key}/{registry.CARD}", json.dumps(card, indent=2).encode())
 
         def end() -> None:
@@ -141,7 +143,9 @@ class ClaimedTrial:
 
         keep_trying(end)
 
-    def _card(self, facts: dict[str, Any], class_names: list[str], digest: str) -> dict[str, Any]:
+    def _card(
+        self, facts: dict[str, Any], class_names: list[str], digest: str, recipe: str
+    ) -> dict[str, Any]:
         return {
             "run": self.run.number,
             "run_id": str(self.run.id),
@@ -149,6 +153,7 @@ class ClaimedTrial:
             "method": self.run.method,
             "setting": self.run.setting,
             "preset": self.run.preset,
+            "recipe": recipe,
             "classes": class_names,
             "config": configs.readable(self.run.config) | {"seed": self.trial.seed},
             "labels": self.run.snapshot_facts,

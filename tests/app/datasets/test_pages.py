@@ -15,6 +15,7 @@ from app.datasets import pages
 from app.datasets.models import Dataset, DatasetState
 from app.jobs import Job
 from app.storage import Storage
+from clarinet.recipes.choices import Looks
 from tests.app.datasets.files import picture, zip_of
 from tests.factories import make_dataset
 
@@ -223,6 +224,22 @@ class TestShow:
 
         assert "Not the published images: regenerated, &lt;b&gt;seed 0&lt;/b&gt;." in page
         assert read["made"] == dataset.made
+
+    @pytest.mark.parametrize(
+        ("looks", "told"),
+        [
+            ("photographs", "<dd>photographs</dd><dd>which chooses the recipe of a run</dd>"),
+            (None, "<dd>\N{EN DASH}</dd><dd>seen when a run first needs it</dd>"),
+        ],
+    )
+    def test_what_the_images_look_like_is_said(
+        self, *, looks: Looks | None, told: str, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        dataset = make_dataset(session, storage, looks=looks)
+        session.commit()
+
+        assert f"<dt>They look like</dt>{told}" in client.get(f"/datasets/{dataset.id}", headers=HTML).text
+        assert client.get(f"/api/v1/datasets/{dataset.id}").json()["looks"] == looks
 
     def test_without_classes(self, client: TestClient, session: Session, storage: Storage) -> None:
         dataset = make_dataset(session, storage, class_names=None)

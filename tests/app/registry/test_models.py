@@ -159,6 +159,19 @@ def test_a_target_without_test_labels_is_said_to_be_unmeasured_in_words(
     assert "On the source" not in old
 
 
+def test_the_recipe_stands_on_the_page_and_an_earlier_preset_by_its_name_of_today(
+    client: TestClient, session: Session, model: Model
+) -> None:
+    model.card = model.card | {"method": "clarinet-plus", "preset": "quick", "recipe": "digits: LeNet"}
+    session.commit()
+
+    page, listed = (client.get(path, headers=HTML).text for path in (f"/models/{model.id}", "/models"))
+
+    assert "<dt>Recipe</dt><dd>digits: LeNet</dd>" in page
+    assert "clarinet-plus, digits-quick" in page
+    assert "<small>digits-quick</small>" in listed
+
+
 def test_the_configuration_of_any_version_is_shown_in_its_groups(
     client: TestClient, session: Session, model: Model
 ) -> None:

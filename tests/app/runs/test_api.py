@@ -44,7 +44,43 @@ class TestStartRun:
         assert response.headers["location"] == f"/api/v1/runs/{run['id']}"
         assert (run["state"], run["seeds"], run["labels"]["answers"]) == ("queued", [5], 60)
         assert published == [Job(jobs.TRAIN_TRIAL, (run["trials"][0]["id"],))]
-        assert session.get_one(Run, UUID(run["id"])).preset == "quick"
+        assert session.get_one(Run, UUID(run["id"])).preset == "digits-quick"
+
+    def test_what_fits_the_images_is_trained_and_told(
+        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign
+    ) -> None:
+        target = make_dataset(session, storage, looks="photographs")
+        session.commit()
+        url = f"/api/v1/campaigns/{campaign.id}/runs"
+
+        fitting = client.post(url, json={"target_dataset_id": str(target.id)}).json()
+        asked = client.post(url, json=body(target, preset="digits")).json()
+
+        assert (fitting["looks"], fitting["preset"], fitting["recipe_warning"]) == (
+            "photographs",
+            "photographs",
+            "",
+        )
+        assert fitting["recipe"].startswith("photographs: ")
+        assert (asked["preset"], asked["recipe"]) == ("digits", "digits: LeNet at 28 pixels")
+        assert asked["recipe_warning"].startswith(
+            "The images look like photographs, and preset digits is a recipe"
+        )
+        assert client.get(f"/api/v1/runs/{asked['id']}").json()["recipe"] == asked["recipe"]
+
+    def test_a_pair_that_cannot_work_is_a_problem(
+        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign, published: list[Job]
+    ) -> None:
+        trees = make_dataset(session, storage, class_names=["oak", "elm"])
+        session.commit()
+        url = f"/api/v1/campaigns/{campaign.id}/runs"
+
+        apart = client.post(url, json=body(trees))
+        same = client.post(url, json={"target_dataset_id": str(campaign.dataset_id)})
+
+        assert (apart.status_code, apart.json()["type"]) == (422, "/problems/no-shared-class")
+        assert (same.status_code, same.json()["type"]) == (422, "/problems/target-is-source")
+        assert published == []
 
     def test_a_misspelt_field_is_an_error(
         self, client: TestClient, campaign: Campaign, target: Dataset

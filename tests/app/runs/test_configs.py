@@ -22,7 +22,7 @@ def field_named(name: str) -> ConfigField:
     ("method", "preset"), [(method, preset) for method, table in METHODS.items() for preset in table]
 )
 def test_a_run_keeps_a_config_that_its_worker_reads(method: str, preset: str) -> None:
-    values = configs.config_for(method, "pc", preset, {"epochs": 80})
+    values = configs.config_for(method, "pc", preset, {"epochs": 80}, looks="digits")
 
     config = TrainConfig.from_dict(json.loads(json.dumps(values)) | {"seed": 3})
 
@@ -52,7 +52,7 @@ class TestRefusals:
     )
     def test_each_names_its_field_in_a_sentence(self, name: str, value: object) -> None:
         with pytest.raises(ConfigRefused) as refused:
-            configs.config_for("clarinet-plus", "cc", "default", {name: value})
+            configs.config_for("clarinet-plus", "cc", "digits", {name: value}, looks="digits")
 
         assert refused.value.field == name
         assert name in refused.value.message.lower().replace(" ", "_")
@@ -62,18 +62,18 @@ class TestRefusals:
     @pytest.mark.parametrize("name", ["method", "preset", "setting", "seed"])
     def test_what_is_chosen_beside_the_config_is_not_in_it(self, name: str) -> None:
         with pytest.raises(ConfigRefused, match="is chosen beside the configuration") as refused:
-            configs.config_for("clarinet", "cc", "paper", {name: "clarinet"})
+            configs.config_for("clarinet", "cc", "paper", {name: "clarinet"}, looks="digits")
 
         assert refused.value.field == name
 
     def test_of_two_values_that_contradict_each_other_one_is_named(self) -> None:
         with pytest.raises(ConfigRefused, match=r"before “Distortion start” \(0\.5\)") as refused:
-            configs.config_for("clarinet-plus", "cc", "default", {"distortion_start": 0.5})
+            configs.config_for("clarinet-plus", "cc", "digits", {"distortion_start": 0.5}, looks="digits")
 
         assert refused.value.field == "distortion_full"
 
     def test_they_speak_no_python(self) -> None:
-        plus = configs.preset_values("clarinet-plus", "default")
+        plus = configs.preset_values("clarinet-plus", "digits", "digits")
         cases: list[tuple[str, dict[str, Any]]] = [
             ("clarinet", {"conditioning": False}),
             ("gac", {name: plus[name] for name in DEFAULTS}),
@@ -81,7 +81,7 @@ class TestRefusals:
 
         for method, values in cases:
             with pytest.raises(ConfigRefused) as refused:
-                configs.config_for(method, "cc", "paper", values)
+                configs.config_for(method, "cc", "paper", values, looks="digits")
             assert "choose" in refused.value.message
             assert not re.search(r"True|False|config_for|_", refused.value.message)
 
@@ -93,7 +93,7 @@ class TestRefusals:
         values = {"architecture": "resnet18", "pretrained": where}
 
         with pytest.raises(ConfigRefused) as refused:
-            configs.config_for("clarinet", "cc", "paper", values, weights={"a.pth": "0" * 64})
+            configs.config_for("clarinet", "cc", "paper", values, looks="digits", weights={"a.pth": "0" * 64})
 
         assert refused.value.field == "pretrained"
 
@@ -101,33 +101,44 @@ class TestRefusals:
         values = {"architecture": "timm/resnet18", "pretrained": "a.pth"}
         wanted = values | {"pretrained_digest": "0" * 64}
 
-        kept = configs.config_for("clarinet", "cc", "paper", values, weights={"a.pth": "0" * 64})
+        kept = configs.config_for(
+            "clarinet", "cc", "paper", values, looks="digits", weights={"a.pth": "0" * 64}
+        )
 
         assert kept["network"].items() >= wanted.items()
-        assert configs.config_for("clarinet", "cc", "paper", wanted, weights={"a.pth": "0" * 64}) == kept
+        assert (
+            configs.config_for("clarinet", "cc", "paper", wanted, looks="digits", weights={"a.pth": "0" * 64})
+            == kept
+        )
         with pytest.raises(ConfigRefused, match=f"has another SHA-256 than was asked for: {'1' * 64}"):
-            configs.config_for("clarinet", "cc", "paper", wanted, weights={"a.pth": "1" * 64})
+            configs.config_for("clarinet", "cc", "paper", wanted, looks="digits", weights={"a.pth": "1" * 64})
 
     def test_a_file_that_is_being_written_is_none_yet(self) -> None:
         values = {"architecture": "resnet18", "pretrained": "a.pth"}
 
         with pytest.raises(ConfigRefused, match=r"a\.pth is being written"):
-            configs.config_for("clarinet", "cc", "paper", values, weights={"a.pth": None})
+            configs.config_for("clarinet", "cc", "paper", values, looks="digits", weights={"a.pth": None})
 
     def test_a_download_may_be_called_as_earlier(self) -> None:
         values = {"architecture": "resnet18", "pretrained": "torchvision"}
 
-        assert configs.config_for("clarinet", "cc", "paper", values)["network"]["pretrained"] == "hub"
+        assert (
+            configs.config_for("clarinet", "cc", "paper", values, looks="digits")["network"]["pretrained"]
+            == "hub"
+        )
 
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
     def test_pretrained_weights_are_for_networks_that_have_them(self, architecture: str) -> None:
         values = {"architecture": architecture, "pretrained": "hub", "image_size": 224}
 
         if architecture in BACKBONES:
-            assert configs.config_for("clarinet", "cc", "paper", values)["network"].items() >= values.items()
+            assert (
+                configs.config_for("clarinet", "cc", "paper", values, looks="digits")["network"].items()
+                >= values.items()
+            )
             return
         with pytest.raises(ConfigRefused) as refused:
-            configs.config_for("clarinet", "cc", "paper", values)
+            configs.config_for("clarinet", "cc", "paper", values, looks="digits")
         assert refused.value.field == "pretrained"
 
     @pytest.mark.parametrize(
@@ -143,7 +154,7 @@ class TestRefusals:
         self, method: str, setting: str, preset: str, field: str
     ) -> None:
         with pytest.raises(ConfigRefused) as refused:
-            configs.config_for(method, setting, preset, {})
+            configs.config_for(method, setting, preset, {}, looks="digits")
 
         assert refused.value.field == field
 
@@ -174,8 +185,6 @@ class TestForm:
 
     def test_each_method_has_its_words(self) -> None:
         assert configs.methods() == DESCRIPTIONS
-        assert configs.first_preset("clarinet-plus") == "default"
-        assert configs.first_preset("x") == ""
 
     @pytest.mark.parametrize(
         ("name", "text", "value"),
@@ -202,7 +211,7 @@ class TestForm:
         value = field_named(name).parse(text)
 
         with pytest.raises(ConfigRefused, match=f"{title_of(name)} is '{text}', but must be") as refused:
-            configs.config_for("clarinet", "cc", "paper", {name: value})
+            configs.config_for("clarinet", "cc", "paper", {name: value}, looks="digits")
         assert refused.value.field == name
         assert configs.refusal_of(name, value) == refused.value.message
 
@@ -226,12 +235,14 @@ class TestKeptConfigs:
     }
 
     def test_epochs_are_found_in_each(self) -> None:
-        assert configs.epochs_of(configs.config_for("clarinet", "cc", "short", {})) == 20
+        assert configs.epochs_of(configs.config_for("clarinet", "cc", "short", {}, looks="digits")) == 20
         assert configs.epochs_of(self.EARLIER) == 30
         assert configs.epochs_of({}) == 0
 
     def test_todays_is_shown_whole_in_its_groups(self) -> None:
-        shown = configs.in_groups(configs.config_for("clarinet", "cc", "paper", {"epochs": 60}))
+        shown = configs.in_groups(
+            configs.config_for("clarinet", "cc", "paper", {"epochs": 60}, looks="digits")
+        )
 
         assert [title for title, _ in shown] == [title_of(name) for name in GROUPS]
         rows = {row.name: row for _, group in shown for row in group}
@@ -296,5 +307,5 @@ def test_a_configuration_of_an_earlier_version_is_read_in_groups() -> None:
     )
     assert "earlier" not in shown
     assert configs.readable(old | {"momentum": 0.5})["earlier"] == {"momentum": 0.5}
-    now = configs.config_for("clarinet", "cc", "paper", {})
+    now = configs.config_for("clarinet", "cc", "paper", {}, looks="digits")
     assert configs.readable(now) == now

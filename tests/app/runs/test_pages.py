@@ -47,7 +47,7 @@ class TestNewRun:
         self, client: TestClient, session: Session, campaign: Campaign, target: Dataset
     ) -> None:
         url = f"/campaigns/{campaign.id}/runs/new"
-        page = client.get(url, params={"recipe": "clarinet-plus/quick"}, headers=HTML)
+        page = client.get(url, params={"recipe": "clarinet-plus/digits-quick"}, headers=HTML)
         assert page.status_code == 200
 
         typed = inputs_of(page.text)
@@ -57,8 +57,78 @@ class TestNewRun:
         run = latest_run(session)
         assert response.status_code == 303
         assert response.headers["location"].endswith(f"/runs/{run.id}")
-        assert (run.method, run.preset) == ("clarinet-plus", "quick")
-        assert run.config == configs.config_for("clarinet-plus", "cc", "quick", {})
+        assert (run.method, run.preset) == ("clarinet-plus", "digits-quick")
+        assert run.config == configs.config_for("clarinet-plus", "cc", "digits-quick", {}, looks="digits")
+
+    def test_the_sentence_and_the_values_follow_the_target(
+        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign, target: Dataset
+    ) -> None:
+        street = make_dataset(session, storage, looks="photographs", name="Street")
+        session.commit()
+        url = f"/campaigns/{campaign.id}/runs/new"
+        asked = {"recipe": "clarinet-plus/default"}
+
+        page = client.get(url, params=asked | {"target_dataset_id": str(target.id)}, headers=HTML).text
+        part = client.get(
+            url, params=asked | {"target_dataset_id": str(street.id)}, headers=HTML | {"HX-Request": "true"}
+        ).text
+
+        assert '<p id="trained" aria-live="polite">This trains digits: LeNet at 28 pixels.</p>' in page
+        assert inputs_of(page)["loaded"] == "clarinet-plus/digits"
+        assert '<p id="trained" aria-live="polite" hx-swap-oob="true">This trains photographs: ' in part
+        assert inputs_of(part)["loaded"] == "clarinet-plus/photographs"
+        assert inputs_of(part)["config.distortion_kind"] == "photographs"
+
+    def test_a_recipe_for_other_images_is_told_before_and_after_it_starts(
+        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign
+    ) -> None:
+        street = make_dataset(session, storage, looks="photographs", name="Street")
+        session.commit()
+        url = f"/campaigns/{campaign.id}/runs/new"
+
+        page = client.get(
+            url, params={"recipe": "gac/short", "target_dataset_id": str(street.id)}, headers=HTML
+        ).text
+        client.post(url, data=inputs_of(page), headers=HTML)
+
+        told = "The images look like photographs, and preset short is a recipe for digits; photographs is one"
+        assert told in page
+        shown = client.get(f"/runs/{latest_run(session).id}", headers=HTML).text
+        assert "It trains digits: LeNet at 28 pixels." in shown
+        assert told in shown
+
+    def test_photographs_are_trained_though_the_form_was_loaded_for_digits(
+        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign, target: Dataset
+    ) -> None:
+        """Without JavaScript another target does not load the values of its recipe."""
+        street = make_dataset(session, storage, looks="photographs", name="Street")
+        session.commit()
+        url = f"/campaigns/{campaign.id}/runs/new"
+        params = {"target_dataset_id": str(target.id)}
+        typed = inputs_of(client.get(url, params=params, headers=HTML).text)
+
+        client.post(
+            url, data=typed | {"target_dataset_id": str(street.id), "config.epochs": "7"}, headers=HTML
+        )
+
+        run = latest_run(session)
+        assert run.preset == "photographs"
+        assert run.config == configs.config_for(
+            "clarinet-plus", "cc", "photographs", {"epochs": 7}, looks="photographs"
+        )
+
+    def test_a_target_that_cannot_work_is_told_beside_it(
+        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign
+    ) -> None:
+        trees = make_dataset(session, storage, class_names=["oak", "elm"], name="Trees")
+        session.commit()
+        url = f"/campaigns/{campaign.id}/runs/new"
+
+        response = client.post(url, data={"seeds": "0", "target_dataset_id": str(trees.id)}, headers=HTML)
+
+        assert response.status_code == 422
+        assert "has oak, elm: none in common." in unescape(response.text)
+        assert 'id="target_dataset_id-error"' in response.text
 
     def test_another_recipe_brings_its_values_though_the_form_was_not_reloaded(
         self, client: TestClient, session: Session, campaign: Campaign, target: Dataset
@@ -121,7 +191,7 @@ class TestNewRun:
         self, client: TestClient, campaign: Campaign, target: Dataset
     ) -> None:
         url = f"/campaigns/{campaign.id}/runs/new"
-        whole = configs.preset_values("clarinet-plus", "default")
+        whole = configs.preset_values("clarinet-plus", "digits", "digits")
         typed = {f"config.{name}": configs.written(value) for name, value in whole.items()}
 
         response = client.post(
@@ -157,7 +227,7 @@ class TestNewRun:
         page = unescape(client.get(f"/campaigns/{campaign.id}/runs/new", headers=HTML).text)
 
         for method, (title, sentence) in configs.methods().items():
-            assert f'value="{method}/{configs.first_preset(method)}"' in page
+            assert f'value="{method}/default"' in page
             assert f"<dt>{title}</dt><dd>{sentence}</dd>" in page
 
     def test_a_method_that_cannot_use_the_labels_says_so_beside_them(

@@ -29,6 +29,7 @@ from app.runs.errors import (
 )
 from app.runs.labels import thaw
 from app.runs.models import Run, TrialState
+from app.runs.pairs import look_at_pair
 from app.storage import Storage
 from clarinet.files.label_table import TRUE
 from tests.app.runs.conftest import answered
@@ -46,7 +47,8 @@ def start(session: Session, campaign: Campaign, target: Dataset, storage: Storag
     admin = changes.pop("by", None) or make_user(session, role="admin")
     details |= changes
     labels = service.freeze_labels(session, campaign, setting=details["setting"], by=admin, storage=storage)
-    return service.start_run(session, labels, **details, target_dataset=target, by=admin, now=NOW)
+    pair = look_at_pair(session, storage, campaign, target.id, by=admin)
+    return service.start_run(session, labels, pair, **details, by=admin, now=NOW)
 
 
 class TestStartRun:
@@ -117,7 +119,7 @@ class TestStartRun:
             "preset": "quick",
             "seeds": [0],
             "config": {"complementary_loss": "inverse"},
-            "target_dataset": target,
+            "pair": look_at_pair(session, storage, campaign, target.id, by=admin),
             "by": admin,
             "now": NOW,
         }

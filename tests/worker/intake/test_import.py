@@ -16,7 +16,9 @@ from app.storage import Storage
 from clarinet import load_folder
 from tests.app.datasets.files import images, npz_of, picture, zip_of
 from tests.app.datasets.hostile import NAME
+from tests.clarinet.drawn import scenes, signs
 from tests.clarinet.factories import in_memory
+from tests.clarinet.looks import Stack
 from tests.worker.intake.conftest import examples_of, files_in
 from worker import intake
 from worker.context import Context
@@ -134,6 +136,38 @@ class TestImport:
 
         session.refresh(dataset)
         assert (dataset.state, dataset.made) == (DatasetState.READY, made)
+
+    @pytest.mark.parametrize(
+        ("train", "test", "looks"),
+        [
+            (signs(), scenes(28, colour=False), "digits"),
+            (scenes(60), [], "photographs"),
+            ([], signs(), "digits"),
+        ],
+        ids=["digits", "photographs", "without training images"],
+    )
+    def test_what_images_look_like_is_kept_and_seen_again_where_it_was_not(
+        self,
+        *,
+        train: Stack,
+        test: Stack,
+        looks: str,
+        context: Context,
+        session: Session,
+        storage: Storage,
+        upload: Callable[..., Dataset],
+    ) -> None:
+        """Training images tell, where there are some; imports of earlier versions did not look."""
+        arrays = {name: np.stack(part) for name, part in (("x_train", train), ("x_test", test)) if part}
+        dataset = upload(npz_of(**arrays))
+
+        import_dataset(context, dataset.id)
+
+        session.refresh(dataset)
+        assert (dataset.state, dataset.looks) == (DatasetState.READY, looks)
+        dataset.looks = None
+        assert service.looks_of(session, storage, dataset) == looks
+        assert dataset.looks is None
 
     def test_a_folder_read_by_the_library_is_in_the_same_order(
         self,

@@ -1,0 +1,97 @@
+"""A campaign's images and a target's: whether a run can use them together, and what they look like."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, aliased
+
+from app.accounts.models import User
+from app.campaigns.models import Campaign
+from app.datasets import service as datasets
+from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.runs.errors import NoSharedClass, TargetIsSource, TargetNotReady, TargetWithoutImages
+from app.storage import Storage
+from clarinet.files.looks import looks_of_pair
+from clarinet.files.names import share_no_class
+from clarinet.recipes.choices import Looks
+
+RGB = 3  # channels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Source and target of a run, looked at.
+
+    Args:
+        target_id: of the target.
+        looks_by_id: what each of both datasets looks like.
+        in_colour: whether source and target are.
+    """
+
+    target_id: UUID
+    looks_by_id: dict[UUID, Looks]
+    in_colour: tuple[bool, bool]
+
+    @property
+    def looks(self) -> Looks:
+        """Photographs in one of both make it a pair of photographs."""
+        return looks_of_pair(*self.looks_by_id.values())
+
+
+def look_at_pair(
+    session: Session, storage: Storage, campaign: Campaign, target_id: UUID, *, by: User
+) -> Pair:
+    """Judge a target for a campaign, which has its classes.
+
+    It may read pictures, which takes a second: give a session that only looks.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        DatasetNotFound: there is no such target.
+        TargetNotReady, TargetWithoutImages: there is nothing to adapt to.
+        TargetIsSource: it has the images that people were asked about.
+        NoSharedClass: none of its named classes is one of the campaign's.
+    """
+    target = datasets.get_dataset(session, target_id, by=by)
+    source = datasets.get_dataset(session, campaign.dataset_id, by=by)
+    if target.state is not DatasetState.READY:
+        raise TargetNotReady(target.name, target.state)
+    if not target.train_count:
+        raise TargetWithoutImages(target.name)
+    if _is_same(session, source, target):
+        raise TargetIsSource(target.name)
+    asked = [item.name for item in campaign.classes]
+    if share_no_class(asked, target.class_names or []):
+        raise NoSharedClass(target.name, asked, target.class_names or [])
+    looks = {dataset.id: datasets.looks_of(session, storage, dataset) for dataset in (source, target)}
+    return Pair(
+        target_id=target.id,
+        looks_by_id=looks,
+        in_colour=(source.channels == RGB, target.channels == RGB),
+    )
+
+
+def remember_looks(session: Session, pair: Pair) -> None:
+    """Keep what was seen of datasets that nobody had looked at, those of before imports looked."""
+    for dataset_id, looks in pair.looks_by_id.items():
+        dataset = session.get(Dataset, dataset_id)
+        if dataset is not None and dataset.looks is None:
+            dataset.looks = looks
+
+
+def _is_same(session: Session, source: Dataset, target: Dataset) -> bool:
+    """Whether the target trains on the source's images, in whatever order and under whatever name."""
+    if source.id == target.id:
+        return True
+    if source.train_count != target.train_count:
+        return False
+
+    ours = aliased(Example)
+    known = select(ours.digest).where(ours.dataset_id == source.id, ours.split == Split.TRAIN)
+    theirs = [Example.dataset_id == target.id, Example.split == Split.TRAIN]
+    # Most targets differ in their first image already; only an equal one makes the whole comparison.
+    first = select(Example.digest).where(*theirs).order_by(Example.position).limit(1).scalar_subquery()
+    if session.scalar(known.where(ours.digest == first).limit(1)) is None:
+        return False
+    return session.scalar(select(Example.id).where(*theirs, Example.digest.not_in(known)).limit(1)) is None
