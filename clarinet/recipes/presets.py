@@ -60,8 +60,8 @@ _PLUS: dict[str, Any] = {
     "target_self_training_start": 0.4,
 }
 
-# A beginning: it is built without a download, and its weights are untrained. `kept_features` with trained ones
-# is far better on photographs (docs/results/photographs-kept.md), and no preset yet.
+# A beginning: it is built without a download, and its weights are untrained. `kept_features` with trained
+# weights is far better on photographs (docs/results/photographs-kept.md), and no preset yet.
 _PHOTOGRAPH_NETWORK: dict[str, Any] = {
     "architecture": "resnet18",
     "image_size": 96,
