@@ -9,7 +9,7 @@ from clarinet.data.training_data import TrainData
 from clarinet.data.uniformity import Uniformity, check_uniformity
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import DataError, NonUniformLabels
-from clarinet.recipes.rules import check_named_classes
+from clarinet.recipes.rules import check_label_count, check_named_classes
 
 TAKE_UNIFORM = ("unbiased", "bounded")  # the complementary losses that are right for uniform labels only
 
@@ -29,6 +29,7 @@ def check_labels_fit(
             "the pc setting needs true labels, and there are none; use cc with a method that learns from "
             "complementary labels, or collect 'yes' answers"
         )
+    check_label_count(len(complementary_rows) + len(true_rows), data.num_classes)
     named = torch.unique(data.complementary[complementary_rows])
     learns_from_noes = config.losses.complementary_loss != "none"
     # Pseudo-labels of one class are what the first step learned; its run ends and shows it.

@@ -124,8 +124,8 @@ def misfit(config: TrainConfig, looks: Looks) -> str:
     if is_for(config) == looks:
         return ""
     fitting = preset_for(config.method, looks, looks)
-    told = f"the images look like {looks}, and preset {config.preset} is a recipe for {is_for(config)}"
-    return f"{told}; {fitting} is one for {looks}"
+    told = f"the images look like {looks}, but preset {config.preset} is made for {is_for(config)}"
+    return f"{told}; preset {fitting} is made for {looks}"
 
 
 def _weights(network: Network) -> str:

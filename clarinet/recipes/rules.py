@@ -114,6 +114,19 @@ def check_labels(method: str, setting: Setting, losses: Losses) -> None:
         )
 
 
+def check_label_count(labels: int, num_classes: int) -> None:
+    """Refuse fewer labels than classes: of some class nothing at all is said.
+
+    Raises:
+        DataError: how many are missing.
+    """
+    if labels < num_classes:
+        raise DataError(
+            f"{labels} labels cannot tell {num_classes} classes apart; collect {num_classes - labels} more, "
+            "or name fewer classes"
+        )
+
+
 def check_named_classes(losses: Losses, complementary: Collection[object], true: Collection[object]) -> None:
     """Refuse labels that a network fits which takes every image for one and the same class.
 

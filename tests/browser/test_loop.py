@@ -133,6 +133,7 @@ def test_an_admin_launches_a_run_and_watches_the_number_arrive(
     page.get_by_label("Target dataset").select_option(target["id"])
     page.get_by_label("Method and preset").select_option("clarinet-plus/digits-quick")
     page.get_by_label("Seeds").fill("0")
+    expect(page.locator("#trained")).to_have_text("This trains digits: LeNet at 28 pixels.")
     expect(page.locator("[name='config.epochs']")).to_have_value("30")  # of the preset just chosen
     page.get_by_text("All settings").click()
     page.locator("[name='config.epochs']").fill("15")

@@ -145,6 +145,7 @@ def test_people_get_a_line_per_epoch_and_a_summary(
         (["--tensorboard", __file__], "cannot be a folder"),
         (["--tensorboard", f"{__file__}/x", "--seeds", "0", "1"], "cannot be a folder"),
         (["--source", "nowhere.npz"], "nowhere.npz"),
+        (["--classes", "70"], "labels cannot tell 70 classes apart"),
         (["--preset", "default", "--method", "gac", "--set", "batch_size=1"], "batch_size is 1"),
     ],
 )
@@ -213,8 +214,8 @@ class TestRecipe:
         summary = json.loads(captured.out)
         assert (summary["looks"], summary["preset"]) == ("photographs", preset)
         assert summary["recipe"] == "digits: the network of DANN at 28 pixels"
-        told = f"clarinet: the images look like photographs, and preset {preset} is a recipe for digits; "
-        assert f"{told}photographs is one for photographs" in captured.err
+        told = f"clarinet: the images look like photographs, but preset {preset} is made for digits; "
+        assert f"{told}preset photographs is made for photographs" in captured.err
 
 
 class TestPairs:

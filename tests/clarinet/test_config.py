@@ -492,10 +492,10 @@ class TestFitting:
         told = misfit(config_for("gac", "short"), "photographs")
 
         assert told == (
-            "the images look like photographs, and preset short is a recipe for digits; photographs is one "
-            "for photographs"
+            "the images look like photographs, but preset short is made for digits; preset photographs is "
+            "made for photographs"
         )
         assert misfit(config_for("gac", "short", architecture="resnet18"), "photographs") == ""
         assert misfit(config_for("clarinet-plus", "photographs"), "digits").endswith(
-            "digits is one for digits"
+            "preset digits is made for digits"
         )

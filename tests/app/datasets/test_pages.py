@@ -228,8 +228,8 @@ class TestShow:
     @pytest.mark.parametrize(
         ("looks", "told"),
         [
-            ("photographs", "<dd>photographs</dd><dd>which chooses the recipe of a run</dd>"),
-            (None, "<dd>\N{EN DASH}</dd><dd>seen when a run first needs it</dd>"),
+            ("photographs", "<dd>photographs</dd><dd>grey; this chooses the recipe of a run</dd>"),
+            (None, "<dd>\N{EN DASH}</dd><dd>grey; seen when a run first needs it</dd>"),
         ],
     )
     def test_what_the_images_look_like_is_said(

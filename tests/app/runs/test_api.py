@@ -64,7 +64,7 @@ class TestStartRun:
         assert fitting["recipe"].startswith("photographs: ")
         assert (asked["preset"], asked["recipe"]) == ("digits", "digits: LeNet at 28 pixels")
         assert asked["recipe_warning"].startswith(
-            "The images look like photographs, and preset digits is a recipe"
+            "The images look like photographs, but preset digits is made for digits"
         )
         assert client.get(f"/api/v1/runs/{asked['id']}").json()["recipe"] == asked["recipe"]
 

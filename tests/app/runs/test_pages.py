@@ -91,7 +91,7 @@ class TestNewRun:
         ).text
         client.post(url, data=inputs_of(page), headers=HTML)
 
-        told = "The images look like photographs, and preset short is a recipe for digits; photographs is one"
+        told = "The images look like photographs, but preset short is made for digits; preset photographs is"
         assert told in page
         shown = client.get(f"/runs/{latest_run(session).id}", headers=HTML).text
         assert "It trains digits: LeNet at 28 pixels." in shown
