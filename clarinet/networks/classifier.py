@@ -210,7 +210,7 @@ class Classifier(nn.Module):
         self.spec = spec
         self._domain = DomainInForce()
         self.extractor = _extractor(spec, self._domain)
-        self.predictor: nn.Linear | CommonSpaceHead
+        self.predictor: nn.Linear
         if spec.head == "linear":
             self.predictor = nn.Linear(self.extractor.features, spec.num_classes)
         else:

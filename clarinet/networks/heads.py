@@ -10,7 +10,7 @@ DIRECTIONS = 256  # of the common space, at most
 LEAST_SPREAD = 1e-3  # of the mean spread, for a feature that hardly varies in a domain
 
 
-class CommonSpaceHead(nn.Module):
+class CommonSpaceHead(nn.Linear):
     """Features (B, D) of the domain in force to logits (B, K).
 
     First roots of the features, which bring their long tails in. The domain's own mean is taken off and its
@@ -24,21 +24,19 @@ class CommonSpaceHead(nn.Module):
     """
 
     def __init__(self, features: int, num_classes: int, domain: DomainInForce) -> None:
-        super().__init__()
-        self.domain = domain
         directions = min(features, DIRECTIONS)
+        super().__init__(directions, num_classes)
+        self.domain = domain
         self.mean: Tensor
         self.spread: Tensor
         self.directions: Tensor
         self.register_buffer("mean", torch.zeros(2, features))
         self.register_buffer("spread", torch.ones(2, features))
         self.register_buffer("directions", torch.eye(features, directions))
-        self.linear = nn.Linear(directions, num_classes)
 
     def forward(self, features: Tensor) -> Tensor:
         """Logits (B, K)."""
-        out: Tensor = self.linear(self.placed(features))
-        return out
+        return super().forward(self.placed(features))
 
     def placed(self, features: Tensor) -> Tensor:
         """(B, P) places of unit length in the common space."""

@@ -83,8 +83,8 @@ def train_on_kept(run: Asked, stage: Stage) -> Run[TrainResult]:
     predicting, reports, noise = ByFeatures(network, features), list[EpochReport](), 0.0
     draws = generator(config.seed, "clusters")
     for number, found in enumerate(rounds(source, target, votes, draws, config.length.epochs), 1):
-        head.linear.weight.copy_(found.weight)
-        head.linear.bias.copy_(found.bias)
+        head.weight.copy_(found.weight)
+        head.bias.copy_(found.bias)
         reports.append(
             report(
                 config,

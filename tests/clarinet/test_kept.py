@@ -44,7 +44,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def config(weights: Path) -> TrainConfig:
     return config_for(
         "clarinet-plus",
-        "default",
+        "photographs",
         architecture="mobilenet_v3_small",
         pretrained=str(weights),
         image_size=32,
@@ -166,4 +166,4 @@ def test_a_common_space_takes_off_what_all_images_of_a_domain_share() -> None:
     for domain, given in ((SOURCE, features), (TARGET, moved)):
         head.domain.number = domain
         assert torch.allclose(head.placed(given), places, atol=1e-4)
-        assert torch.allclose(head(given), F.linear(places, head.linear.weight, head.linear.bias), atol=1e-4)
+        assert torch.allclose(head(given), F.linear(places, head.weight, head.bias), atol=1e-4)
