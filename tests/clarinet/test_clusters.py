@@ -100,7 +100,7 @@ class TestClasses:
         merged = torch.where(classes == 1, 0, torch.where(classes == 3, 2, classes))
         starts = [merged, merged, classes, merged, merged]
         given = iter(F.one_hot(start, 2 * K).float() for start in starts)
-        monkeypatch.setattr(clustering, "_clusters", lambda *_: next(given))
+        monkeypatch.setattr(clustering, "clusters_of", lambda *_: next(given))
         monkeypatch.setattr(clustering, "MATCHES", 0)  # which would mend what is merged
 
         assert accuracy(found_in(features, votes).probabilities, classes) > 0.98
