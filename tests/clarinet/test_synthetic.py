@@ -192,6 +192,7 @@ class TestCommand:
         made, other = tmp_path / "made.npz", tmp_path / "other.npz"
         assert main(["make-syn-digits", str(made), "--count", "40"]) == 0
         arrays: dict[str, Any] = {name: values.numpy() for name, values in load_npz(made).items()}
+        arrays |= {name: 255 - arrays[name] for name in ("x_train", "x_test") if name in arrays}
         np.savez(other, **arrays)
         capsys.readouterr()
         words = [

@@ -231,7 +231,8 @@ class TestRuns:
         data = make_data(24, true_rows=24)
         images = in_memory(data.source_images).numpy()
         np.savez(tmp_path / "a.npz", x_train=images, y_train=data.true.numpy())
-        words = ["train", "--source", str(tmp_path / "a.npz"), "--target", str(tmp_path / "a.npz")]
+        np.savez(tmp_path / "b.npz", x_train=255 - images)
+        words = ["train", "--source", str(tmp_path / "a.npz"), "--target", str(tmp_path / "b.npz")]
         words += [word for name, value in self.LOOKS.items() for word in ("--set", f"{name}={value}")]
         words += ["--weights", weights, "--device", "cpu", "--out", str(tmp_path / "model")]
 
