@@ -33,7 +33,7 @@ WRITTEN: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent / "earlier_presets.json").read_text(encoding="utf-8")
 )
 
-NEW = {"pretrained_digest"}  # what that version had no name for
+NEW = {"pretrained_digest", "kept_features"}  # what that version had no name for
 
 
 def earlier(method: str, preset: str, **changes: Any) -> dict[str, Any]:
