@@ -56,9 +56,7 @@ class Interrupted(ClarinetError):
     def __init__(self, step: int, checkpoint: Path | None) -> None:
         self.step = step
         self.checkpoint = checkpoint
-        kept = (
-            f"; resume from {checkpoint}" if checkpoint else "; no checkpoint was wanted, so nothing is kept"
-        )
+        kept = f"; resume from {checkpoint}" if checkpoint else "; there is no checkpoint, so nothing is kept"
         super().__init__(f"stopped after step {step} as asked{kept}")
 
 

@@ -21,7 +21,12 @@ def batch_size(config: TrainConfig, labels: int) -> int:
 
 
 def steps_in_epoch(config: TrainConfig, labels: int, target: int) -> int:
-    """As configured, or one pass over the larger of so many labels and so many target images."""
+    """As configured, or one pass over the larger of so many labels and so many target images.
+
+    A round on kept features is one step.
+    """
+    if config.network.kept_features:
+        return 1
     if config.length.steps_per_epoch:
         return config.length.steps_per_epoch
     batches = max(labels, target) / batch_size(config, labels)

@@ -34,23 +34,44 @@ def check_network(network: Network) -> None:
             "pretrained_digest is that of a file of trained weights; name it as pretrained",
             "pretrained_digest",
         )
-    if network.kept_features and not is_backbone(network.architecture):
-        raise ConfigError(
-            f"kept_features needs a network for photographs, and {network.architecture} is none; name one as "
-            "architecture",
-            "kept_features",
-        )
-    if network.kept_features and not network.pretrained:
-        raise ConfigError(
-            "kept_features keeps a network as its trained weights made it, and there are none; name them as "
-            "pretrained: hub, or a file",
-            "pretrained",
-        )
     least = LEAST_SIZES.get(network.architecture, 0)
     if network.image_size < least:
         raise ConfigError(
             f"image_size is {network.image_size}, but {network.architecture} needs {least} or more",
             "image_size",
+        )
+
+
+def check_kept_features(method: str, network: Network, losses: Losses, pretraining: Pretraining) -> None:
+    """Refuse a run on kept features that has nothing to keep, or promises what such a run does not do."""
+    if not network.kept_features:
+        return
+    if method != "clarinet-plus":
+        raise ConfigError(
+            f"kept_features finds classes without the losses of {method}; choose the method clarinet-plus",
+            "kept_features",
+        )
+    if not is_backbone(network.architecture):
+        raise ConfigError(
+            f"kept_features needs a network for photographs, and {network.architecture} is none; name one as "
+            "architecture",
+            "kept_features",
+        )
+    if not network.pretrained:
+        raise ConfigError(
+            "kept_features keeps a network as its trained weights made it, and there are none; name them as "
+            "pretrained: hub, or a file",
+            "pretrained",
+        )
+    if losses.complementary_loss != "bounded":
+        raise ConfigError(
+            f"complementary_loss is {losses.complementary_loss}, but kept_features takes uniform labels by "
+            "their likelihood (bounded)",
+            "complementary_loss",
+        )
+    if pretraining.pretraining_share > 0:
+        raise ConfigError(
+            "kept_features has features from the start; set pretraining_share to 0", "pretraining_share"
         )
 
 

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from clarinet.data.feeding import Pixels, parts
 from clarinet.data.images import normalised
-from clarinet.data.joining import joined
 from clarinet.data.seeding import generator
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain
 from clarinet.networks.heads import CommonSpaceHead
@@ -90,7 +89,7 @@ def train_on_kept(run: Asked, stage: Stage) -> Run[TrainResult]:
                 config,
                 stage,
                 predicting,
-                step=number * stage.epoch_steps,
+                step=number,
                 seconds=time.perf_counter() - started,
                 losses={"contradiction": found.contradiction},
             )
@@ -99,7 +98,7 @@ def train_on_kept(run: Asked, stage: Stage) -> Run[TrainResult]:
         yield
         noise = found.label_noise
         if run.should_stop() and number < config.length.epochs:
-            raise Interrupted(number * stage.epoch_steps, run.checkpoint)
+            raise Interrupted(number, run.checkpoint)
     return result(
         config,
         stage,
@@ -131,13 +130,14 @@ def _features(run: Asked, stage: Stage, network: Classifier) -> Run[dict[str, Te
     ]
     for name, images, domain in wanted:
         if images is not None:
-            chunks = list[Tensor]()
+            found[name] = torch.empty(len(images), network.extractor.features, device=run.device)
+            done = 0
             for chunk in _by_chunks(run, network, images, domain):
                 if run.should_stop():
-                    raise Interrupted(0, run.checkpoint)
-                chunks.append(chunk)
+                    raise Interrupted(0, None)  # they are kept when all are there
+                found[name][done : done + len(chunk)] = chunk
+                done += len(chunk)
                 yield
-            found[name] = joined(chunks, len(images))
     return found
 
 

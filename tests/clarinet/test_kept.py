@@ -55,7 +55,6 @@ def config(weights: Path) -> TrainConfig:
         precision="float32",
         kept_features=True,
         epochs=4,
-        steps_per_epoch=1,
     )
 
 
@@ -148,6 +147,19 @@ def test_features_of_other_weights_are_refused(
 def test_kept_features_needs_a_network_for_photographs_with_trained_weights(config: TrainConfig) -> None:
     with pytest.raises(ConfigError, match="needs a network for photographs"):
         replace(config, network=replace(config.network, architecture="lenet", pretrained=""))
+    for other in (
+        {"complementary_loss": "forward"},
+        {"pretraining_share": 0.2},
+    ):
+        with pytest.raises(ConfigError):
+            config.changed(**other)
+    with pytest.raises(ConfigError, match="without the losses of clarinet"):
+        config_for(
+            "clarinet",
+            "photographs",
+            pretrained=config.network.pretrained,
+            kept_features=True,
+        )
     with pytest.raises(ConfigError, match="there are none"):
         replace(config, network=replace(config.network, pretrained=""))
 
