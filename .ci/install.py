@@ -33,7 +33,8 @@ def how_far(lines: list[str], scratch: Path) -> str:
     last = next((line for line in reversed(lines) if line.startswith(("Collecting", "Installing"))), "")
     if last.startswith("Installing"):
         count = last.count(",") + 1
-        return f"unpacking {count} packages: {size_gb([ENVIRONMENT]):.1f} of about {DISK_GB} GB"
+        unpacked = size_gb([ENVIRONMENT]) - size_gb([scratch])  # the downloads lie there until pip ends
+        return f"unpacking {count} packages: {unpacked:.1f} of about {DISK_GB} GB"
     found = len({line.split()[1] for line in lines if line.startswith("Collecting")})
     loaded = size_gb([*scratch.glob("pip-*")])  # beside them lie copies on their way to pip's cache
     name = re.split(r"[^\w.-]", last.removeprefix("Collecting "))[0]

@@ -51,7 +51,7 @@ def environment_of(settings: Settings) -> dict[str, str]:
         elif isinstance(value, tuple):
             text = json.dumps([str(item) for item in value])
         else:
-            text = str(value)
+            text = "" if value is None else str(value)  # set to nothing, also where a .env file says more
         given[f"CLARINET_{name.upper()}"] = text
     return given
 
