@@ -7,7 +7,7 @@ No label of the target is looked at, nor is its distribution of classes assumed:
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -54,6 +54,11 @@ class Round:
     contradiction: float
     label_noise: float
 
+    @property
+    def classes(self) -> Tensor:
+        """(N + M, K) probabilities, the source's first."""
+        return torch.cat([self.source, self.target])
+
 
 def rounds(
     source: Tensor, target: Tensor, votes: Votes, draws: torch.Generator, count: int
@@ -74,12 +79,13 @@ def rounds(
         count: of rounds, >= 1.
     """
     images = _Images(source, target, votes)
-    found = images.after(_first_classes(source, target, votes, draws))
+    classes = _first_classes(images, draws)
     for number in range(1, count + 1):
-        found = images.next(found)
+        found = images.next(classes)
         if number == count // 2:
             found = _apart(images, found, draws)
         yield found
+        classes = found.classes
 
 
 class _Images:
@@ -92,29 +98,23 @@ class _Images:
         self.labels = float(votes.complementary.sum() + votes.true.sum())
         self._near = [_nearest(places) for places in (source, target)]
 
-    def after(self, classes: tuple[Tensor, Tensor]) -> Round:
-        """What is known before the first round: classes, and no head."""
-        nothing = classes[0].new_zeros(0)
-        noise = named_share(classes[0], self.votes)
-        return Round(with_own(classes[0], self.votes, noise), classes[1], nothing, nothing, torch.inf, noise)
+    def later(self, classes: Tensor, count: int) -> Round:
+        """So many rounds later, at least one."""
+        found = self.next(classes)
+        for _ in range(count - 1):
+            found = self.next(found.classes)
+        return found
 
-    def later(self, known: Round, count: int) -> Round:
-        """So many rounds later."""
-        for _ in range(count):
-            known = self.next(known)
-        return known
-
-    def next(self, known: Round) -> Round:
-        """The next round."""
-        classes = (known.source, known.target)
-        scores, head = _ridge(self.every, torch.cat(classes))
+    def next(self, classes: Tensor) -> Round:
+        """A round that begins with (N + M, K) classes."""
+        scores, head = _ridge(self.every, classes)
         own = scores[: self.sizes[0]]
         noise = named_share(own, self.votes)
         scale = min(SCALES, key=lambda at: contradiction((at * own).softmax(1), self.votes, noise))
         told = torch.split((scale * scores).log_softmax(1), self.sizes)
         others = [
             _floored((1 - NEIGHBOUR_SHARE) * by_head + NEIGHBOUR_SHARE * _mean(before, near).log())
-            for by_head, before, near in zip(told, classes, self._near, strict=True)
+            for by_head, before, near in zip(told, torch.split(classes, self.sizes), self._near, strict=True)
         ]
         return Round(
             source=with_own(others[0], self.votes, noise),
@@ -135,15 +135,15 @@ def _apart(images: _Images, found: Round, draws: torch.Generator) -> Round:
     clearly less than no split: small differences come from chance.
     """
     num_classes = found.source.shape[1]
-    shares = torch.cat([found.source, found.target]).mean(0)  # (K,)
+    shares = found.classes.mean(0)  # (K,)
     for missing in shares.argsort()[:MISSING].tolist():
         if shares[missing] > MISSING_SHARE / num_classes:
             break
-        begun = [found] + [
-            _moved(found, half, other, missing, images.sizes)
+        begun = [found.classes] + [
+            _moved(found.classes, half, other, missing)
             for other in range(num_classes)
             if other != missing
-            for half in _halves(images, found, other, draws)
+            for half in _halves(images, found.classes, other, draws)
         ]
         plain, *split = (images.later(one, TRIED) for one in begun)
         best = min(split, key=lambda one: one.contradiction, default=plain)
@@ -152,9 +152,9 @@ def _apart(images: _Images, found: Round, draws: torch.Generator) -> Round:
     return found
 
 
-def _halves(images: _Images, found: Round, of: int, draws: torch.Generator) -> list[Tensor]:
+def _halves(images: _Images, classes: Tensor, of: int, draws: torch.Generator) -> list[Tensor]:
     """(N + M,) bool, two halves of the images that are taken for a class; none where there are too few."""
-    taken = torch.cat([found.source, found.target]).argmax(1) == of
+    taken = classes.argmax(1) == of
     if int(taken.sum()) < LEAST_HALVED:
         return []
     halves = clusters_of(images.every[taken], 2, draws)  # (R, 2)
@@ -166,13 +166,12 @@ def _halves(images: _Images, found: Round, of: int, draws: torch.Generator) -> l
     return found_halves
 
 
-def _moved(found: Round, half: Tensor, other: int, missing: int, sizes: list[int]) -> Round:
+def _moved(classes: Tensor, half: Tensor, other: int, missing: int) -> Tensor:
     """The same classes, but some images' probability of one class is that of another one."""
-    classes = torch.cat([found.source, found.target]).clone()
-    classes[half, missing] += classes[half, other]
-    classes[half, other] = 0
-    source, target = torch.split(classes, sizes)
-    return replace(found, source=source, target=target)
+    moved = classes.clone()
+    moved[half, missing] += classes[half, other]
+    moved[half, other] = 0
+    return moved
 
 
 def contradiction(probabilities: Tensor, votes: Votes, noise: float) -> float:
@@ -183,11 +182,9 @@ def contradiction(probabilities: Tensor, votes: Votes, noise: float) -> float:
     return -float(total.sum() / (votes.complementary.sum() + votes.true.sum()))
 
 
-def _first_classes(
-    source: Tensor, target: Tensor, votes: Votes, draws: torch.Generator
-) -> tuple[Tensor, Tensor]:
-    """Classes (N, K) and (M, K) of clusters of both domains' images, each by its source images' labels."""
-    every = torch.cat([source, target])
+def _first_classes(images: _Images, draws: torch.Generator) -> Tensor:
+    """Classes (N + M, K) of clusters of both domains' images by their source images' labels, and of these."""
+    every, votes, of_source = images.every, images.votes, images.sizes[0]
     num_classes = votes.true.shape[1]
     count = min(CLUSTERS * num_classes, len(every))
     total = every.new_zeros(len(every), num_classes)
@@ -195,11 +192,11 @@ def _first_classes(
         clusters = clusters_of(every, count, draws)  # (N + M, C) one-hot
         centres = F.normalize(clusters.T @ every, dim=1)
         shares = (CONCENTRATION * every @ centres.T).softmax(1)  # (N + M, C)
-        of_source = shares[: len(source)].T
-        counted = Votes(of_source @ votes.complementary, of_source @ votes.true)
+        by_cluster = shares[:of_source].T
+        counted = Votes(by_cluster @ votes.complementary, by_cluster @ votes.true)
         total += shares @ agreed(counted)
-    first, second = torch.split(total / STARTS, [len(source), len(target)])
-    return first, second
+    source, target = torch.split(total / STARTS, images.sizes)
+    return torch.cat([with_own(source, votes, named_share(source, votes)), target])
 
 
 def _nearest(places: Tensor) -> Tensor:

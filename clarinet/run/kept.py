@@ -12,7 +12,6 @@ from clarinet.data.images import normalised
 from clarinet.data.seeding import generator
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain
 from clarinet.networks.heads import CommonSpaceHead
-from clarinet.networks.precision import mixed
 from clarinet.plus.two_domains import rounds
 from clarinet.plus.votes import label_votes
 from clarinet.recipes.errors import Interrupted
@@ -144,5 +143,5 @@ def _features(run: Asked, stage: Stage, network: Classifier) -> Run[dict[str, Te
 def _by_chunks(run: Asked, network: Classifier, images: Pixels, domain: Domain) -> Iterator[Tensor]:
     for chunk in parts(images, CHUNK):
         pixels = normalised(chunk.to(run.device).float() / 255, network.spec.input_normalisation)
-        with torch.inference_mode(), mixed(run.config.network.precision, run.device):
+        with torch.inference_mode():  # in float32, as the model will predict
             yield network.features_of(pixels, domain)

@@ -111,7 +111,12 @@ class TrainResult:
 
     @property
     def computed_in(self) -> Precision:
-        """The number format inside the networks, on the device where the last part of the run was trained."""
+        """The number format inside the networks, on the device where the last part of the run was trained.
+
+        Kept features are those of predictions, in float32.
+        """
+        if self.config.network.kept_features:
+            return "float32"
         device = next(self.model.parameters()).device
         return "bfloat16" if in_bfloat16(self.config.network.precision, device) else "float32"
 

@@ -96,8 +96,8 @@ def test_a_class_that_hides_in_another_is_found_by_the_labels() -> None:
     source, classes = domain(400, 1, look=0.0)
     target, others = domain(300, 2, look=2.0)
     images = two_domains._Images(*places(source, target), votes_of(classes, 3))
-    hidden = [F.one_hot(labels.clamp(max=3), K).float() * 0.9 + 0.1 / K for labels in (classes, others)]
-    merged = images.later(images.after((hidden[0], hidden[1])), 2)
+    hidden = F.one_hot(torch.cat([classes, others]).clamp(max=3), K).float() * 0.9 + 0.1 / K
+    merged = images.later(hidden, 2)
     assert accuracy(merged.target, others) < 0.85
 
     found = two_domains._apart(images, merged, generator(0, "halves"))
