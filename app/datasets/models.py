@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.claims import Claimable
 from app.db import Base, BigId, enum_column
-from clarinet.files.arrays import MAX_MADE
+from clarinet.files.arrays import MAX_MADE, RGB
 from clarinet.recipes.choices import Looks
 
 
@@ -60,6 +60,11 @@ class Dataset(Claimable, Base):
     size_bytes: Mapped[int] = mapped_column(BigId, default=0)
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
+
+    @property
+    def in_colour(self) -> bool:
+        """Whether its images are; those of a dataset that is not ready are taken for grey."""
+        return self.channels == RGB
 
 
 class Example(Base):

@@ -11,7 +11,6 @@ from app.datasets.models import Dataset
 from app.pages import read_form
 from app.runs import configs
 from app.runs.configs import ConfigField
-from app.runs.pairs import RGB
 from app.runs.schemas import NoteForm
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.config import GROUP_OF
@@ -101,7 +100,7 @@ def resolved(recipe: str, looks: Looks) -> str:
 def trained(recipe: str, looks: Looks, datasets: Sequence[Dataset]) -> configs.Recipe | None:
     """What a recipe of known preset trains on a source and, if there is one, a target."""
     source, target = datasets[0], datasets[-1]
-    return configs.recipe_of(_defaults(recipe), looks, (source.channels == RGB, target.channels == RGB))
+    return configs.recipe_of(_defaults(recipe), looks, (source.in_colour, target.in_colour))
 
 
 def input_groups(recipe: str, typed: Mapping[str, Any], *, weights: Sequence[str] = ()) -> list[InputGroup]:

@@ -16,8 +16,6 @@ from clarinet.files.looks import looks_of_pair
 from clarinet.files.names import share_no_class
 from clarinet.recipes.choices import Looks
 
-RGB = 3  # channels
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
@@ -68,7 +66,7 @@ def look_at_pair(
     return Pair(
         target_id=target.id,
         looks_by_id=looks,
-        in_colour=(source.channels == RGB, target.channels == RGB),
+        in_colour=(source.in_colour, target.in_colour),
     )
 
 

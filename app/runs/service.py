@@ -31,7 +31,7 @@ from app.runs.errors import (
 )
 from app.runs.labels import Readiness, collect, freeze
 from app.runs.models import Metric, Run, Trial, TrialState
-from app.runs.pairs import RGB, Pair, remember_looks
+from app.runs.pairs import Pair, remember_looks
 from app.runs.summary import Summary, summarise
 from app.runs.targets import scored_images
 from app.storage import Storage
@@ -272,7 +272,7 @@ def recipe_of(session: Session, run: Run) -> configs.Recipe | None:
     both = [session.get_one(Dataset, it) for it in (session.scalars(source).one(), run.target_dataset_id)]
     seen = [dataset.looks for dataset in both if dataset.looks is not None]
     looks = looks_of_pair(*seen) if len(seen) == len(both) else None
-    return configs.recipe_of(run.config, looks, (both[0].channels == RGB, both[1].channels == RGB))
+    return configs.recipe_of(run.config, looks, (both[0].in_colour, both[1].in_colour))
 
 
 def metrics_of(session: Session, run: Run) -> list[Metric]:

@@ -24,19 +24,19 @@ def look(session: Session, storage: Storage, campaign: Campaign, target: Dataset
     return look_at_pair(session, storage, campaign, target.id, by=by)
 
 
+def start_with(
+    session: Session, labels: service.FrozenLabels, pair: Pair, by: User, **changes: object
+) -> Run:
+    usual = {"method": "clarinet-plus", "setting": "cc", "preset": None, "seeds": [0], "config": {}}
+    return service.start_run(session, labels, pair, **usual | changes, by=by, now=NOW)  # type: ignore[arg-type]  # by name
+
+
 def start(
     session: Session, storage: Storage, campaign: Campaign, target: Dataset, by: User, **changes: object
 ) -> Run:
-    details = {
-        "method": "clarinet-plus",
-        "setting": "cc",
-        "preset": None,
-        "seeds": [0],
-        "config": {},
-    } | changes
-    labels = service.freeze_labels(session, campaign, setting=str(details["setting"]), by=by, storage=storage)
-    pair = look(session, storage, campaign, target, by)
-    return service.start_run(session, labels, pair, **details, by=by, now=NOW)  # type: ignore[arg-type]  # by name
+    setting = str(changes.get("setting", "cc"))
+    labels = service.freeze_labels(session, campaign, setting=setting, by=by, storage=storage)
+    return start_with(session, labels, look(session, storage, campaign, target, by), by, **changes)
 
 
 class TestPair:
@@ -185,18 +185,7 @@ class TestRecipe:
         with pytest.raises(
             OneClassAlone, match=r"^Every complementary label names class dog; at least two .*\.$"
         ):
-            service.start_run(
-                session,
-                labels,
-                pair,
-                method="gac",
-                setting="cc",
-                preset=None,
-                seeds=[0],
-                config={},
-                by=admin,
-                now=NOW,
-            )
+            start_with(session, labels, pair, admin, method="gac")
 
     def test_a_target_that_was_deleted_meanwhile_is_not_found(
         self, session: Session, storage: Storage, campaign: Campaign, target: Dataset, admin: User
@@ -207,18 +196,7 @@ class TestRecipe:
         session.flush()
 
         with pytest.raises(DatasetNotFound):
-            service.start_run(
-                session,
-                labels,
-                pair,
-                method="gac",
-                setting="cc",
-                preset=None,
-                seeds=[0],
-                config={},
-                by=admin,
-                now=NOW,
-            )
+            start_with(session, labels, pair, admin, method="gac")
 
 
 def _give_digests(session: Session, dataset: Dataset, digests: str) -> None:
