@@ -1,5 +1,7 @@
 """A campaign that people have answered."""
 
+import re
+from html import unescape
 from uuid import uuid4
 
 import pytest
@@ -79,3 +81,17 @@ def run(session: Session, storage: Storage) -> Run:
     session.commit()
     session.expire_all()
     return run
+
+
+def inputs_of(page: str) -> dict[str, str]:
+    """Names and values of the form's inputs and selects, as a browser would send them."""
+    values = {
+        unescape(name): unescape(value)
+        for name, value in re.findall(r'<input[^>]* name="([^"]+)"[^>]* value="([^"]*)"', page)
+    }
+    for name, options in re.findall(r'<select[^>]* name="([^"]+)"[^>]*>(.*?)</select>', page, re.DOTALL):
+        chosen = re.search(r'value="([^"]*)" selected', options) or re.search(r'value="([^"]*)"', options)
+        if chosen:
+            values[name] = chosen[1]
+    values.pop("csrf_token", None)
+    return values

@@ -27,7 +27,13 @@ def look(session: Session, storage: Storage, campaign: Campaign, target: Dataset
 def start_with(
     session: Session, labels: service.FrozenLabels, pair: Pair, by: User, **changes: object
 ) -> Run:
-    usual = {"method": "clarinet-plus", "setting": "cc", "preset": None, "seeds": [0], "config": {}}
+    usual: dict[str, object] = {
+        "method": "clarinet-plus",
+        "setting": "cc",
+        "preset": None,
+        "seeds": [0],
+        "config": {},
+    }
     return service.start_run(session, labels, pair, **usual | changes, by=by, now=NOW)  # type: ignore[arg-type]  # by name
 
 

@@ -1,0 +1,91 @@
+"""The page that lists trained weights on the server, and the form that offers them."""
+
+import hashlib
+from html import unescape
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.datasets.models import Dataset
+from app.runs.models import Run
+from app.settings import Settings
+from tests.app.runs.conftest import inputs_of
+
+HTML = {"accept": "text/html"}
+
+
+class TestWeights:
+    @pytest.fixture
+    def folder(self, app: FastAPI, settings: Settings, tmp_path: Path) -> Path:
+        """The operator's, still empty."""
+        folder = tmp_path / "weights"
+        folder.mkdir()
+        app.state.settings = settings.model_copy(update={"weights_dir": folder})
+        return folder
+
+    def test_files_are_listed_with_size_and_digest(self, client: TestClient, folder: Path) -> None:
+        (folder / "<b>net.safetensors").write_bytes(b"x" * 12_300_000)
+
+        page = client.get("/weights", headers=HTML).text
+
+        assert '<th scope="row">&lt;b&gt;net.safetensors</th>' in page
+        assert "12.3 MB" in page
+        assert hashlib.sha256(b"x" * 12_300_000).hexdigest() in page
+
+    def test_the_form_offers_them_and_a_run_keeps_the_one_that_was_chosen(
+        self, client: TestClient, session: Session, campaign: Campaign, target: Dataset, folder: Path
+    ) -> None:
+        (folder / "net.pt").write_bytes(b"tensors")
+        url = f"/campaigns/{campaign.id}/runs/new"
+        page = client.get(url, headers=HTML).text
+        typed = inputs_of(page) | {
+            "target_dataset_id": str(target.id),
+            "config.architecture": "timm/resnet18",
+        }
+
+        refused = client.post(url, data=typed | {"config.pretrained": "../net.pt"}, headers=HTML)
+        started = client.post(url, data=typed | {"config.pretrained": "net.pt"}, headers=HTML)
+
+        assert '<option value="net.pt">net.pt</option>' in page
+        assert '<option value="convnext_tiny"></option>' in page
+        assert refused.status_code == 422
+        assert "which has no &#39;../net.pt&#39;." in refused.text
+        assert started.status_code == 303
+        network = session.scalars(select(Run)).one().config["network"]
+        assert network["architecture"] == "timm/resnet18"
+        assert (network["pretrained"], network["pretrained_digest"]) == (
+            "net.pt",
+            hashlib.sha256(b"tensors").hexdigest(),
+        )
+
+    def test_an_empty_folder_says_what_it_lacks(self, client: TestClient, folder: Path) -> None:
+        page = client.get("/weights", headers=HTML).text
+
+        assert f"The folder {folder} has no file that ends in .safetensors, .pt or .pth." in page
+
+    def test_without_a_folder_it_says_who_names_one(self, client: TestClient) -> None:
+        page = client.get("/weights", headers=HTML).text
+
+        assert "No folder is named" in page
+        assert "CLARINET_WEIGHTS_DIR" in page
+
+    def test_a_folder_that_is_gone_is_told_in_words(self, client: TestClient, folder: Path) -> None:
+        folder.rmdir()
+
+        response = client.get("/weights", headers=HTML)
+
+        assert response.status_code == 200
+        assert f'"{folder}", is not there.' in unescape(response.text)
+
+    def test_the_form_of_runs_leads_there_but_no_annotator(
+        self, client: TestClient, annotator_client: TestClient, campaign: Campaign
+    ) -> None:
+        form = client.get(f"/campaigns/{campaign.id}/runs/new", headers=HTML).text
+
+        assert 'href="http://testserver/weights"' in form
+        assert annotator_client.get("/weights", headers=HTML).status_code == 403
