@@ -224,11 +224,12 @@ class TestTrainedWeights:
         save_file(timm.create_model("test_resnet").state_dict(), folder / "net.safetensors")
         return folder
 
-    def trained(self, context: Context, folder: Path | None, digest: str) -> Trial:
+    def trained(self, context: Context, folder: Path | None, digest: str, **details: Any) -> Trial:
         """A trial of a run that was started with a file of this digest, after its training process."""
         with context.unit_of_work() as session:
             weights = {"net.safetensors": digest}
-            run = make_run(session, context.storage, config=self.NETWORK, weights=weights)
+            details = {"config": self.NETWORK} | details
+            run = make_run(session, context.storage, weights=weights, **details)
         work = replace(claimed(context, run), weights_dir=folder)
         assert _train(work, torch.device("cpu"), lambda: False) is Exit.ENDED
         return trial_of(context, run.trials[0].id)
@@ -244,6 +245,28 @@ class TestTrainedWeights:
         assert model.card["pretrained"] == {"name": "net.safetensors", "digest": digest}
         assert model.card["config"]["network"]["pretrained"] == "net.safetensors"
         assert str(folder) not in json.dumps(model.card)
+
+    def test_a_run_on_kept_features_publishes_a_model(self, context: Context, folder: Path) -> None:
+        digest = hashlib.sha256((folder / "net.safetensors").read_bytes()).hexdigest()
+        kept = {"kept_features": True, "pretraining_share": 0.0, "epochs": 3}
+
+        trial = self.trained(
+            context,
+            folder,
+            digest,
+            method="clarinet-plus",
+            preset="photographs",
+            config=self.NETWORK | kept,
+        )
+
+        assert (trial.state, trial.failure) == (TrialState.SUCCEEDED, None)
+        with context.reading() as session:
+            [model] = session.scalars(select(Model)).all()
+            metrics = session.scalars(select(Metric).order_by(Metric.epoch)).all()
+        assert [(metric.epoch, set(metric.losses)) for metric in metrics] == [
+            (number, {"contradiction"}) for number in (1, 2, 3)
+        ]
+        assert model.card["onnx"].keys() == {"sha256", "size_bytes"}
 
     @pytest.mark.parametrize(
         ("happened", "told"),
