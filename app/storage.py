@@ -10,6 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from app.errors import Conflict
+
+
+class StoredFileMissing(Conflict):
+    """The database knows of an artefact whose file is not in the folder of artefacts."""
+
+    title = "Stored file missing"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A file that this needs is no longer in the server's folder of data (CLARINET_DATA_DIR). "
+            "Restore the folder from a backup, or make this anew."
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Storage:
@@ -50,10 +64,17 @@ class Storage:
         return hashlib.sha256(data).hexdigest()
 
     def read(self, key: str, *, offset: int = 0, length: int = -1) -> bytes:
-        """Bytes of an artefact, or of a part of it."""
-        with self.path(key).open("rb") as file:
-            file.seek(offset)
-            return file.read(length)
+        """Bytes of an artefact, or of a part of it.
+
+        Raises:
+            StoredFileMissing: it is not there.
+        """
+        try:
+            with self.path(key).open("rb") as file:
+                file.seek(offset)
+                return file.read(length)
+        except FileNotFoundError:
+            raise StoredFileMissing from None
 
     def delete_tree(self, prefix: str) -> None:
         """Delete every artefact below a prefix; nothing there is fine."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.storage import Storage
+from app.storage import Storage, StoredFileMissing
 
 
 @pytest.fixture
@@ -46,3 +46,8 @@ def test_delete_tree_takes_one_prefix(store: Storage) -> None:
 
     assert not store.path("a/1").exists()
     assert store.read("b/1") == b"x"
+
+
+def test_what_is_not_there_is_said_with_what_to_do(store: Storage) -> None:
+    with pytest.raises(StoredFileMissing, match="Restore the folder from a backup"):
+        store.read("datasets/lost.bin", offset=3, length=4)

@@ -57,6 +57,7 @@ def add_dataset(session: Session, admin: User, examples: int) -> UUID:
         state=DatasetState.READY,
         class_names=list(CLASSES),
         channels=1,
+        looks="digits",
         train_count=examples,
         train_per_class=[0] * len(CLASSES),
         test_per_class=[0] * len(CLASSES),

@@ -84,6 +84,15 @@ class TestOnnx:
             assert file.read("model.onnx") == b"graph"
             assert file.read("MODEL_CARD.md") == b"# Model card"
 
+    def test_files_that_are_lost_are_said(
+        self, client: TestClient, storage: Storage, with_onnx: Model
+    ) -> None:
+        storage.delete_tree(with_onnx.key)
+
+        for file in ("onnx", "download"):
+            answer = client.get(f"/api/v1/models/{with_onnx.id}/{file}")
+            assert (answer.status_code, answer.json()["type"]) == (409, "/problems/stored-file-missing")
+
     def test_the_page_leads_to_it(self, client: TestClient, with_onnx: Model) -> None:
         page = client.get(f"/models/{with_onnx.id}", headers=HTML)
 

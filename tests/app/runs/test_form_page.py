@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.campaigns.models import Campaign
+from app.datasets import service as datasets
 from app.datasets.models import Dataset
 from app.runs import configs
 from app.runs.models import Run
@@ -59,6 +60,20 @@ class TestNewRun:
         assert '<p id="trained" aria-live="polite" hx-swap-oob="true">This trains photographs: ' in part
         assert inputs_of(part)["loaded"] == "clarinet-plus/photographs"
         assert inputs_of(part)["config.distortion_kind"] == "photographs"
+
+    def test_pictures_that_are_lost_are_said_instead_of_a_fault(
+        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign
+    ) -> None:
+        lost = make_dataset(session, storage, looks=None, name="Lost")
+        storage.delete_tree(datasets.prefix_of(lost))
+        session.commit()
+
+        page = client.get(
+            f"/campaigns/{campaign.id}/runs/new", params={"target_dataset_id": str(lost.id)}, headers=HTML
+        )
+
+        assert page.status_code == 409
+        assert "Restore the folder from a backup, or make this anew." in page.text
 
     def test_a_recipe_for_other_images_is_told_before_and_after_it_starts(
         self, client: TestClient, session: Session, storage: Storage, campaign: Campaign
