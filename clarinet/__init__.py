@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.doing import Doing
 from clarinet.recipes.errors import (
     CheckpointError,
     CheckpointMismatch,
@@ -55,6 +56,7 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Diverged",
+    "Doing",
     "EpochReport",
     "ImageFiles",
     "ImageStream",

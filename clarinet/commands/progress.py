@@ -3,24 +3,36 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet.commands.options import percent
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.doing import Doing
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.source_accuracy import in_words
+from clarinet.run.pacing import Paced
 
 if TYPE_CHECKING:
     from clarinet.run.results import EpochReport, TrainResult
 
 Show = Callable[["EpochReport"], None]
+LINE_S = 10.0  # at least between two lines of what a run is doing
 NOT_MEASURED = "the accuracy on the target was not measured: the target has no test labels"
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What to call after each epoch, and with what the run does while no epoch ends."""
+
+    on_epoch: Show
+    on_doing: Callable[[Doing], None]
+
+
 @contextmanager
-def shown(config: TrainConfig, *, quiet: bool, log_dir: Path | None) -> Iterator[Show]:
-    """What to call after each epoch.
+def shown(config: TrainConfig, *, quiet: bool, log_dir: Path | None) -> Iterator[Shown]:
+    """What to call while a run trains.
 
     Args:
         config: of the run.
@@ -34,18 +46,31 @@ def shown(config: TrainConfig, *, quiet: bool, log_dir: Path | None) -> Iterator
         shows: list[Show] = []
         if log_dir is not None:
             shows.append(stack.enter_context(_tensorboard(log_dir)))
+        progress = Shown(_ignore, _ignore)
         if not quiet:
-            shows.append(stack.enter_context(_bar(config)) if sys.stdout.isatty() else _line)
+            progress = stack.enter_context(_bar(config)) if sys.stdout.isatty() else _lines()
+        shows.append(progress.on_epoch)
 
         def show(report: "EpochReport") -> None:
             for each in shows:
                 each(report)
 
-        yield show
+        yield Shown(show, progress.on_doing)
+
+
+def _ignore(told: object) -> None:
+    pass
+
+
+def _lines() -> Shown:
+    def say(doing: Doing) -> None:
+        print(doing.sentence(), flush=True)
+
+    return Shown(_line, Paced(say, every_s=LINE_S))
 
 
 @contextmanager
-def _bar(config: TrainConfig) -> Iterator[Show]:
+def _bar(config: TrainConfig) -> Iterator[Shown]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -62,7 +87,10 @@ def _bar(config: TrainConfig) -> Iterator[Show]:
         def show(report: "EpochReport") -> None:
             progress.update(task, completed=report.epoch, told=_accuracies(report))
 
-        yield show
+        def say(doing: Doing) -> None:
+            progress.update(task, told=doing.sentence())
+
+        yield Shown(show, say)
 
 
 def _line(report: "EpochReport") -> None:

@@ -233,7 +233,7 @@ def _bar(trial: "Trial", *, hidden: bool) -> "Iterator[Callable[[EpochReport], N
         def show(report: "EpochReport") -> None:
             if not bars:
                 quiet = hidden or not sys.stdout.isatty()
-                bars.append(stack.enter_context(shown(trial.config(), quiet=quiet, log_dir=None)))
+                bars.append(stack.enter_context(shown(trial.config(), quiet=quiet, log_dir=None)).on_epoch)
             bars[0](report)
 
         yield show

@@ -214,14 +214,15 @@ def _train_one(
 
     log_dir = arguments.tensorboard and _folder(arguments.tensorboard, arguments, config.seed)
     checkpoint = _checkpoint(arguments, config.seed)
-    with shown(config, quiet=arguments.json, log_dir=log_dir) as on_epoch, ExitStack() as stack:
+    with shown(config, quiet=arguments.json, log_dir=log_dir) as shows, ExitStack() as stack:
         # Without a checkpoint nothing would be gained by waiting for the step's end.
         asked = stack.enter_context(stopping()) if checkpoint else []
         return train(
             config,
             data,
             device=device,
-            on_epoch=on_epoch,
+            on_epoch=shows.on_epoch,
+            on_doing=shows.on_doing,
             checkpoint=checkpoint,
             should_stop=lambda: bool(asked),
         )

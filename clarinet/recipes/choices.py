@@ -40,6 +40,7 @@ Greying = Literal["luminance", "ink", "dark-ink"]
 Head = Literal["linear", "common-space"]
 DistortionKind = Looks
 AdaptationKind = Literal["none", "adversary", "discrepancy", "confusion"]
+DoingKind = Literal["features", "fine-tuning"]  # what a run does before or between its epochs
 
 ARCHITECTURES = (
     "auto",

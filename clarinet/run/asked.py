@@ -6,7 +6,9 @@ from pathlib import Path
 
 import torch
 
+from clarinet.recipes.choices import DoingKind
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.doing import Doing
 from clarinet.run.results import EpochReport
 from clarinet.run.resuming import RunState, save
 
@@ -18,10 +20,15 @@ class Asked:
     config: TrainConfig
     device: torch.device
     on_epoch: Callable[[EpochReport], None]
+    on_doing: Callable[[Doing], None]
     should_stop: Callable[[], bool]
     checkpoint: Path | None
     digest: str
     weights_folder: Path | None
+
+    def doing(self, kind: DoingKind, done: int, total: int) -> None:
+        """Tell what the run does and how far it is with it; what the caller then raises ends the training."""
+        self.on_doing(Doing(kind, done, total))
 
     def keep(self, state: RunState) -> None:
         """Write the checkpoint, if one is wanted."""

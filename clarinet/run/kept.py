@@ -127,6 +127,8 @@ def _features(run: Asked, stage: Stage, network: Classifier) -> Run[dict[str, Te
         ("target", domains.target, TARGET),
         ("test", domains.test, TARGET),
     ]
+    seen, total = 0, sum(len(images) for _, images, _ in wanted if images is not None)
+    run.doing("features", seen, total)
     for name, images, domain in wanted:
         if images is not None:
             found[name] = torch.empty(len(images), network.extractor.features, device=run.device)
@@ -136,6 +138,8 @@ def _features(run: Asked, stage: Stage, network: Classifier) -> Run[dict[str, Te
                     raise Interrupted(0, None)  # they are kept when all are there
                 found[name][done : done + len(chunk)] = chunk
                 done += len(chunk)
+                seen += len(chunk)
+                run.doing("features", seen, total)
                 yield
     return found
 

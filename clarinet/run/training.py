@@ -13,6 +13,7 @@ from clarinet.data.fingerprint import fingerprint
 from clarinet.data.seeding import seed_global
 from clarinet.data.training_data import TrainData
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.doing import Doing
 from clarinet.recipes.errors import Interrupted
 from clarinet.recipes.lengths import steps_in_epoch
 from clarinet.recipes.methods import two_steps
@@ -28,11 +29,11 @@ from clarinet.run.resuming import RunState, restore, stored_pseudo_labels
 from clarinet.run.stages import Stage
 from clarinet.run.turns import Run, finished
 
-__all__ = ["EpochReport", "TrainResult", "ignore", "never", "train", "train_in_steps"]
+__all__ = ["Doing", "EpochReport", "TrainResult", "ignore", "never", "train", "train_in_steps"]
 
 
-def ignore(report: EpochReport) -> None:
-    """Do nothing with a report."""
+def ignore(told: object) -> None:
+    """Do nothing with what a run tells."""
 
 
 def never() -> bool:
@@ -46,6 +47,7 @@ def train(
     *,
     device: torch.device = torch.device("cpu"),  # noqa: B008 - a value, immutable
     on_epoch: Callable[[EpochReport], None] = ignore,
+    on_doing: Callable[[Doing], None] = ignore,
     checkpoint: str | Path | None = None,
     should_stop: Callable[[], bool] = never,
     weights_folder: str | Path | None = None,
@@ -64,6 +66,8 @@ def train(
         device: where to train.
         on_epoch: called after each epoch; what it raises ends the training. After a kill the epochs since the
             last checkpoint are reported once more.
+        on_doing: called with what the run does while no epoch ends, as often as it gets on, while features
+            are computed that are kept; what it raises ends the training.
         checkpoint: file that training writes every `checkpoint_every` epochs and resumes from if it exists.
         should_stop: asked before each step; when true, a checkpoint is written and Interrupted raised.
         weights_folder: where the file of trained weights is that the config names without a path.
@@ -85,6 +89,7 @@ def train(
             data,
             device=device,
             on_epoch=on_epoch,
+            on_doing=on_doing,
             checkpoint=checkpoint,
             should_stop=should_stop,
             weights_folder=weights_folder,
@@ -98,6 +103,7 @@ def train_in_steps(
     *,
     device: torch.device = torch.device("cpu"),  # noqa: B008 - a value, immutable
     on_epoch: Callable[[EpochReport], None] = ignore,
+    on_doing: Callable[[Doing], None] = ignore,
     checkpoint: str | Path | None = None,
     should_stop: Callable[[], bool] = never,
     weights_folder: str | Path | None = None,
@@ -105,7 +111,7 @@ def train_in_steps(
     """`train` as a generator that stops after each step, for runs that take turns: see `take_turns`.
 
     Args:
-        config, data, device, on_epoch, checkpoint, should_stop, weights_folder: as in `train`.
+        config, data, device, on_epoch, on_doing, checkpoint, should_stop, weights_folder: as in `train`.
 
     Returns:
         A generator that yields nothing and returns what `train` does; its steps raise what `train` raises.
@@ -116,6 +122,7 @@ def train_in_steps(
             config=config,
             device=device,
             on_epoch=on_epoch,
+            on_doing=on_doing,
             should_stop=should_stop,
             checkpoint=checkpoint,
             digest=fingerprint(data) if checkpoint else "",

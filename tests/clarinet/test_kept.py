@@ -15,8 +15,9 @@ from clarinet.networks.classifier import SOURCE, TARGET
 from clarinet.networks.heads import CommonSpaceHead
 from clarinet.networks.layers import DomainInForce
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.doing import Doing
 from clarinet.recipes.errors import CheckpointMismatch, ConfigError, Interrupted
-from clarinet.run.training import EpochReport
+from clarinet.run.training import EpochReport, TrainResult
 
 pytestmark = pytest.mark.long(but=["two_domains", "needs", "space"])
 COLOURS = torch.tensor([[220, 30, 30], [30, 200, 40], [40, 60, 220]])
@@ -123,6 +124,64 @@ def test_a_run_goes_on_from_its_features_to_the_same_bits(
 
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, result.model.state_dict()[name]), name
+
+
+def test_a_run_says_how_far_it_is_with_its_features_and_nothing_when_they_are_kept(
+    config: TrainConfig, data: TrainData, tmp_path: Path
+) -> None:
+    told: list[Doing | int] = []
+    again: list[Doing] = []
+    fewer = config.changed(epochs=1)
+
+    train(
+        fewer,
+        data,
+        checkpoint=tmp_path / "run",
+        on_doing=told.append,
+        on_epoch=lambda report: told.append(report.epoch),
+    )
+    train(fewer, data, checkpoint=tmp_path / "run", on_doing=again.append)
+
+    # 90 images of the source, 75 of the target and 75 to test it, each domain by 64
+    dones = [0, 64, 90, 154, 165, 229, 240]
+    assert told == [*(Doing("features", done, 240) for done in dones), 1]
+    assert again == []
+
+
+def test_a_run_that_is_interrupted_in_its_features_begins_them_anew(
+    config: TrainConfig, data: TrainData, tmp_path: Path
+) -> None:
+    told: list[int] = []
+
+    def asks(stop_after: int) -> TrainResult:
+        told.clear()
+        return train(
+            config.changed(epochs=1),
+            data,
+            checkpoint=tmp_path / "run",
+            on_doing=lambda doing: told.append(doing.done),
+            should_stop=lambda: len(told) >= stop_after,
+        )
+
+    with pytest.raises(Interrupted):
+        asks(stop_after=3)
+    assert told == [0, 64, 90]
+    assert not (tmp_path / "run").exists()
+
+    asks(stop_after=100)
+    assert told == [0, 64, 90, 154, 165, 229, 240]
+
+
+def test_what_is_raised_while_features_are_told_ends_the_run(
+    config: TrainConfig, data: TrainData, tmp_path: Path
+) -> None:
+    def lose(doing: Doing) -> None:
+        if doing.done:
+            raise ConnectionError(doing.done)
+
+    with pytest.raises(ConnectionError, match="64"):
+        train(config, data, checkpoint=tmp_path / "run", on_doing=lose)
+    assert not (tmp_path / "run").exists()
 
 
 def test_features_of_other_weights_are_refused(

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import timm
+import torch
 
 from clarinet.commands import progress
 from clarinet.commands.cli import main
+from clarinet.commands.progress import shown
+from clarinet.recipes.doing import Doing
+from clarinet.recipes.methods import config_for
 from clarinet.run.results import EpochReport
 from clarinet.run.tensor_files import read_tensors
 from tests.clarinet.factories import in_memory, make_data
@@ -56,6 +61,63 @@ class TestBar:
         assert main([*words, "--json"]) == 0
 
         assert len(terminal.getvalue().splitlines()) == 1
+
+
+@pytest.mark.long
+class TestDoing:
+    @pytest.fixture
+    def kept(self, tmp_path: Path) -> list[str]:
+        """The command on kept features of 6 + 6 + 6 images, in two rounds."""
+        classes = np.arange(6) % 2
+        images = (
+            (classes[:, None, None, None] * 200).astype(np.uint8).repeat(32, 1).repeat(32, 2).repeat(3, 3)
+        )
+        np.savez(tmp_path / "a.npz", x_train=images, y_train=classes)
+        np.savez(tmp_path / "b.npz", x_train=images + 9, x_test=images + 9, y_test=classes)
+        torch.save(timm.create_model("test_resnet").state_dict(), tmp_path / "net.pth")
+        network = ("architecture=timm/test_resnet", "image_size=32", "norm_per_domain=false")
+        changes = (*network, "pretraining_share=0", "kept_features=true", "epochs=2")
+        files = ["--source", str(tmp_path / "a.npz"), "--target", str(tmp_path / "b.npz"), "--device", "cpu"]
+        words = ["train", *files, "--preset", "photographs", "--weights", str(tmp_path / "net.pth")]
+        return words + [word for change in changes for word in ("--set", change)]
+
+    def test_lines_say_how_many_features_are_there_before_the_first_epoch(
+        self, kept: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(kept) == 0
+
+        lines = capsys.readouterr().out.splitlines()
+        epoch = next(place for place, line in enumerate(lines) if line.startswith("epoch 1/2"))
+        assert lines[0] == "Computing the features of the images: 0 of 18."
+        assert lines[epoch - 1] == "Computing the features of the images: 18 of 18."
+
+    def test_the_bar_says_it_where_the_accuracies_will_stand(
+        self, kept: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stdout", terminal)
+
+        assert main(kept) == 0
+
+        last = terminal.getvalue().split("\r")[-1]
+        assert "2/2" in last
+        assert "source (estimated)" in last
+        assert "Computing" not in last
+
+    def test_json_says_nothing_of_it(self, kept: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([*kept, "--json"]) == 0
+
+        assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_the_bar_shows_what_a_run_is_doing(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+
+    with shown(config_for("clarinet-plus"), quiet=False, log_dir=None) as shows:
+        shows.on_doing(Doing("features", 1024, 3718))
+
+    assert "Computing the features of the images: 1,024 of 3,718." in terminal.getvalue()
 
 
 class TestTensorboard:
