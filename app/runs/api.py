@@ -125,7 +125,7 @@ def read_metrics(run_id: UUID, session: SessionDep, user: CurrentUser) -> Metric
 @router.get("/runs/{run_id}/events", response_class=EventSourceResponse)
 @admin_only
 async def read_events(run_id: UUID, request: Request) -> EventSourceResponse:
-    """Server-sent events: "update" when a trial reports or changes its state, "end" when all is over."""
+    """Server-sent events: "update" when a trial reports, changes its state or gets on, "end" at the end."""
     streams: Streams = request.app.state.streams
     sessions = request.app.state.database.read
     streams.check()

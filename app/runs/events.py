@@ -54,7 +54,7 @@ class Streams:
 async def follow(
     run_id: UUID, sessions: sessionmaker[Session], streams: Streams
 ) -> AsyncIterator[ServerSentEvent]:
-    """An "update" event with states and epochs whenever they change, and "end" when nothing more will."""
+    """An "update" event with what `pulse` tells whenever it changes, and "end" when nothing more will."""
 
     def look() -> tuple[str, bool]:
         with sessions.begin() as session:

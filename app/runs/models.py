@@ -10,6 +10,8 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.claims import Claimable
 from app.db import Base, BigId, enum_column
+from clarinet.recipes.choices import DoingKind
+from clarinet.recipes.doing import Doing
 
 
 class TrialState(enum.StrEnum):
@@ -86,8 +88,22 @@ class Trial(Claimable, Base):
     finished_at: Mapped[datetime | None]
     target_accuracy: Mapped[float | None]  # fraction, on the target's test split, last epoch
     result: Mapped[dict[str, Any] | None]  # per_class_accuracy, confusion, steps, epochs, seconds, versions
+    # What its process does while no epoch ends, and how much of it is done; all three or none.
+    doing: Mapped[DoingKind | None] = mapped_column(String(20))
+    doing_done: Mapped[int | None]
+    doing_total: Mapped[int | None]
 
     run: Mapped[Run] = relationship(lazy="raise", back_populates="trials")
+
+    @property
+    def doing_now(self) -> Doing | None:
+        """What it does while no epoch ends; None where epochs tell how far it is, or nobody trains it."""
+        return doing_of(self.doing, self.doing_done, self.doing_total)
+
+
+def doing_of(kind: DoingKind | None, done: int | None, total: int | None) -> Doing | None:
+    """The three columns of a trial as one."""
+    return None if kind is None or done is None or total is None else Doing(kind, done, total)
 
 
 class Metric(Base):

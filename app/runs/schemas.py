@@ -19,7 +19,7 @@ from app.runs.estimates import estimate_of
 from app.runs.models import NOTE, Metric, Run, Trial, TrialState
 from app.runs.summary import Summary
 from app.schemas import Input, Output, printable_lines
-from clarinet.recipes.choices import Looks
+from clarinet.recipes.choices import DoingKind, Looks
 from clarinet.recipes.source_accuracy import SourceEstimate
 
 RunNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]  # what the column holds
@@ -75,6 +75,14 @@ class SourceEstimateRead(Output):
     missing: int = Field(description="about how many more “no” answers it takes until they are held out")
 
 
+class DoingRead(Output):
+    """What a trial does while no epoch ends."""
+
+    kind: DoingKind
+    done: int = Field(description="images, or steps of the fine-tuning")
+    total: int
+
+
 class TrialRead(Output):
     """One seed of a run. Accuracies are fractions; `result` is there once it has ended well."""
 
@@ -87,13 +95,15 @@ class TrialRead(Output):
     finished_at: datetime | None
     target_accuracy: float | None
     source_estimate: SourceEstimateRead | None
+    doing: DoingRead | None = Field(description="what it does until its next epoch ends; mostly null")
     result: dict[str, Any] | None
 
     @classmethod
     def of(cls, trial: Trial, estimate: SourceEstimate | None) -> Self:
         """From the row, and what its last epoch told of the source."""
-        names = (name for name in cls.model_fields if name != "source_estimate")
-        return cls(**{name: getattr(trial, name) for name in names}, source_estimate=estimate)
+        names = cls.model_fields.keys() - {"source_estimate", "doing"}
+        own = {name: getattr(trial, name) for name in names}
+        return cls(**own, source_estimate=estimate, doing=trial.doing_now)
 
 
 class RunSummary(Output):

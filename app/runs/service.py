@@ -1,7 +1,7 @@
 """Runs: start, cancel and read them. The life of a trial is in trials.py."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -30,7 +30,7 @@ from app.runs.errors import (
     RunNotFound,
 )
 from app.runs.labels import Readiness, collect, freeze
-from app.runs.models import Metric, Run, Trial, TrialState
+from app.runs.models import Metric, Run, Trial, TrialState, doing_of
 from app.runs.pairs import Pair, remember_looks
 from app.runs.summary import Summary, summarise
 from app.runs.targets import scored_images
@@ -295,24 +295,33 @@ def latest_metrics(session: Session, runs: Iterable[Run]) -> dict[UUID, Metric]:
 
 
 def pulse(session: Session, run_id: UUID) -> tuple[dict[str, Any], bool]:
-    """What followers of a run compare: states and epochs by seed; and whether it is over.
+    """What followers of a run compare: states, epochs and what is done, by seed; whether it is over.
 
     One small query, for streams that ask every second.
 
     Raises:
         RunNotFound: it is gone.
     """
+    told = (Trial.seed, Trial.state, Trial.doing, Trial.doing_done, Trial.doing_total)
     rows = session.execute(
-        select(Trial.seed, Trial.state, func.max(Metric.epoch))
+        select(*told, func.max(Metric.epoch))
         .outerjoin(Metric, Metric.trial_id == Trial.id)
         .where(Trial.run_id == run_id)
-        .group_by(Trial.id, Trial.seed, Trial.state)
+        .group_by(Trial.id, *told)
         .order_by(Trial.seed)
     ).all()
     if not rows:
         raise RunNotFound
-    trials = [{"seed": seed, "state": state.value, "epoch": epoch or 0} for seed, state, epoch in rows]
-    over = all(state not in (TrialState.QUEUED, TrialState.RUNNING) for _, state, _ in rows)
+    trials = [
+        {
+            "seed": seed,
+            "state": state.value,
+            "epoch": epoch or 0,
+            "doing": asdict(doing) if (doing := doing_of(kind, done, total)) else None,
+        }
+        for seed, state, kind, done, total, epoch in rows
+    ]
+    over = all(state not in (TrialState.QUEUED, TrialState.RUNNING) for _, state, *_ in rows)
     return {"trials": trials}, over
 
 

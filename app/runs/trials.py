@@ -12,11 +12,15 @@ from app import claims, jobs
 from app.claims import MAX_ATTEMPTS, Claim, unclaimed
 from app.runs.models import Metric, Run, Trial, TrialState
 from app.runs.workers import live_workers
+from clarinet.recipes.doing import Doing
 
 # A queued trial is nudged again this soon when a worker idles (its message was lost), else this seldom.
 NUDGE_IDLE = timedelta(seconds=15)
 NUDGE_BUSY = timedelta(seconds=120)
 LONGEST_FAILURE = 4000  # characters
+
+# Of a trial that says what it does by its epochs or its state alone.
+DOING_NOTHING: dict[str, Any] = {"doing": None, "doing_done": None, "doing_total": None}
 
 UNFINISHED = (TrialState.QUEUED, TrialState.RUNNING)
 LOST = "The process that trained was lost {attempts} times; it was not tried again."
@@ -61,6 +65,7 @@ def claim_trial(session: Session, trial_id: UUID, *, by: str, now: datetime) -> 
         now=now,
         state=TrialState.RUNNING,
         started_at=func.coalesce(Trial.started_at, now),
+        **DOING_NOTHING,
     )
 
 
@@ -77,6 +82,11 @@ def beat(session: Session, claim: Claim, *, now: datetime) -> Situation:
     return Situation(cancel_requested=cancelled is not None)
 
 
+def record_doing(session: Session, claim: Claim, doing: Doing) -> None:
+    """Keep what training does until an epoch ends; raises ClaimLost if the trial is not ours any more."""
+    claims.write(session, claim, doing=doing.kind, doing_done=doing.done, doing_total=doing.total)
+
+
 def record_epoch(session: Session, claim: Claim, report: Report, *, now: datetime) -> None:
     """Keep an epoch's figures. Epochs a resumed trial has gone back behind are replaced.
 
@@ -84,7 +94,7 @@ def record_epoch(session: Session, claim: Claim, report: Report, *, now: datetim
         ClaimLost: the trial is not ours any more; nothing was written.
     """
     # First the fenced write: it locks the row, so the epoch below belongs to the holder of the claim.
-    claims.write(session, claim, target_accuracy=report.target_accuracy)
+    claims.write(session, claim, target_accuracy=report.target_accuracy, **DOING_NOTHING)
     session.execute(delete(Metric).where(Metric.trial_id == claim.id, Metric.epoch >= report.epoch))
     session.add(
         Metric(
@@ -105,7 +115,7 @@ def succeed_trial(
     session: Session, claim: Claim, *, target_accuracy: float | None, result: dict[str, Any], now: datetime
 ) -> None:
     """End well; raises ClaimLost if the trial is not ours any more."""
-    claims.release(
+    _release(
         session,
         claim,
         state=TrialState.SUCCEEDED,
@@ -117,7 +127,7 @@ def succeed_trial(
 
 def fail_trial(session: Session, claim: Claim, *, reason: str, now: datetime) -> None:
     """End with a reason in words; raises ClaimLost if the trial is not ours any more."""
-    claims.release(
+    _release(
         session,
         claim,
         state=TrialState.FAILED,
@@ -128,7 +138,7 @@ def fail_trial(session: Session, claim: Claim, *, reason: str, now: datetime) ->
 
 def end_cancelled(session: Session, claim: Claim, *, now: datetime) -> None:
     """End because people asked for it; raises ClaimLost if the trial is not ours any more."""
-    claims.release(session, claim, state=TrialState.CANCELLED, finished_at=now)
+    _release(session, claim, state=TrialState.CANCELLED, finished_at=now)
 
 
 def hand_back(session: Session, claim: Claim, *, counts: bool, now: datetime) -> None:
@@ -139,7 +149,7 @@ def hand_back(session: Session, claim: Claim, *, counts: bool, now: datetime) ->
     Raises:
         ClaimLost: the trial is not ours any more.
     """
-    claims.release(
+    _release(
         session,
         claim,
         state=TrialState.QUEUED,
@@ -148,6 +158,10 @@ def hand_back(session: Session, claim: Claim, *, counts: bool, now: datetime) ->
     )
     if counts:
         jobs.enqueue(session, jobs.TRAIN_TRIAL, claim.id)
+
+
+def _release(session: Session, claim: Claim, **values: Any) -> None:
+    claims.release(session, claim, **values, **DOING_NOTHING)
 
 
 def trained_seconds(session: Session, trial_id: UUID) -> float:
@@ -196,7 +210,7 @@ def give_up_trials(session: Session, now: datetime) -> int:
     """End what nobody will work on any more: cancelled while unheld, or lost too often. Gives how many."""
     free = Trial.state.in_(UNFINISHED), unclaimed(Trial, now)
     # Clearing claimed_until fences whoever held the row and only looked dead.
-    ended = {"claimed_until": None, "claimed_by": None, "finished_at": now}
+    ended = {"claimed_until": None, "claimed_by": None, "finished_at": now} | DOING_NOTHING
     cancelled = session.execute(
         update(Trial).where(*free, ~_not_cancelled()).values(state=TrialState.CANCELLED, **ended),
         execution_options={"synchronize_session": False},

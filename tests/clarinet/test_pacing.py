@@ -49,6 +49,24 @@ def test_the_first_and_the_last_of_each_kind_are_told_and_others_every_two_secon
     ]
 
 
+def test_telling_takes_a_tenth_of_the_time_at_most() -> None:
+    """Of a receiver that takes 3 s, as one whose database is away does."""
+    told: list[int] = []
+    now = 0.0
+
+    def slowly(doing: Doing) -> None:
+        nonlocal now
+        told.append(doing.done)
+        now += 3
+
+    paced = Paced(slowly, every_s=2.0, clock=lambda: now)
+    for done in range(60):  # a chunk a second
+        paced(Doing("features", done, 1000))
+        now += 1
+
+    assert told == [0, 27, 54]
+
+
 def test_what_the_receiver_raises_reaches_the_run() -> None:
     def end(doing: Doing) -> None:
         raise RuntimeError(doing.kind)

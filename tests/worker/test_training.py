@@ -34,6 +34,7 @@ from clarinet.export.cards import card_digest
 from clarinet.export.models import load_card, load_model
 from clarinet.files.label_table import COMPLEMENTARY, Labels
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.doing import Doing
 from clarinet.recipes.errors import CheckpointError, CheckpointNotWritten, DataError
 from clarinet.recipes.methods import config_for
 from clarinet.recipes.presets import METHODS
@@ -41,7 +42,7 @@ from clarinet.run.evaluation import predict
 from clarinet.run.training import TrainResult, train
 from tests.clarinet.factories import in_memory
 from tests.factories import make_dataset, make_labels, make_run
-from tests.worker.conftest import trial_of
+from tests.worker.conftest import both_databases, trial_of
 from worker.context import Context
 from worker.trainer.exits import Exit
 from worker.trainer.training import ClaimedTrial, _from_checkpoint_or_anew, _train
@@ -65,6 +66,31 @@ class LosesConfirmations:
         if not self.lost:
             self.lost = True
             raise OperationalError("COMMIT", None, Exception("connection lost"))
+
+
+class Watched:
+    """Sessions after whose commits the row of the one trial is read: what it said that it was doing."""
+
+    def __init__(self, database: Database, *, away: int = 0) -> None:
+        self.database = database
+        self.away = away  # times that the database does not answer at first
+        self.seen: list[Doing | None] = []
+
+    @contextmanager
+    def begin(self) -> Iterator[Session]:
+        """A transaction, and a look."""
+        if self.away > 0:
+            self.away -= 1
+            raise OperationalError("BEGIN", None, Exception("connection refused"))
+        with self.database.write.begin() as session:
+            yield session
+        with self.database.read.begin() as session:
+            self.seen.append(session.scalars(select(Trial)).one().doing_now)
+
+    def for_a_trial(self) -> Database:
+        """The database as a training process has it."""
+        write = cast("Any", self)  # stands in for a session maker
+        return Database(read=self.database.read, write=write, engine=self.database.engine)
 
 
 @pytest.fixture
@@ -234,6 +260,20 @@ class TestTrainedWeights:
         assert _train(work, torch.device("cpu"), lambda: False) is Exit.ENDED
         return trial_of(context, run.trials[0].id)
 
+    def claimed_on_kept(self, context: Context, folder: Path, database: Any = None) -> ClaimedTrial:
+        """A trial on kept features of 120 images of the source, 120 of the target and 40 to test it."""
+        digest = hashlib.sha256((folder / "net.safetensors").read_bytes()).hexdigest()
+        with context.unit_of_work() as session:
+            run = make_run(
+                session,
+                context.storage,
+                weights={"net.safetensors": digest},
+                method="clarinet-plus",
+                preset="photographs",
+                config=self.NETWORK | {"kept_features": True, "pretraining_share": 0.0, "epochs": 3},
+            )
+        return replace(claimed(context, run, database), weights_dir=folder)
+
     def test_the_card_has_the_name_and_digest_of_the_file(self, context: Context, folder: Path) -> None:
         digest = hashlib.sha256((folder / "net.safetensors").read_bytes()).hexdigest()
 
@@ -247,18 +287,11 @@ class TestTrainedWeights:
         assert str(folder) not in json.dumps(model.card)
 
     def test_a_run_on_kept_features_publishes_a_model(self, context: Context, folder: Path) -> None:
-        digest = hashlib.sha256((folder / "net.safetensors").read_bytes()).hexdigest()
-        kept = {"kept_features": True, "pretraining_share": 0.0, "epochs": 3}
+        work = self.claimed_on_kept(context, folder)
 
-        trial = self.trained(
-            context,
-            folder,
-            digest,
-            method="clarinet-plus",
-            preset="photographs",
-            config=self.NETWORK | kept,
-        )
+        assert _train(work, torch.device("cpu"), lambda: False) is Exit.ENDED
 
+        trial = trial_of(context, work.claim.id)
         assert (trial.state, trial.failure) == (TrialState.SUCCEEDED, None)
         with context.reading() as session:
             [model] = session.scalars(select(Model)).all()
@@ -267,6 +300,47 @@ class TestTrainedWeights:
             (number, {"contradiction"}) for number in (1, 2, 3)
         ]
         assert model.card["onnx"].keys() == {"sha256", "size_bytes"}
+
+    @both_databases
+    def test_a_run_on_kept_features_says_what_it_is_doing_until_its_first_epoch(
+        self, context: Context, folder: Path
+    ) -> None:
+        watched = Watched(context.database)
+        work = self.claimed_on_kept(context, folder, watched.for_a_trial())
+
+        assert _train(work, torch.device("cpu"), lambda: False) is Exit.ENDED
+
+        first_epoch = watched.seen.index(None)
+        counts = [doing.done for doing in watched.seen[:first_epoch] if doing is not None]
+        assert watched.seen[0] == Doing("features", 0, 280)
+        assert watched.seen[first_epoch - 1] == Doing("features", 280, 280)
+        assert counts == sorted(counts)
+        assert watched.seen[first_epoch:] == [None] * 4  # of three epochs and the end
+        assert trial_of(context, work.claim.id).state is TrialState.SUCCEEDED
+
+    def test_a_database_that_is_away_does_not_end_a_training_that_says_what_it_is_doing(
+        self, context: Context, folder: Path
+    ) -> None:
+        watched = Watched(context.database, away=1)
+        work = self.claimed_on_kept(context, folder, watched.for_a_trial())
+
+        assert _train(work, torch.device("cpu"), lambda: False) is Exit.ENDED
+
+        assert watched.seen[0] != Doing("features", 0, 280)  # which could not be written
+        assert Doing("features", 280, 280) in watched.seen
+        assert trial_of(context, work.claim.id).state is TrialState.SUCCEEDED
+
+    def test_who_lost_the_claim_ends_before_the_features_are_there(
+        self, context: Context, folder: Path
+    ) -> None:
+        current = self.claimed_on_kept(context, folder)
+        late = replace(current, claim=Claim(Trial, current.claim.id, 99))
+
+        with pytest.raises(ClaimLost):
+            _train(late, torch.device("cpu"), lambda: False)
+
+        assert not context.storage.path(f"trials/{current.claim.id}/checkpoint.safetensors").exists()
+        assert trial_of(context, current.claim.id).doing_now is None
 
     @pytest.mark.parametrize(
         ("happened", "told"),

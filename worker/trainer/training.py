@@ -36,10 +36,14 @@ from clarinet.recipes.errors import (
 )
 from clarinet.recipes.fitting import sentence_of
 from clarinet.run.memory import keep_freed_memory
-from clarinet.run.training import EpochReport, TrainResult, train
+from clarinet.run.pacing import Paced
+from clarinet.run.training import Doing, EpochReport, TrainResult, train
 from worker.outages import OUTAGES, keep_trying
 from worker.trainer.exits import Exit
 from worker.trainer.trial_data import TrialData, load
+
+# A page looks once a second, and each change makes it fetch its fragment.
+DOING_S = 2.0
 
 log = structlog.get_logger()
 
@@ -72,6 +76,18 @@ class ClaimedTrial:
                 trials.record_epoch(session, self.claim, figures, now=utc_now())
 
         keep_trying(write)
+
+    def record_doing(self, doing: Doing) -> None:
+        """Keep what the training does, for people to see: where the database is away, it is left out.
+
+        Raises:
+            ClaimLost: the trial is not ours any more.
+        """
+        try:
+            with self.database.write.begin() as session:
+                trials.record_doing(session, self.claim, doing)
+        except OUTAGES as error:
+            log.warning("database.away", error=type(error).__name__)
 
     def publish(self, result: TrainResult, loaded: TrialData) -> None:
         """Store the model and end the trial well, both or neither.
@@ -202,6 +218,7 @@ def _train(work: ClaimedTrial, device: torch.device, should_stop: Callable[[], b
             loaded.data,
             device=device,
             on_epoch=work.record_epoch,
+            on_doing=Paced(work.record_doing, every_s=DOING_S),
             checkpoint=checkpoint,
             should_stop=should_stop,
             weights_folder=_weights_folder(work.weights_dir, config),

@@ -18,13 +18,14 @@ from app.datasets.models import Dataset
 from app.db import Base, connect
 from app.jobs import Job
 from app.main import create_app
-from app.runs import service
+from app.runs import service, trials
 from app.runs.events import Streams
 from app.runs.labels import freeze
 from app.runs.models import Metric, Run, TrialState
 from app.settings import Settings
 from app.storage import Storage
 from clarinet.files.label_table import Labels
+from clarinet.recipes.doing import Doing
 from tests.app.runs.conftest import ESTIMATE, TOO_FEW, answered
 from tests.factories import NOW, make_dataset, make_run, make_token, make_user
 
@@ -205,6 +206,23 @@ def test_metrics_are_read_by_seed_and_epoch(client: TestClient, run: Run) -> Non
     assert metric["source_estimate"] == ESTIMATE
 
 
+def test_what_a_trial_is_doing_is_read(
+    client: TestClient, session: Session, storage: Storage, run: Run
+) -> None:
+    own = make_run(session, storage, train=2)
+    claim = trials.claim_trial(session, own.trials[0].id, by="worker", now=NOW)
+    assert claim is not None
+    trials.record_doing(session, claim, Doing("features", 1024, 3718))
+    session.commit()
+    session.expire_all()
+
+    [trial] = client.get(f"/api/v1/runs/{own.id}").json()["trials"]
+    others = client.get(f"/api/v1/runs/{run.id}").json()["trials"]
+
+    assert trial["doing"] == {"kind": "features", "done": 1024, "total": 3718}
+    assert [other["doing"] for other in others] == [None, None]
+
+
 def test_cancelling_twice_is_cancelling_once(client: TestClient, run: Run) -> None:
     first = client.post(f"/api/v1/runs/{run.id}/cancel")
     second = client.post(f"/api/v1/runs/{run.id}/cancel")
@@ -279,7 +297,7 @@ class TestEvents:
         assert response.headers["content-type"].startswith("text/event-stream")
         events = [block.splitlines() for block in response.text.replace("\r\n", "\n").strip().split("\n\n")]
         assert [lines[0] for lines in events] == ["event: update", "event: end"]
-        state = {"seed": 0, "state": TrialState.SUCCEEDED.value, "epoch": 0}
+        state = {"seed": 0, "state": TrialState.SUCCEEDED.value, "epoch": 0, "doing": None}
         assert json.loads(events[0][1].removeprefix("data: ")) == {"trials": [state]}
 
     def test_streams_are_bounded(self, app: FastAPI, client: TestClient, run: Run) -> None:

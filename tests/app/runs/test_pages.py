@@ -13,6 +13,7 @@ from app.datasets.models import Dataset
 from app.runs import trials
 from app.runs.models import Metric, Run
 from app.storage import Storage
+from clarinet.recipes.doing import Doing
 from tests.app.runs.conftest import ESTIMATE, TOO_FEW
 from tests.factories import NOW, make_dataset, make_run
 
@@ -50,6 +51,39 @@ class TestShowRun:
         assert re.findall(r"<h3>(\w+)</h3>", then) == ["Length", "Adaptation"]
         assert '<dt title="epochs">Epochs</dt><dd>7</dd>' in then
         assert '<dt title="adaptation_weight">Adaptation weight</dt><dd>0.5</dd>' in then
+
+    def test_what_a_trial_is_doing_is_said_where_its_epochs_are(
+        self, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        run = make_run(session, storage, seeds=(3, 4), train=2)
+        claim = trials.claim_trial(session, run.trials[1].id, by="worker", now=NOW)
+        assert claim is not None
+        trials.record_doing(session, claim, Doing("features", 1024, 3718))
+        session.commit()
+        session.expire_all()
+
+        page = client.get(f"/runs/{run.id}", headers=HTML).text
+        part = client.get(f"/runs/{run.id}", headers=HTML | {"HX-Request": "true"}).text
+
+        said = '<p class="quiet">Seed 4: Computing the features of the images: 1\u0020024 of 3\u0020718.</p>'
+        assert said in part
+        assert page.count(said) == 1
+        assert page.count("Computing the features") == 1
+        assert "aria-live" not in part  # every two seconds would be chatter
+
+    def test_a_run_of_one_seed_needs_no_seed_beside_what_it_is_doing(
+        self, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        run = make_run(session, storage, train=2)
+        claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=NOW)
+        assert claim is not None
+        trials.record_doing(session, claim, Doing("fine-tuning", 40, 150))
+        session.commit()
+        session.expire_all()
+
+        page = client.get(f"/runs/{run.id}", headers=HTML).text
+
+        assert '<p class="quiet">Fine-tuning the network: 40 of 150 steps.</p>' in page
 
     def test_cancelling_from_the_page(self, client: TestClient, session: Session, run: Run) -> None:
         response = client.post(f"/runs/{run.id}/cancel", headers=HTML)

@@ -32,6 +32,7 @@ from app.runs.models import Run, TrialState
 from app.runs.pairs import look_at_pair
 from app.storage import Storage
 from clarinet.files.label_table import TRUE
+from clarinet.recipes.doing import Doing
 from tests.app.runs.conftest import answered
 from tests.factories import NOW, make_campaign, make_dataset, make_run, make_user
 
@@ -267,8 +268,15 @@ class TestPulse:
         assert claim is not None
 
         assert service.pulse(session, run.id) == (
-            {"trials": [{"seed": 0, "state": "running", "epoch": 0}]},
+            {"trials": [{"seed": 0, "state": "running", "epoch": 0, "doing": None}]},
             False,
         )
+        trials.record_doing(session, claim, Doing("features", 64, 280))
+        assert service.pulse(session, run.id)[0]["trials"][0] == {
+            "seed": 0,
+            "state": "running",
+            "epoch": 0,
+            "doing": {"kind": "features", "done": 64, "total": 280},
+        }
         trials.end_cancelled(session, claim, now=NOW + timedelta(seconds=1))
         assert service.pulse(session, run.id)[1]

@@ -22,6 +22,7 @@ from app.runs import trials
 from app.runs.models import Run
 from app.settings import Settings
 from app.storage import Storage
+from clarinet.recipes.doing import Doing
 from tests.factories import NOW, make_run, make_token, make_user
 
 SERVE = """
@@ -95,9 +96,12 @@ def test_changes_arrive_while_the_stream_is_open_and_it_ends_with_the_run(
             if line.startswith("data:") and '"running"' in line:
                 assert claim is not None
                 with database.write.begin() as session:
-                    trials.end_cancelled(session, claim, now=NOW)
+                    if '"features"' in line:
+                        trials.end_cancelled(session, claim, now=NOW)
+                    else:
+                        trials.record_doing(session, claim, Doing("features", 64, 280))
 
-    assert seen == ["update", "update", "update", "end"]
+    assert seen == ["update", "update", "update", "update", "end"]
     assert own_app.state.streams.open == 0
 
 

@@ -1,5 +1,6 @@
 """The life of a trial, and the fence around it."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from app.runs import trials
 from app.runs.models import Metric, Trial, TrialState
 from app.runs.workers import record_worker
 from app.storage import Storage
+from clarinet.recipes.doing import Doing
 from tests.factories import NOW, make_run
 
 LATER = NOW + LEASE + timedelta(seconds=1)
@@ -67,6 +69,48 @@ def test_epochs_that_a_resumed_trial_went_back_behind_are_replaced(session: Sess
     rows = session.execute(select(Metric.epoch, Metric.target_accuracy).order_by(Metric.epoch)).all()
     assert rows == [(1, 0.1), (2, 0.25)]
     assert now_of(session, trial).target_accuracy == 0.25
+
+
+def test_what_a_trial_is_doing_is_kept_until_an_epoch_ends(session: Session, trial: Trial) -> None:
+    claimed = claim(session, trial)
+    assert now_of(session, trial).doing_now is None
+
+    for done in (0, 64):
+        trials.record_doing(session, claimed, Doing("features", done, 3718))
+    assert now_of(session, trial).doing_now == Doing("features", 64, 3718)
+
+    trials.record_epoch(session, claimed, report(1), now=NOW)
+    assert now_of(session, trial).doing_now is None
+    assert (trial.doing_done, trial.doing_total) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda session, claimed: trials.succeed_trial(
+            session, claimed, target_accuracy=1.0, result={}, now=NOW
+        ),
+        lambda session, claimed: trials.fail_trial(session, claimed, reason="why", now=NOW),
+        lambda session, claimed: trials.end_cancelled(session, claimed, now=NOW),
+        lambda session, claimed: trials.hand_back(session, claimed, counts=True, now=NOW),
+        lambda session, claimed: trials.hand_back(session, claimed, counts=False, now=NOW),
+        lambda session, claimed: trials.claim_trial(session, claimed.id, by="another", now=LATER),
+    ],
+    ids=["succeeded", "failed", "cancelled", "lost", "handed back", "taken over"],
+)
+def test_a_trial_that_nobody_or_somebody_else_trains_is_doing_nothing(
+    session: Session, trial: Trial, end: Callable[[Session, Claim], object]
+) -> None:
+    claimed = claim(session, trial)
+    trials.record_doing(session, claimed, Doing("fine-tuning", 40, 150))
+
+    end(session, claimed)
+
+    assert now_of(session, trial).doing_now is None
+    assert (trial.doing, trial.doing_done, trial.doing_total) == (None, None, None)
+    with pytest.raises(ClaimLost):
+        trials.record_doing(session, claimed, Doing("fine-tuning", 60, 150))
+    assert now_of(session, trial).doing_now is None
 
 
 def test_a_zombie_writes_nothing_at_all(session: Session, trial: Trial) -> None:
@@ -151,6 +195,7 @@ class TestGiveUpTrials:
         now = NOW
         for _ in range(MAX_ATTEMPTS):
             last = claim(session, trial, now=now)
+            trials.record_doing(session, last, Doing("features", 0, 9))
             assert trials.give_up_trials(session, now) == 0
             now += LEASE + timedelta(seconds=1)
 
@@ -158,13 +203,14 @@ class TestGiveUpTrials:
         assert trials.give_up_trials(session, now) == 1
 
         assert now_of(session, trial).state is TrialState.FAILED
+        assert trial.doing_now is None
         assert trial.failure is not None
         assert "3 times" in trial.failure
         with pytest.raises(ClaimLost):  # the last holder only looked dead
             trials.record_epoch(session, last, report(1), now=now)
 
     def test_a_cancelled_trial_whose_supervisor_died_ends(self, session: Session, trial: Trial) -> None:
-        claim(session, trial)
+        trials.record_doing(session, claim(session, trial), Doing("features", 0, 9))
         trial.run.cancel_requested_at = NOW
         session.flush()
 
@@ -172,6 +218,7 @@ class TestGiveUpTrials:
         assert trials.give_up_trials(session, LATER) == 1
 
         assert now_of(session, trial).state is TrialState.CANCELLED
+        assert trial.doing_now is None
 
     def test_a_cancelled_run_is_claimed_by_nobody(self, session: Session, trial: Trial) -> None:
         trial.run.cancel_requested_at = NOW
