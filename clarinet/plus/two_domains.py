@@ -14,23 +14,24 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.plus.clusters import clusters_of
+from clarinet.plus.exchange import exchanged
 from clarinet.plus.neighbours import nearest
+from clarinet.plus.ridge import ridge
 from clarinet.plus.votes import Votes, agreed, named_share, with_own
 
 CLUSTERS = 2  # for each class
 STARTS = 6  # of the clusters, whose classes are averaged
+BEGINNINGS = 4  # such averages, of which the one goes on that the labels contradict least
+TRIED = 4  # rounds of each beginning, and of each way to find a class
 CONCENTRATION = 15.0  # of a cluster's images about its centre
 NEIGHBOURS = 10  # whose classes are averaged
 NEIGHBOUR_SHARE = 0.5  # of what they say, beside the head, in logarithms
-RIDGE = 1.0  # penalty on the head's squared weights
 SCALES = (1, 2, 3, 4, 6, 8)  # of the head's scores; sharper ones run away with their own mistakes
 FLOOR = 0.3  # of an equal share, below which no class's predicted share should lie
 FLOOR_SHIFTS = 30
-LEAST_WEIGHT = 0.02  # of an image in the head whose class is quite open
 MISSING = 2  # classes that are looked for inside the others, at most
 MISSING_SHARE = 0.5  # of an equal share, below which a class is looked for
 LEAST_GAIN = 2.0  # nats by which all labels together must contradict a split less than none
-TRIED = 4  # rounds of each way to find it
 LEAST_HALVED = 4  # images
 LEAST_CLASS = 1e-3  # probability that neighbours leave to any class
 
@@ -70,7 +71,9 @@ def rounds(
     labels best. Then each image takes the mean of what the head and its nearest images of its own domain say.
     The source adds its labels.
 
-    Half of the way, classes that few images are taken for are looked for inside the others: see `_apart`.
+    Clusters of few labels may begin with each other's class. So several beginnings are tried, and classes
+    change places where the labels say so: see `exchanged`. Half of the way, classes that few images are taken
+    for are looked for inside the others: see `_apart`.
 
     Args:
         source, target: (N, P) and (M, P) places of unit length in a common space.
@@ -79,7 +82,8 @@ def rounds(
         count: of rounds, >= 1.
     """
     images = _Images(source, target, votes)
-    classes = _first_classes(images, draws)
+    begun = [images.after(_first_classes(images, draws), TRIED) for _ in range(BEGINNINGS)]
+    classes = min(begun, key=lambda one: one.contradiction).classes
     for number in range(1, count + 1):
         found = images.next(classes)
         if number == count // 2:
@@ -98,16 +102,25 @@ class _Images:
         self.labels = float(votes.complementary.sum() + votes.true.sum())
         self._near = [_nearest(places) for places in (source, target)]
 
-    def later(self, classes: Tensor, count: int) -> Round:
-        """So many rounds later, at least one."""
+    def after(self, classes: Tensor, count: int) -> Round:
+        """What is known so many rounds later, at least one."""
         found = self.next(classes)
         for _ in range(count - 1):
             found = self.next(found.classes)
         return found
 
     def next(self, classes: Tensor) -> Round:
-        """A round that begins with (N + M, K) classes."""
-        scores, head = _ridge(self.every, classes)
+        """A round that begins with (N + M, K) classes, exchanged where the labels then fit better."""
+        found, by_head = self._round(classes)
+        order = exchanged(by_head, self.votes)
+        if order is None:
+            return found
+        other, _ = self._round(classes[:, order])
+        return min(found, other, key=lambda one: one.contradiction)
+
+    def _round(self, classes: Tensor) -> tuple[Round, Tensor]:
+        """A round, and the source's classes (N, K) by the head alone."""
+        scores, head = ridge(self.every, classes)
         own = scores[: self.sizes[0]]
         noise = named_share(own, self.votes)
         scale = min(SCALES, key=lambda at: contradiction((at * own).softmax(1), self.votes, noise))
@@ -116,7 +129,7 @@ class _Images:
             _floored((1 - NEIGHBOUR_SHARE) * by_head + NEIGHBOUR_SHARE * _mean(before, near).log())
             for by_head, before, near in zip(told, torch.split(classes, self.sizes), self._near, strict=True)
         ]
-        return Round(
+        found = Round(
             source=with_own(others[0], self.votes, noise),
             target=others[1],
             weight=scale * head[:-1].T,
@@ -124,6 +137,7 @@ class _Images:
             contradiction=contradiction(told[0].exp(), self.votes, noise),
             label_noise=noise,
         )
+        return found, told[0].exp()
 
 
 def _apart(images: _Images, found: Round, draws: torch.Generator) -> Round:
@@ -145,7 +159,7 @@ def _apart(images: _Images, found: Round, draws: torch.Generator) -> Round:
             if other != missing
             for half in _halves(images, found.classes, other, draws)
         ]
-        plain, *split = (images.later(one, TRIED) for one in begun)
+        plain, *split = (images.after(one, TRIED) for one in begun)
         best = min(split, key=lambda one: one.contradiction, default=plain)
         gain = (plain.contradiction - best.contradiction) * images.labels
         found = best if gain > LEAST_GAIN else plain
@@ -200,36 +214,17 @@ def _first_classes(images: _Images, draws: torch.Generator) -> Tensor:
 
 
 def _nearest(places: Tensor) -> Tensor:
-    """(N, k) nearest images of the same domain."""
+    """(N, k) nearest images of the same domain, k >= 1."""
     every = torch.arange(len(places), device=places.device)
     count = min(NEIGHBOURS, len(places) - 1)
+    if count == 0:
+        return every[:, None]  # a single image has itself
     return torch.cat(list(nearest(places, every, count)))
 
 
 def _mean(classes: Tensor, near: Tensor) -> Tensor:
     """(N, K) mean classes of the nearest images, none of them quite ruled out."""
     return classes[near].mean(1).clamp(min=LEAST_CLASS)
-
-
-def _ridge(places: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
-    """Weighted ridge regression to classes, with an intercept.
-
-    Returns:
-        (N, K) scores, each row by a head that was fitted without it, and the head of all, (P + 1, K).
-    """
-    num_classes = classes.shape[1]
-    entropy = torch.special.entr(classes).sum(1) / torch.tensor(float(num_classes)).log()  # (N,) in 0..1
-    weights = (1 - entropy).clamp(min=LEAST_WEIGHT).double()[:, None]
-    rows = F.pad(places.double(), (0, 1), value=1.0)  # (N, P + 1)
-    penalty = torch.full((rows.shape[1],), RIDGE, dtype=torch.float64, device=rows.device)
-    penalty[-1] = 1e-6  # the intercept is free
-    factor = torch.linalg.cholesky(rows.T @ (weights * rows) + penalty.diag())
-    head = torch.cholesky_solve(rows.T @ (weights * classes.double()), factor)  # (P + 1, K)
-    scores = rows @ head
-    solved = torch.linalg.solve_triangular(factor, rows.T, upper=False)  # (P + 1, N)
-    leverage = solved.square().sum(0)[:, None] * weights  # (N, 1)
-    without = (scores - leverage * classes.double()) / (1 - leverage).clamp(min=1e-3)
-    return without.float(), head.float()
 
 
 def _floored(log: Tensor) -> Tensor:

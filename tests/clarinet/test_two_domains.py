@@ -11,6 +11,8 @@ from clarinet.data.seeding import generator
 from clarinet.networks.heads import CommonSpaceHead
 from clarinet.networks.layers import DomainInForce
 from clarinet.plus import two_domains
+from clarinet.plus.exchange import exchanged
+from clarinet.plus.ridge import LEAST_WEIGHT, RIDGE, ridge
 from clarinet.plus.two_domains import contradiction, rounds
 from clarinet.plus.votes import Votes
 
@@ -97,7 +99,7 @@ def test_a_class_that_hides_in_another_is_found_by_the_labels() -> None:
     target, others = domain(300, 2, look=2.0)
     images = two_domains._Images(*places(source, target), votes_of(classes, 3))
     hidden = F.one_hot(torch.cat([classes, others]).clamp(max=3), K).float() * 0.9 + 0.1 / K
-    merged = images.later(hidden, 2)
+    merged = images.after(hidden, 2)
     assert accuracy(merged.target, others) < 0.85
 
     found = two_domains._apart(images, merged, generator(0, "halves"))
@@ -114,17 +116,55 @@ def test_a_leave_one_out_score_is_that_of_a_head_fitted_without_the_image() -> N
     )
     classes = classes / classes.sum(1, keepdim=True)
 
-    scores, _ = two_domains._ridge(rows, classes)
+    scores, _ = ridge(rows, classes)
 
     entropy = -(classes * classes.log()).sum(1) / math.log(3)
-    weights = (1 - entropy).clamp(min=two_domains.LEAST_WEIGHT).double()
+    weights = (1 - entropy).clamp(min=LEAST_WEIGHT).double()
+    weights = weights / weights.mean()
     wide = F.pad(rows.double(), (0, 1), value=1.0)
-    penalty = torch.diag(torch.tensor([two_domains.RIDGE] * 4 + [1e-6], dtype=torch.float64))
+    penalty = torch.diag(torch.tensor([RIDGE] * 4 + [1e-6], dtype=torch.float64))
     for left_out in range(12):
         kept = torch.arange(12) != left_out
         own = wide[kept] * weights[kept, None]
         head = torch.linalg.solve(wide[kept].T @ own + penalty, own.T @ classes[kept].double())
         assert torch.allclose(scores[left_out].double(), wide[left_out] @ head, atol=1e-5)
+
+
+class TestExchange:
+    """Three groups of ten images; a complementary label never names an image's class."""
+
+    TRUTH = torch.arange(30) % 3
+
+    def labels(self, wrong: int = 0) -> Votes:
+        named = (self.TRUTH + 1 + torch.arange(30) // 3 % 2) % 3
+        named[:wrong] = self.TRUTH[:wrong]
+        return Votes(F.one_hot(named, 3).float(), torch.zeros(30, 3))
+
+    def groups(self, *order: int) -> Tensor:
+        """Group `order[k]` has the images of class k."""
+        return F.one_hot(torch.tensor(order)[self.TRUTH], 3).float()
+
+    @pytest.mark.parametrize("order", [(1, 0, 2), (1, 2, 0), (2, 0, 1)])
+    def test_groups_get_the_classes_that_their_labels_do_not_name(self, order: tuple[int, ...]) -> None:
+        found = exchanged(self.groups(*order), self.labels(wrong=3))
+
+        assert found is not None
+        assert found.tolist() == list(order)  # a class has the group of its images
+        assert torch.equal(self.groups(*order)[:, found], self.groups(0, 1, 2))
+
+    def test_groups_stay_where_they_are_right_or_nothing_tells_them_apart(self) -> None:
+        nothing = torch.zeros(30, 3)
+
+        assert exchanged(self.groups(0, 1, 2), self.labels(wrong=3)) is None
+        assert exchanged(self.groups(1, 0, 2), Votes(nothing, nothing)) is None
+
+    def test_true_labels_speak_for_their_class(self) -> None:
+        true = Votes(torch.zeros(30, 3), F.one_hot(self.TRUTH, 3).float())
+
+        found = exchanged(self.groups(0, 2, 1), true)
+
+        assert found is not None
+        assert found.tolist() == [0, 2, 1]
 
 
 def test_labels_contradict_a_class_by_the_logarithm_of_their_chance() -> None:
@@ -147,7 +187,7 @@ def test_no_class_falls_below_its_floor() -> None:
     assert float(floored.mean(0).min()) >= 0.95 * two_domains.FLOOR / K
 
 
-@pytest.mark.parametrize(("count", "classes"), [(8, 2), (40, 7), (300, 50)])
+@pytest.mark.parametrize(("count", "classes"), [(1, 2), (8, 2), (40, 7), (300, 50)])
 def test_few_images_and_many_classes_break_nothing(count: int, classes: int) -> None:
     draws = generator(0, "few")
     source, target = (F.normalize(torch.randn(count, 16, generator=draws), dim=1) for _ in range(2))
