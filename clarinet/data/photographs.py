@@ -1,4 +1,4 @@
-"""Distortions of photographs: crops, mirror images and colours. Takes what `digits` takes."""
+"""Distortions of photographs: crops, mirror images, colours and lines. Takes what `digits` takes."""
 
 import math
 from collections.abc import Sequence
@@ -15,6 +15,12 @@ from clarinet.data.seeding import on_device
 # relative change of brightness, contrast and saturation.
 CROP, SHIFT, FLIP, COLOUR_JITTER = 0.3, 2.0, 0.5, 0.4
 LARGEST_ASPECT = 4 / 3  # of a crop's sides, as is usual for photographs
+EDGE = ((1.0, 0.0, -1.0), (2.0, 0.0, -2.0), (1.0, 0.0, -1.0))  # Sobel's operator
+BLACKEST = 0.98  # share of an image's edges that are fainter than black
+LEAST_EDGE = 0.2  # that is black, so that an image without edges does not become all noise
+
+
+GREY, LINES = 1, 2  # looks of a row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,12 +32,18 @@ class PhotoDistortion:
         shift: how far a crop may reach beyond the edge, in pixels; the image is mirrored there.
         flip: share of rows that become their mirror image.
         colour_jitter: largest relative change of brightness, then contrast, then saturation.
+        turn: largest angle by which a crop is turned, in degrees.
+        grey: share of rows that lose their colours.
+        lines: share of rows of which the edges alone are left, dark on white, as in a drawing.
     """
 
     crop: float = CROP
     shift: float = SHIFT
     flip: float = FLIP
     colour_jitter: float = COLOUR_JITTER
+    turn: float = 0.0
+    grey: float = 0.0
+    lines: float = 0.0
 
     def __call__(self, pixels: Tensor, chosen: Tensor, draws: torch.Generator) -> Tensor:
         """Distort the chosen rows of (B, C, S, S); `chosen` is (B,) bool on the CPU."""
@@ -42,17 +54,26 @@ class PhotoDistortion:
         """All that chance decides, on the CPU: see `digits.Distortion`."""
         rows = chosen.nonzero().squeeze(1)
         theta = self._crops(len(rows), side, draws)  # (R, 2, 3)
-        return [rows, theta, 1 + self.colour_jitter * (2 * torch.rand(len(rows), 3, generator=draws) - 1)]
+        factors = 1 + self.colour_jitter * (2 * torch.rand(len(rows), 3, generator=draws) - 1)
+        if not (self.turn or self.grey or self.lines):
+            return [rows, theta, factors]
+        uniform = torch.rand(len(rows), 2, generator=draws)
+        look = (uniform[:, 1] < self.lines).long() * LINES
+        look[(uniform[:, 1] >= self.lines) & (uniform[:, 1] < self.lines + self.grey)] = GREY
+        return [rows, _turned(theta, math.radians(self.turn) * (2 * uniform[:, 0] - 1)), factors, look]
 
     def applied(self, pixels: Tensor, drawn: Sequence[Tensor]) -> Tensor:
         """Distort (B, C, S, S) in [0, 1] by what `drawn` gave, on their device; gives the same shape."""
-        rows, theta, factors = drawn
+        rows, theta, factors, *more = drawn
         if len(rows) == 0:
             return pixels
         images = pixels[rows]  # (R, C, S, S)
         grid = F.affine_grid(theta, list(images.shape), align_corners=False)
         images = F.grid_sample(images, grid, padding_mode="reflection", align_corners=False)
-        return pixels.index_copy(0, rows, _recoloured(images, factors))
+        images = _recoloured(images, factors)
+        for look in more:
+            images = _with_look(images, look)
+        return pixels.index_copy(0, rows, images)
 
     def _crops(self, count: int, side: int, draws: torch.Generator) -> Tensor:
         """(R, 2, 3) maps from output to input coordinates, as `affine_grid` wants them."""
@@ -68,6 +89,30 @@ class PhotoDistortion:
         first = torch.stack([mirrored * sides[:, 0], nothing, centre[:, 0]], dim=1)
         second = torch.stack([nothing, sides[:, 1], centre[:, 1]], dim=1)
         return torch.stack([first, second], dim=1)
+
+
+def _turned(theta: Tensor, angle: Tensor) -> Tensor:
+    """(R, 2, 3) maps whose crops are turned about their centre by (R,) radians."""
+    cosine, sine = angle.cos(), angle.sin()
+    turn = torch.stack([torch.stack([cosine, -sine], dim=1), torch.stack([sine, cosine], dim=1)], dim=1)
+    return torch.cat([theta[:, :, :2] @ turn, theta[:, :, 2:]], dim=2)
+
+
+def _with_look(images: Tensor, look: Tensor) -> Tensor:
+    """(R, C, S, S), of which rows are grey or lines alone, as (R,) says."""
+    kind = look[:, None, None, None]
+    grey = _grey(images)
+    images = torch.where(kind == GREY, grey, images)
+    return torch.where(kind == LINES, _lines(grey), images)
+
+
+def _lines(grey: Tensor) -> Tensor:
+    """(R, 1, S, S) edges of grey images, dark on white."""
+    across = grey.new_tensor(EDGE)[None, None]
+    padded = F.pad(grey, (1, 1, 1, 1), mode="replicate")
+    edges = torch.hypot(F.conv2d(padded, across), F.conv2d(padded, across.transpose(2, 3)))
+    black = edges.flatten(1).quantile(BLACKEST, dim=1).clamp(min=LEAST_EDGE)  # (R,)
+    return 1 - (edges / black[:, None, None, None]).clamp(max=1)
 
 
 def _recoloured(images: Tensor, factors: Tensor) -> Tensor:

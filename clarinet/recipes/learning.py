@@ -236,3 +236,23 @@ class SelfTraining(Group):
         minimum=0,
         maximum=1,
     )
+    fine_tuning_turns: int = option(
+        0,
+        "How often a network of kept features learns from the classes that were found with it: its features "
+        "are then computed anew, and the classes found once more.",
+        minimum=0,
+        maximum=20,
+    )
+    fine_tuning_steps: int = option(
+        150,
+        "Optimiser steps in such a turn, of batch_size images of each domain.",
+        minimum=1,
+        maximum=100_000,
+    )
+    fine_tuning_size: int = option(
+        0,
+        "Height and width of the images in such a turn, in pixels: smaller ones take less time, and what is "
+        "learned on them serves larger ones. 0 means image_size.",
+        minimum=0,
+        maximum=512,
+    )

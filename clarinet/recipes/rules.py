@@ -6,7 +6,7 @@ from collections.abc import Collection
 from clarinet.recipes.choices import BACKBONES, LEAST_SIZES, Setting, is_backbone
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.recipes.groups import Length, Network, Optimisation
-from clarinet.recipes.learning import Adaptation, Distortion, Losses, Pretraining
+from clarinet.recipes.learning import Adaptation, Distortion, Losses, Pretraining, SelfTraining
 
 DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -72,6 +72,31 @@ def check_kept_features(method: str, network: Network, losses: Losses, pretraini
     if pretraining.pretraining_share > 0:
         raise ConfigError(
             "kept_features has features from the start; set pretraining_share to 0", "pretraining_share"
+        )
+
+
+def check_fine_tuning(length: Length, network: Network, self_training: SelfTraining) -> None:
+    """Refuse turns of fine-tuning where nothing is kept, or that leave no round before and after each."""
+    turns, size = self_training.fine_tuning_turns, self_training.fine_tuning_size
+    if turns == 0:
+        return
+    if not network.kept_features:
+        raise ConfigError(
+            f"fine_tuning_turns is {turns}, but only a network of kept features has such turns; set "
+            "kept_features, or fine_tuning_turns to 0",
+            "fine_tuning_turns",
+        )
+    if length.epochs <= turns:
+        raise ConfigError(
+            f"epochs is {length.epochs}, but {turns} turns of fine-tuning need {turns + 1} rounds at least: "
+            "before, between and after them",
+            "epochs",
+        )
+    least = max(16, LEAST_SIZES.get(network.architecture, 0))
+    if 0 < size < least:
+        raise ConfigError(
+            f"fine_tuning_size is {size}, but {network.architecture} needs {least} or more",
+            "fine_tuning_size",
         )
 
 

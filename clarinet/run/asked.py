@@ -9,6 +9,7 @@ import torch
 from clarinet.recipes.choices import DoingKind
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.doing import Doing
+from clarinet.recipes.errors import Interrupted
 from clarinet.run.results import EpochReport
 from clarinet.run.resuming import RunState, save
 
@@ -29,6 +30,16 @@ class Asked:
     def doing(self, kind: DoingKind, done: int, total: int) -> None:
         """Tell what the run does and how far it is with it; what the caller then raises ends the training."""
         self.on_doing(Doing(kind, done, total))
+
+    def stop_if_asked(self, step: int) -> None:
+        """End the run after so many steps where the caller wants it to; what the checkpoint holds is kept.
+
+        Raises:
+            Interrupted: should_stop says so.
+        """
+        if self.should_stop():
+            has_checkpoint = self.checkpoint is not None and self.checkpoint.exists()
+            raise Interrupted(step, self.checkpoint if has_checkpoint else None)
 
     def keep(self, state: RunState) -> None:
         """Write the checkpoint, if one is wanted."""

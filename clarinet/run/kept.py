@@ -1,4 +1,4 @@
-"""A run on kept features: those of a backbone that stays as it is, from which classes are found in rounds."""
+"""A run on kept features: those of a trained backbone, from which classes are found in rounds."""
 
 import time
 from collections.abc import Iterator
@@ -12,14 +12,16 @@ from clarinet.data.images import normalised
 from clarinet.data.seeding import generator
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain
 from clarinet.networks.heads import CommonSpaceHead
-from clarinet.plus.two_domains import rounds
+from clarinet.plus.two_domains import Round, rounds
 from clarinet.plus.votes import label_votes
-from clarinet.recipes.errors import Interrupted
+from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.errors import CheckpointError, Interrupted
 from clarinet.run.asked import Asked
 from clarinet.run.building import build_network
+from clarinet.run.fine_tuning import fine_tune
 from clarinet.run.reporting import report, result
-from clarinet.run.results import EpochReport, TrainResult
-from clarinet.run.resuming import save_features, stored_features
+from clarinet.run.results import TrainResult
+from clarinet.run.resuming import Kept, restored_kept, save_kept
 from clarinet.run.stages import Stage
 from clarinet.run.turns import Run
 
@@ -52,35 +54,54 @@ class ByFeatures:
 
 
 def train_on_kept(run: Asked, stage: Stage) -> Run[TrainResult]:
-    """Compute the features of all images once, and find the classes of both domains in rounds.
+    """Compute the features of all images, find the classes of both domains in rounds, and fine-tune by them.
 
-    An epoch is a round; the model is that of the last one. The checkpoint holds the features, which take
-    nearly all of the time. A run that goes on from it repeats the rounds, and ends with the same bits.
+    An epoch is a round. The rounds are shared out among the turns of fine-tuning: some come before each turn,
+    and the last ones after all of them give the model. The features take nearly all of the time, and so do
+    the steps of a turn. The checkpoint holds the latest features and the network that they are of. A run that
+    goes on from it repeats the rounds since, and ends with the same bits.
     """
     config, domains = run.config, stage.domains
     network, pretrained = build_network(domains.spec, config, run.device, run.weights_folder)
     network.eval().requires_grad_(False)
-    head = network.predictor
-    assert isinstance(head, CommonSpaceHead)
     digest = pretrained.digest if pretrained else ""
-    features, before = _restored(run, digest)
-    started = time.perf_counter() - before
-    if not features:
-        features = yield from _features(run, stage, network)
-        if run.checkpoint:
-            save_features(
-                run.checkpoint,
-                features,
-                config,
-                data_digest=run.digest,
-                weights_digest=digest,
-                seconds=time.perf_counter() - started,
-            )
-    source, target = head.fit_space(features["source"], features["target"])
-    votes = label_votes(domains)
-    predicting, reports, noise = ByFeatures(network, features), list[EpochReport](), 0.0
-    draws = generator(config.seed, "clusters")
-    for number, found in enumerate(rounds(source, target, votes, draws, config.length.epochs), 1):
+    kept = _restored(run, network, digest)
+    clock = time.perf_counter() - kept.seconds
+    while True:
+        if not kept.features:
+            kept.features = yield from _features(run, stage, network)
+            kept.seconds = time.perf_counter() - clock
+            if run.checkpoint:
+                save_kept(run.checkpoint, kept, config, data_digest=run.digest, weights_digest=digest)
+        found = yield from _rounds(run, stage, network, kept, clock=clock)
+        if kept.turn == config.self_training.fine_tuning_turns:
+            break
+        turn, done = kept.turn + 1, len(kept.reports)
+        loss = yield from fine_tune(run, domains, network, found, turn=turn, after=done)
+        weights = network.extractor.state_dict()
+        kept = Kept(turn, weights=weights, losses={"fine_tuning": loss}, reports=kept.reports)
+    return result(
+        config,
+        stage,
+        network,
+        ByFeatures(network, kept.features),
+        reports=kept.reports,
+        label_noise=found.label_noise,
+        step=stage.steps,
+        seconds=time.perf_counter() - clock,
+        pretrained=pretrained,
+    )
+
+
+def _rounds(run: Asked, stage: Stage, network: Classifier, kept: Kept, *, clock: float) -> Run[Round]:
+    """The rounds on the features of a turn, whose reports join those kept; gives the last, the head's."""
+    config, head = run.config, network.predictor
+    assert isinstance(head, CommonSpaceHead)
+    places = head.fit_space(kept.features["source"], kept.features["target"])
+    votes = label_votes(stage.domains)
+    draws = generator(config.seed, f"clusters/{kept.turn}" if kept.turn else "clusters")
+    predicting, losses, reports = ByFeatures(network, kept.features), kept.losses, list(kept.reports)
+    for found in rounds(*places, votes, draws, rounds_of_turn(config, kept.turn)):
         head.weight.copy_(found.weight)
         head.bias.copy_(found.bias)
         reports.append(
@@ -88,35 +109,39 @@ def train_on_kept(run: Asked, stage: Stage) -> Run[TrainResult]:
                 config,
                 stage,
                 predicting,
-                step=number,
-                seconds=time.perf_counter() - started,
-                losses={"contradiction": found.contradiction},
+                step=len(reports) + 1,
+                seconds=time.perf_counter() - clock,
+                losses={"contradiction": found.contradiction} | losses,
             )
         )
+        losses = {}
         run.on_epoch(reports[-1])
         yield
-        noise = found.label_noise
-        if run.should_stop() and number < config.length.epochs:
-            raise Interrupted(number, run.checkpoint)
-    return result(
-        config,
-        stage,
-        network,
-        predicting,
-        reports=reports,
-        label_noise=noise,
-        step=stage.steps,
-        seconds=time.perf_counter() - started,
-        pretrained=pretrained,
-    )
+        if run.should_stop() and len(reports) < config.length.epochs:
+            raise Interrupted(len(reports), run.checkpoint)
+    kept.reports = reports
+    return found
 
 
-def _restored(run: Asked, digest: str) -> tuple[dict[str, Tensor], float]:
-    """The features of a checkpoint and the seconds that they took; none where there is no checkpoint."""
+def rounds_of_turn(config: TrainConfig, turn: int) -> int:
+    """How many rounds come after a turn of fine-tuning, 0 for before the first; the last has the rest."""
+    turns = config.self_training.fine_tuning_turns
+    share = config.length.epochs // (turns + 1)
+    return share if turn < turns else config.length.epochs - turns * share
+
+
+def _restored(run: Asked, network: Classifier, digest: str) -> Kept:
+    """What a checkpoint holds, its weights in the network; nothing where there is no checkpoint."""
     if run.checkpoint is None or not run.checkpoint.exists():
-        return {}, 0.0
-    features, seconds = stored_features(run.checkpoint, run.config, run.digest, digest)
-    return {name: values.to(run.device) for name, values in features.items()}, seconds
+        return Kept()
+    kept = restored_kept(run.checkpoint, run.config, data_digest=run.digest, weights_digest=digest)
+    kept.features = {name: values.to(run.device) for name, values in kept.features.items()}
+    if kept.weights:
+        try:
+            network.extractor.load_state_dict(kept.weights)
+        except RuntimeError as error:
+            raise CheckpointError(f"{run.checkpoint} does not fit its own description: {error}") from error
+    return kept
 
 
 def _features(run: Asked, stage: Stage, network: Classifier) -> Run[dict[str, Tensor]]:
@@ -134,8 +159,7 @@ def _features(run: Asked, stage: Stage, network: Classifier) -> Run[dict[str, Te
             found[name] = torch.empty(len(images), network.extractor.features, device=run.device)
             done = 0
             for chunk in _by_chunks(run, network, images, domain):
-                if run.should_stop():
-                    raise Interrupted(0, None)  # they are kept when all are there
+                run.stop_if_asked(0)  # they are kept when all are there
                 found[name][done : done + len(chunk)] = chunk
                 done += len(chunk)
                 seen += len(chunk)

@@ -110,16 +110,29 @@ def restore(path: Path, state: RunState, config: TrainConfig, data_digest: str) 
         raise CheckpointError(f"{path} does not fit its own description: {error}") from error
 
 
-def save_features(
-    path: Path,
-    features: dict[str, Tensor],
-    config: TrainConfig,
-    *,
-    data_digest: str,
-    weights_digest: str,
-    seconds: float,
-) -> None:
-    """Write the features that a run keeps as its checkpoint.
+@dataclass(slots=True, eq=False)
+class Kept:
+    """What a run on kept features goes on from: it repeats the rounds since, with the same result.
+
+    Args:
+        turn: of fine-tuning, after which the features were computed; 0 before the first.
+        features: of all images by domain, each (N, D).
+        weights: of the fine-tuned network below the label predictor, by name; none before the first turn.
+        losses: of that turn, which the report of the next round tells.
+        reports: of the rounds before these features.
+        seconds: trained so far.
+    """
+
+    turn: int = 0
+    features: dict[str, Tensor] = field(default_factory=dict)
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    losses: dict[str, float] = field(default_factory=dict)
+    reports: list[EpochReport] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def save_kept(path: Path, kept: Kept, config: TrainConfig, *, data_digest: str, weights_digest: str) -> None:
+    """Write what a run on kept features goes on from as its checkpoint.
 
     Raises:
         CheckpointNotWritten: the disk refuses it.
@@ -128,15 +141,18 @@ def save_features(
         "config": config.to_dict(),
         "data": data_digest,
         "pretrained": weights_digest,
-        "seconds": seconds,
+        "seconds": kept.seconds,
+        "turn": kept.turn,
+        "losses": kept.losses,
+        "reports": [report.to_dict() for report in kept.reports],
     }
-    write_tensors(path, features, header, kind="checkpoint")
+    tensors = {f"features/{name}": values for name, values in kept.features.items()}
+    tensors |= {f"extractor/{name}": values for name, values in kept.weights.items()}
+    write_tensors(path, tensors, header, kind="checkpoint")
 
 
-def stored_features(
-    path: Path, config: TrainConfig, data_digest: str, weights_digest: str
-) -> tuple[dict[str, Tensor], float]:
-    """The features of such a checkpoint, by domain, and the seconds that they took.
+def restored_kept(path: Path, config: TrainConfig, *, data_digest: str, weights_digest: str) -> Kept:
+    """What such a checkpoint holds, on the CPU.
 
     Raises:
         CheckpointMismatch: it was written by another config, for other data or from other trained weights.
@@ -145,9 +161,20 @@ def stored_features(
     tensors, header = _read(path, config, data_digest)
     if header.get("pretrained") != weights_digest:
         raise CheckpointMismatch(f"{path} began with other trained weights; {AFRESH}")
-    if not {"source", "target"} <= set(tensors):
+    features = _below(tensors, "features")
+    if not {"source", "target"} <= set(features):
         raise CheckpointError(f"{path} holds no features")
-    return tensors, float(header["seconds"])
+    try:
+        return Kept(
+            turn=int(header["turn"]),
+            features=features,
+            weights=_below(tensors, "extractor"),
+            losses={name: float(loss) for name, loss in header["losses"].items()},
+            reports=[EpochReport.from_dict(report) for report in header["reports"]],
+            seconds=float(header["seconds"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} does not fit its own description: {error}") from error
 
 
 def stored_pseudo_labels(path: Path, config: TrainConfig, data_digest: str) -> Tensor | None:

@@ -184,6 +184,87 @@ def test_what_is_raised_while_features_are_told_ends_the_run(
     assert not (tmp_path / "run").exists()
 
 
+class TestFineTuning:
+    @pytest.fixture
+    def tuned(self, config: TrainConfig) -> TrainConfig:
+        """Five rounds: one, one and three, with two turns of three steps between them."""
+        return config.changed(
+            epochs=5,
+            fine_tuning_turns=2,
+            fine_tuning_steps=3,
+            fine_tuning_size=32,
+            image_size=40,
+            batch_size=8,
+            learning_rate=1e-3,
+            average_decay=0.5,
+        )
+
+    def test_it_moves_the_network_and_leaves_its_statistics(
+        self, tuned: TrainConfig, data: TrainData
+    ) -> None:
+        before = train(tuned.changed(fine_tuning_turns=0), data).model.extractor.state_dict()
+        told: list[Doing] = []
+
+        result = train(tuned, data, on_doing=told.append)
+
+        after = result.model.extractor.state_dict()
+        moved = {name for name, values in after.items() if not torch.equal(values, before[name])}
+        assert {name for name, _ in result.model.extractor.named_parameters()} <= moved
+        assert not {name for name in moved if name.endswith((".mean", ".variance"))}
+        assert [sorted(report.losses) for report in result.reports] == [
+            ["contradiction"],
+            ["contradiction", "fine_tuning"],
+            ["contradiction", "fine_tuning"],
+            ["contradiction"],
+            ["contradiction"],
+        ]
+        assert [report.epoch for report in result.reports] == [1, 2, 3, 4, 5]
+        steps = [doing.done for doing in told if doing.kind == "fine-tuning"]
+        assert steps == [0, 1, 2, 0, 1, 2]
+
+    def test_its_model_says_what_it_reported(self, tuned: TrainConfig, data: TrainData) -> None:
+        result = train(tuned, data)
+
+        assert isinstance(data.target_test_images, Tensor)
+        assert data.target_test_labels is not None
+        classes = predict(result, data.target_test_images).argmax(1)
+        assert float((classes == data.target_test_labels).float().mean()) == result.target_accuracy
+
+    @pytest.mark.parametrize("rounds", [1, 2])
+    def test_an_interrupted_run_ends_with_the_same_bits(
+        self, tuned: TrainConfig, data: TrainData, tmp_path: Path, rounds: int
+    ) -> None:
+        whole, asked = train(tuned, data), list[EpochReport]()
+        stop = {"on_epoch": asked.append, "should_stop": lambda: len(asked) == rounds}
+        with pytest.raises(Interrupted):
+            train(tuned, data, checkpoint=tmp_path / "run", **stop)  # type: ignore[arg-type]  # of two kinds
+
+        result = train(tuned, data, checkpoint=tmp_path / "run")
+
+        for name, value in whole.model.state_dict().items():
+            assert torch.equal(value, result.model.state_dict()[name]), name
+        assert [report.losses for report in result.reports] == [report.losses for report in whole.reports]
+
+    def test_a_step_brings_the_network_to_the_classes(self, tuned: TrainConfig, data: TrainData) -> None:
+        longer = tuned.changed(epochs=2, fine_tuning_turns=1, fine_tuning_steps=60, warmup=0.1)
+        losses = [train(longer, data).reports[1].losses["fine_tuning"]]
+        losses.append(train(longer.changed(learning_rate=0.0), data).reports[1].losses["fine_tuning"])
+
+        assert losses[0] < 0.7 * losses[1]
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"kept_features": False}, "only a network of kept features"),
+            ({"epochs": 2}, "2 turns of fine-tuning need 3 rounds"),
+            ({"fine_tuning_size": 15}, "needs 16 or more"),
+        ],
+    )
+    def test_what_it_needs_is_said(self, tuned: TrainConfig, changes: dict[str, int], words: str) -> None:
+        with pytest.raises(ConfigError, match=words):
+            tuned.changed(**changes)
+
+
 def test_features_of_other_weights_are_refused(
     config: TrainConfig, data: TrainData, weights: Path, tmp_path: Path
 ) -> None:

@@ -82,6 +82,57 @@ def test_pixels_come_from_where_the_crop_lies() -> None:
     torch.testing.assert_close(out[:, :2][inside], expected[inside], atol=1e-4, rtol=0)
 
 
+class TestLooks:
+    """Edges alone, and images without colours."""
+
+    def test_lines_are_dark_where_the_image_changes(self) -> None:
+        pixels = torch.zeros(1, 3, 16, 16)
+        pixels[:, 0, :, 8:] = 1.0  # red begins in the middle
+
+        out = distorted(pixels, lines=1.0)
+
+        assert bool((out[..., :6] == 1).all())
+        assert bool((out[..., 10:] == 1).all())
+        assert bool((out[..., 7:9] < 0.01).all())
+        assert bool((out == out[:, :1]).all())
+
+    def test_what_has_no_edges_is_white(self) -> None:
+        assert bool((distorted(torch.full((1, 3, 16, 16), 0.4), lines=1.0) > 0.99).all())
+
+    def test_each_look_has_its_share_of_rows_and_no_row_two(self) -> None:
+        pixels = noise(400, 3, 8, 8)
+
+        out = distorted(pixels, grey=0.2, lines=0.3)
+
+        colourless = (out - out[:, :1]).abs().flatten(1).amax(1) < 1e-6
+        same_light = (_light(out) - _light(pixels)).abs().flatten(1).amax(1) < 1e-4
+        assert 0.4 < float(colourless.float().mean()) < 0.6
+        assert 0.13 < float((colourless & same_light).float().mean()) < 0.27
+        assert bool(same_light[~colourless].all())
+
+    def test_a_grey_image_stays_one(self) -> None:
+        assert distorted(noise(3, 1, 8, 8), grey=0.5, lines=0.5).shape == (3, 1, 8, 8)
+
+
+def _light(pixels: Tensor) -> Tensor:
+    return (pixels * torch.tensor([0.299, 0.587, 0.114])[:, None, None]).sum(1)
+
+
+def test_a_crop_is_turned_about_its_centre_by_at_most_so_much() -> None:
+    side = 33
+    pixels = torch.zeros(40, 3, side, side)
+    pixels[:, :, 16, 20:] = 1.0  # a ray from near the middle to the right
+
+    out = distorted(pixels, turn=30.0)
+
+    rows, columns = torch.meshgrid(torch.arange(side) - 16.0, torch.arange(side) - 16.0, indexing="ij")
+    mass = out.mean(1)
+    angle = torch.atan2((mass * rows).sum((1, 2)), (mass * columns).sum((1, 2))).rad2deg()  # (R,)
+    assert float(angle.abs().max()) < 31
+    assert float(angle.min()) < -20
+    assert float(angle.max()) > 20
+
+
 def test_a_shift_reaches_so_many_pixels_beyond_the_edge_and_mirrors_there() -> None:
     sides, centre = crops_of(1.0, shift=4)
 

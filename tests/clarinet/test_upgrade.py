@@ -33,7 +33,8 @@ WRITTEN: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent / "earlier_presets.json").read_text(encoding="utf-8")
 )
 
-NEW = {"pretrained_digest", "kept_features"}  # what that version had no name for
+# What that version had no name for.
+NEW = {"pretrained_digest", "kept_features", "fine_tuning_turns", "fine_tuning_steps", "fine_tuning_size"}
 
 
 def earlier(method: str, preset: str, **changes: Any) -> dict[str, Any]:
