@@ -20,7 +20,16 @@ Method = Literal[
     "clarinet-unsharpened",
 ]
 Setting = Literal["cc", "pc"]
-Preset = Literal["paper", "published", "short", "digits", "digits-quick", "photographs", "photographs-quick"]
+Preset = Literal[
+    "paper",
+    "published",
+    "short",
+    "digits",
+    "digits-quick",
+    "photographs",
+    "photographs-quick",
+    "photographs-untrained",
+]
 Looks = Literal["digits", "photographs"]  # of images
 Architecture = str  # one of ARCHITECTURES, or timm/NAME
 Precision = Literal["float32", "bfloat16"]

@@ -15,6 +15,8 @@ ASKED = ("default", "quick")
 
 SMALL_PHOTOGRAPHS = frozenset({"conv-large"})  # the paper's network for those of 32 pixels
 
+OF_IMAGENET = frozenset({"timm/tf_efficientnet_lite0"})  # networks of timm whose only weights are of ImageNet
+
 TITLES: Mapping[str, str] = MappingProxyType(
     {
         "lenet": "LeNet",
@@ -31,6 +33,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "mobilenet_v3_small": "MobileNet V3",
         "convnext_tiny": "ConvNeXt",
         "efficientnet_b0": "EfficientNet",
+        "timm/tf_efficientnet_lite0": "EfficientNet-Lite0",
     }
 )
 """Architecture to what people call it."""
@@ -134,4 +137,5 @@ def _weights(network: Network) -> str:
     if network.pretrained != HUB:
         return "trained weights from a file"
     # Those of timm may be of any other images.
-    return f"trained weights {'of ImageNet' if network.architecture in BACKBONES else 'from the hub'}"
+    known = network.architecture in BACKBONES or network.architecture in OF_IMAGENET
+    return f"trained weights {'of ImageNet' if known else 'from the hub'}"

