@@ -59,12 +59,9 @@ def changes_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def named_device(name: str) -> "torch.device":
     """The device called auto, cpu or cuda; auto takes CUDA where there is some."""
-    import torch
+    from clarinet.run import devices
 
-    available = torch.cuda.is_available()
-    if name == "cuda" and not available:
-        raise ConfigError("--device cuda: torch finds no CUDA device here")
-    return torch.device("cuda" if available and name != "cpu" else "cpu")
+    return devices.named_device(name)
 
 
 def percent(share: float | None) -> str:

@@ -12,6 +12,7 @@ from clarinet.networks.classifier import ModelSpec
 from clarinet.recipes.choices import Greying, InputNormalisation
 
 CHUNK_PIXELS = 2**22  # resized at once: bounds the float copy to some 100 MB
+BAND_PIXELS = 2**20  # of a single image that is larger
 SPREAD_FLOOR = 0.1  # added to an image's spread, so that an almost empty image does not become all noise
 GREY_DIMENSIONS = 3
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
@@ -43,15 +44,39 @@ def resized(images: Tensor, spec: ModelSpec) -> Tensor:
 
 
 def _resized_chunk(planes: Tensor, spec: ModelSpec) -> Tensor:
+    size = (spec.image_size, spec.image_size)
+    if planes.shape[2] * planes.shape[3] > CHUNK_PIXELS and spec.greying == "luminance":
+        pixels = _narrowed(planes, spec)
+    else:
+        pixels = _as_seen_by(planes, spec)
+    if pixels.shape[2:] != size:
+        pixels = F.interpolate(pixels, size=size, mode="bilinear", antialias=True)
+    return whole_levels(pixels).to(torch.uint8)
+
+
+def _as_seen_by(planes: Tensor, spec: ModelSpec) -> Tensor:
+    """(N, C, H, W) float64 in the network's channels, of bytes (N, 1 or 3, H, W)."""
     # In float64 and with ties rounded up, another order of the same sums (an exported model's, a GPU's) gives
     # the same bytes. In float32 a tie falls to either side, and one level can move a prediction by 1e-3.
     pixels = planes.double()
     if pixels.shape[1] > spec.channels:
-        pixels = greyed(pixels, spec.greying)
-    size = (spec.image_size, spec.image_size)
-    if pixels.shape[2:] != size:
-        pixels = F.interpolate(pixels, size=size, mode="bilinear", antialias=True)
-    return whole_levels(pixels).to(torch.uint8)
+        return greyed(pixels, spec.greying)
+    return pixels
+
+
+def _narrowed(planes: Tensor, spec: ModelSpec) -> Tensor:
+    """(N, C, H, S) of large images (N, 1 or 3, H, W), some rows at once.
+
+    A whole one would take 8 bytes a value. The resize is separable, so that these are its first sums.
+    """
+    rows = max(1, BAND_PIXELS // planes.shape[3])
+    bands = (
+        F.interpolate(
+            _as_seen_by(band, spec), size=(band.shape[2], spec.image_size), mode="bilinear", antialias=True
+        )
+        for band in torch.split(planes, rows, dim=2)
+    )
+    return torch.cat(list(bands), dim=2)
 
 
 def greyed(pixels: Tensor, how: Greying) -> Tensor:

@@ -127,7 +127,7 @@ def test_a_transform_takes_the_place_of_the_distortion() -> None:
 
     assert seen
     assert all(pixels.dtype == torch.float32 and pixels.shape[1:] == (1, 28, 28) for pixels in seen)
-    assert all(0 <= float(pixels.min()) and float(pixels.max()) <= 1 for pixels in seen)
+    assert all(float(pixels.min()) >= 0 and float(pixels.max()) <= 1 for pixels in seen)
     levels = torch.cat([pixels.flatten() for pixels in seen]) * 255
     assert torch.allclose(levels, levels.round(), atol=1e-4)  # untouched by ours, which smooths
 
