@@ -45,7 +45,7 @@ def told_by(column: Column, name: str, *, images: int, widest: int = 1) -> Told:
     Raises:
         DataError: another shape, or labels that are neither whole numbers from 0 on nor names.
     """
-    array = column.detach().cpu().numpy() if isinstance(column, Tensor) else np.asarray(column)
+    array = _array_of(column)
     if not 1 <= array.ndim <= widest or len(array) != images:
         wanted = f"({images},)" + (f" or ({images}, M)" if widest > 1 else "")
         raise DataError(f"{name} has shape {array.shape} for {images} images; expected {wanted}")
@@ -63,6 +63,13 @@ def told_by(column: Column, name: str, *, images: int, widest: int = 1) -> Told:
         return _numbers(places[kept], np.array(rest), name)
     odd = next(value for value in rest if not isinstance(value, str))
     raise DataError(f"{name} has {odd!r}; labels are whole numbers or names, all of one kind")
+
+
+def _array_of(column: Column) -> NDArray[Any]:
+    if isinstance(column, Tensor):
+        return column.detach().cpu().numpy()
+    # NumPy would make words of all entries of a list where one is a word.
+    return np.array(column, object) if isinstance(column, list | tuple) else np.asarray(column)
 
 
 def _is_none(value: object) -> bool:

@@ -155,7 +155,8 @@ class Clarinet:
             NotFittedError: scikit-learn's, or without scikit-learn our NotFitted.
             DataError: no such images.
         """
-        found: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(1)]
+        likeliest = self.predict_proba(X).argmax(1)
+        found: NDArray[Any] = self.classes_[likeliest]
         return found
 
     def predict_proba(self, X: Images) -> NDArray[np.float32]:
