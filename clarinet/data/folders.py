@@ -111,6 +111,20 @@ def looks_of_folder(folder: Path) -> Looks:
     return looks_of_files([files[one.path] for one in trained])
 
 
+def image_files(folder: Path) -> list[Path]:
+    """Every image file below a folder, wherever it lies, by its path.
+
+    Raises:
+        DataError: there is none, or a folder or file cannot be read.
+    """
+    found = sorted(
+        filter(_is_image, files_below(folder)), key=lambda path: path.relative_to(folder).as_posix()
+    )
+    if not found:
+        raise DataError(f"{folder} holds no images")
+    return found
+
+
 def placed_in(folder: Path) -> tuple[dict[str, Path], list[Placed]]:
     """The image files below a folder by their relative paths, and what the place of each says."""
     files = {path.relative_to(folder).as_posix(): path for path in files_below(folder) if _is_image(path)}

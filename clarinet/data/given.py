@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from clarinet.data.folders import images_of, placed_in
+from clarinet.data.folders import image_files, images_of, placed_in
 from clarinet.data.items import ItemImages, Items, labels_of_items, picture_of_item
 from clarinet.data.stacks import stack_of
 from clarinet.data.streams import RESIDENT_BYTES, ImageStream
@@ -26,7 +26,7 @@ Images = NDArray[np.generic] | Tensor | ImageStream | str | Path | Sequence[Any]
 """An array, a tensor or a stream; a folder or a file, or several; or a data set whose items are images."""
 
 Part = Literal["train", "scored", "all"]
-"""Of a folder: what a domain trains on, what a model is scored on (test where there is one), or all."""
+"""Of a folder: what a domain trains on, what a model is scored on (test if there is one), or all by path."""
 
 
 class Given(Protocol):
@@ -80,14 +80,14 @@ def _at(path: Path, part: Part) -> Given:
         return GivenFiles([path])
     if not path.is_dir():
         raise DataError(f"{path} is neither a folder of images nor a file")
+    if part == "all":
+        return GivenFiles(image_files(path))
     files, placed = placed_in(path)
     chosen = _part(placed, part)
     return GivenFiles([files[one.path] for one in chosen], [one.class_name for one in chosen])
 
 
 def _part(placed: list[Placed], part: Part) -> list[Placed]:
-    if part == "all":
-        return placed
     splits = [split for split in SPLITS if any(one.split == split for one in placed)]
     wanted = splits[0] if part == "train" else splits[-1]
     return [one for one in placed if one.split == wanted]

@@ -113,4 +113,4 @@ class WandbLogger:
             raise ConfigError("Weights and Biases is not installed: pip install 'clarinet[wandb]'") from error
         if wandb.run is None:
             raise ConfigError("Weights and Biases has no run yet; call wandb.init before fit")
-        wandb.log(figures_of(report), step=report.step)
+        wandb.log(figures_of(report), step=report.step, commit=True)
