@@ -63,8 +63,8 @@ def _labelled(folder: Path) -> tuple["Given", list[str]]:
     labels = images.labels
     if labels is None:
         raise DataError(
-            f"the images of {folder} lie in no class folders; expected {folder}/CLASS/*, and a single class as "
-            f"{folder}/test/CLASS/*"
+            f"the images of {folder} lie in no class folders; expected {folder}/CLASS/*, and a single "
+            f"class as {folder}/test/CLASS/*"
         )
     return images, labels
 
