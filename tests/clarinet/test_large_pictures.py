@@ -20,8 +20,9 @@ from clarinet.networks.classifier import ModelSpec
 from tests.clarinet.factories import make_config, make_data, noisy_levels
 
 MOST_MB = 300  # that one large picture may add to the peak
-PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
-PROFILE.profile.profile_description  # noqa: B018  # read once: it is that of sRGB, and changes no pixel
+# That of sRGB under another name, so that it is applied.
+PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+PROFILE = PROFILE.replace("sRGB".encode("utf-16-be"), "mine".encode("utf-16-be"))
 
 
 def spec(channels: int, greying: Any = "luminance") -> ModelSpec:
@@ -95,7 +96,8 @@ def test_a_profile_and_a_transparent_colour_hold_in_every_band(
     mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = made(mode).getpixel((0, 0))
-    made(mode).save(tmp_path / "a.png", transparency=first, icc_profile=PROFILE.tobytes())
+    assert pictures._transform(PROFILE, "RGB") is not None
+    made(mode).save(tmp_path / "a.png", transparency=first, icc_profile=PROFILE)
     whole = decoded(tmp_path / "a.png", side=None)
 
     monkeypatch.setattr(pictures, "BAND_PIXELS", 500)
