@@ -57,7 +57,8 @@ def mirrored(pixels: Tensor) -> Tensor:
 
 
 def short(**parameters: Any) -> Clarinet:
-    return Clarinet(**{"epochs": 3, "changes": SHORT, "device": "cpu"} | parameters)
+    usual: dict[str, Any] = {"epochs": 3, "changes": SHORT, "device": "cpu"}
+    return Clarinet(**usual | parameters)
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +116,7 @@ def test_no_image_has_no_prediction(fitted: Clarinet) -> None:
     assert fitted.predict_proba([]).shape == (0, 3)
 
 
+@pytest.mark.long
 def test_equal_seeds_give_equal_bits_and_others_do_not(fitted: Clarinet) -> None:
     again = short(random_state=np.int64(0)).fit(torch.from_numpy(SOURCE), list(NAMES[NOT]), target=TARGET)
     other = short(random_state=1).fit(SOURCE, NAMES[NOT], target=TARGET)
@@ -199,6 +201,7 @@ def test_it_is_pickled_with_all_that_it_learnt(fitted: Clarinet) -> None:
     assert again.result_.config == fitted.result_.config
 
 
+@pytest.mark.long
 def test_with_a_module_and_a_transform_of_ones_own_it_is_pickled_but_not_exported(tmp_path: Path) -> None:
     made = short(backbone=Pooling(), transform=mirrored).fit(SOURCE, NOT, target=TARGET)
 
@@ -263,6 +266,7 @@ def test_parameters_are_judged_by_fit(parameters: dict[str, Any], told: str) -> 
         made.fit(SOURCE, NOT, target=TARGET)
 
 
+@pytest.mark.long
 def test_photographs_get_their_preset_and_weights_are_looked_for() -> None:
     photographs = np.random.default_rng(0).integers(0, 256, (8, 40, 40, 3), np.uint8)
 

@@ -2,6 +2,7 @@
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import onnxruntime
 import pytest
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from clarinet import TrainData, TrainResult, export_model, export_onnx, predict, save_model, train
 from clarinet.networks.layers import DomainBatchNorm
-from clarinet.networks.own import Own
+from clarinet.networks.own import Own, OwnBackbone
 from clarinet.recipes.errors import ConfigError, ExportError
 from tests.clarinet.factories import equal_weights, in_memory, make_config, make_data
 
@@ -24,10 +25,12 @@ class Features(nn.Module):
         super().__init__()
         self.first = nn.Conv2d(channels, 12, 5, stride=3)
         self.norm = nn.BatchNorm2d(12)
+        self.order: Tensor
         self.register_buffer("order", torch.arange(12))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(self.first(x)).relu()[:, self.order]
+        out: Tensor = self.norm(self.first(x)).relu()[:, self.order]
+        return out
 
 
 class Gives(nn.Module):
@@ -46,6 +49,7 @@ def trained(own: Own, *, method: str = "clarinet-plus", data: TrainData | None =
     return train(make_config(method), data or make_data(), own=own)
 
 
+@pytest.mark.long(but=["clarinet"])
 @pytest.mark.parametrize("method", ["clarinet-plus", "clarinet"])
 def test_a_module_learns_and_the_one_that_was_given_stays(method: str) -> None:
     given = module()
@@ -53,7 +57,7 @@ def test_a_module_learns_and_the_one_that_was_given_stays(method: str) -> None:
 
     result = trained(Own(backbone=given), method=method)
 
-    body = result.model.extractor.body
+    body: Any = result.model.extractor.body  # the network's own parts, which no type here knows
     assert result.model.spec.architecture == "own"
     assert result.model.spec.channels == 3
     assert result.model.extractor.features == 12
@@ -67,6 +71,7 @@ def test_a_module_learns_and_the_one_that_was_given_stays(method: str) -> None:
 def test_maps_are_pooled_to_their_mean() -> None:
     given = module().eval()
     model = trained(Own(backbone=given)).model.extractor
+    assert isinstance(model, OwnBackbone)
     pixels = torch.rand(4, 3, 28, 28)
 
     with torch.inference_mode():
@@ -90,12 +95,9 @@ def test_a_module_that_does_not_fit_is_refused_in_words() -> None:
 def test_what_cannot_be_done_with_a_module_is_said_in_words(tmp_path: Path) -> None:
     result, data = trained(Own(backbone=module())), make_data()
 
-    for write in (
-        lambda: save_model(tmp_path / "m", result),
-        lambda: export_model(tmp_path / "m", result, data),
-    ):
+    for write in (save_model, export_model):
         with pytest.raises(ExportError, match="a file of weights cannot rebuild; pickle the estimator"):
-            write()
+            write(tmp_path / "m", result)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ConfigError, match="keeps no checkpoint"):
         train(make_config(), data, own=Own(backbone=module()), checkpoint=tmp_path / "c")
@@ -132,6 +134,7 @@ def test_a_transform_takes_the_place_of_the_distortion() -> None:
     assert torch.allclose(levels, levels.round(), atol=1e-4)  # untouched by ours, which smooths
 
 
+@pytest.mark.long
 def test_a_transform_may_draw_from_torch_and_is_repeated() -> None:
     def noisy(pixels: Tensor) -> Tensor:
         return (pixels + 0.1 * torch.randn_like(pixels)).clamp(0, 1)
