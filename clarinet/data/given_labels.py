@@ -73,7 +73,11 @@ def _array_of(column: Column) -> NDArray[Any]:
 
 
 def _is_none(value: object) -> bool:
-    return value is None or value == "" or value != value  # noqa: PLR0124 - what is no number equals nothing
+    if isinstance(value, str):
+        return not value
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ == "NAType"  # pandas has a none of its own
 
 
 def _numbers(places: NDArray[np.int64], values: NDArray[Any], name: str) -> Told:
@@ -103,7 +107,10 @@ def classes_among(told: Sequence[Told], classes: Sequence[Any] | None) -> NDArra
             raise DataError(f"classes are {list(classes)}; expected distinct whole numbers or distinct names")
         if listed.dtype.kind == "U":
             require_distinct_classes("classes", listed.tolist())
-        return listed if listed.dtype.kind == "U" else listed.astype(np.int64)
+            return listed
+        if listed.size and listed.min() < 0:
+            raise DataError(f"classes are {list(classes)}; numbers count from 0 on, and -1 is no class")
+        return listed.astype(np.int64)
     named = [each for each in told if len(each.values)]
     if len({each.are_names for each in named}) > 1:
         raise DataError("some labels are names and others are numbers; give all of one kind")

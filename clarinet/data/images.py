@@ -1,5 +1,6 @@
 """From uint8 images of any small size to what a network takes."""
 
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 import torch
@@ -45,7 +46,7 @@ def resized(images: Tensor, spec: ModelSpec) -> Tensor:
 
 def _resized_chunk(planes: Tensor, spec: ModelSpec) -> Tensor:
     size = (spec.image_size, spec.image_size)
-    if planes.shape[2] * planes.shape[3] > CHUNK_PIXELS and spec.greying == "luminance":
+    if planes.shape[2] * planes.shape[3] > CHUNK_PIXELS:
         pixels = _narrowed(planes, spec)
     else:
         pixels = _as_seen_by(planes, spec)
@@ -69,14 +70,24 @@ def _narrowed(planes: Tensor, spec: ModelSpec) -> Tensor:
 
     A whole one would take 8 bytes a value. The resize is separable, so that these are its first sums.
     """
-    rows = max(1, BAND_PIXELS // planes.shape[3])
-    bands = (
-        F.interpolate(
-            _as_seen_by(band, spec), size=(band.shape[2], spec.image_size), mode="bilinear", antialias=True
-        )
-        for band in torch.split(planes, rows, dim=2)
-    )
-    return torch.cat(list(bands), dim=2)
+    bands = torch.split(planes, max(1, BAND_PIXELS // planes.shape[3]), dim=2)
+    if planes.shape[1] > spec.channels and spec.sees_ink:
+        seen = _inked_bands(planes, bands, spec.greying)
+    else:
+        seen = (_as_seen_by(band, spec) for band in bands)
+    narrow = [
+        F.interpolate(band, size=(band.shape[2], spec.image_size), mode="bilinear", antialias=True)
+        for band in seen
+    ]
+    return torch.cat(narrow, dim=2)
+
+
+def _inked_bands(planes: Tensor, bands: Sequence[Tensor], how: Greying) -> Iterator[Tensor]:
+    """The parts of `greyed` of large images, whose ground and furthest pixel are those of the whole."""
+    ground = _ground(planes).double()  # a level of the border: the same in bytes
+    furthest = torch.stack([_distance(band.double(), ground).amax((2, 3), keepdim=True) for band in bands])
+    for band in bands:
+        yield _inked(_distance(band.double(), ground), furthest.amax(0), how)
 
 
 def greyed(pixels: Tensor, how: Greying) -> Tensor:
@@ -92,11 +103,24 @@ def greyed(pixels: Tensor, how: Greying) -> Tensor:
     """
     if how == "luminance":
         return (pixels * pixels.new_tensor(LUMINANCE)[:, None, None]).sum(1, keepdim=True)
+    distance = _distance(pixels, _ground(pixels))
+    return _inked(distance, distance.amax((2, 3), keepdim=True), how)
+
+
+def _ground(pixels: Tensor) -> Tensor:
+    """(N, 3, 1, 1) the same median as `background`, by operators that ONNX has."""
     border = _border(pixels)
-    # The same median as `background`, by operators that ONNX has.
-    ground = border.sort(dim=2).values[:, :, (border.shape[2] - 1) // 2, None, None]  # (N, 3, 1, 1)
-    distance = (pixels - ground).square().sum(1, keepdim=True).sqrt()  # (N, 1, H, W)
-    ink = 255 * distance / distance.amax((2, 3), keepdim=True).clamp(min=LEAST_INK)
+    return border.sort(dim=2).values[:, :, (border.shape[2] - 1) // 2, None, None]
+
+
+def _distance(pixels: Tensor, ground: Tensor) -> Tensor:
+    """(N, 1, H, W) of (N, 3, H, W) from their ground (N, 3, 1, 1)."""
+    return (pixels - ground).square().sum(1, keepdim=True).sqrt()
+
+
+def _inked(distance: Tensor, furthest: Tensor, how: Greying) -> Tensor:
+    """Distances (N, 1, H, W) as a share of the largest (N, 1, 1, 1), in 0..255."""
+    ink = 255 * distance / furthest.clamp(min=LEAST_INK)
     return ink if how == "ink" else 255 - ink
 
 

@@ -1,5 +1,7 @@
 """Arrays of images as callers have them, as the library takes them: uint8 (N, H, W) or (N, H, W, 3)."""
 
+import warnings
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -27,15 +29,18 @@ def stack_of(images: NDArray[np.generic] | Tensor, name: str) -> Tensor:
         DataError: another type, range or shape, or one that can be read in two ways.
     """
     found = images if isinstance(images, Tensor) else _tensor_of(images, name)
-    return levels_of(channels_last(found.detach(), name), name)
+    # In this order: a copy of what was moved would be one in floats.
+    return channels_last(levels_of(found.detach(), name), name)
 
 
 def _tensor_of(images: NDArray[np.generic], name: str) -> Tensor:
     if images.dtype != np.uint8 and not np.issubdtype(images.dtype, np.floating):
         raise DataError(f"{name} are {images.dtype}; {_TYPES}")
-    usual = images.dtype if images.dtype == np.uint8 else images.dtype.newbyteorder("=")
-    # Torch warns of arrays that must not be written to, and refuses steps backwards.
-    return torch.from_numpy(np.require(images, usual, ["C", "W"]))
+    if any(step < 0 for step in images.strides) or not images.dtype.isnative:  # which torch refuses
+        images = np.ascontiguousarray(images, images.dtype.newbyteorder("="))
+    with warnings.catch_warnings():  # of arrays that must not be written to, as those of a mapped file
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(images)
 
 
 _TYPES = "images must be uint8 in 0..255, or floats in 0..1"

@@ -36,6 +36,16 @@ def test_numbers_and_names_are_counted_and_gaps_left_out(y: Any, classes: list[A
     assert table.class_names == [str(name) for name in classes]
 
 
+def test_columns_of_pandas_with_its_own_none() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    for kind in (object, "string", "category"):
+        table, found = table_of(pandas.Series(["dog", None, "cat"], dtype=kind), None, images=3)
+        assert found[table.classes].tolist() == ["dog", "cat"]
+    table, found = table_of(pandas.Series([2, pandas.NA, 1], dtype="Int64"), None, images=3)
+    assert found[table.classes].tolist() == [2, 1]
+
+
 def test_an_image_may_have_several_and_another_a_true_one() -> None:
     no = [["a", "b"], ["c", ""], ["", ""], ["", ""]]
     yes = [None, None, None, "b"]
@@ -84,6 +94,7 @@ def test_labels_that_score_find_their_class() -> None:
         ({"y": ["a", "b", ""], "true": [-1, -1, 1]}, "some labels are names and others are numbers"),
         ({"y": [0, 1, -1], "true": [-1, 1, 1]}, "image 1 has a label in y and one in true"),
         ({"y": [0, 1, -1], "classes": [0, 0]}, "expected distinct whole numbers or distinct names"),
+        ({"y": [0, 1, -1], "classes": [-1, 1]}, "numbers count from 0 on, and -1 is no class"),
         ({"y": [0, 7, -1], "classes": [0, 1]}, "y has 7, but the classes are 0, 1"),
         ({"y": [0, 1, -1], "weights": [1]}, r"sample_weight has shape \(1,\); expected \(3,\)"),
         ({"y": None}, "there are no labels: give y"),

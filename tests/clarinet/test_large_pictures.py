@@ -52,13 +52,16 @@ def test_a_large_array_is_resized_to_the_same_bytes_in_bands(
     assert torch.equal(resized(images, spec(channels)), whole)
 
 
-def test_ink_is_seen_against_the_whole_ground(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("greying", ["ink", "dark-ink"])
+def test_ink_is_seen_against_the_ground_of_the_whole(greying: str, monkeypatch: pytest.MonkeyPatch) -> None:
     images = noisy_levels(2, 80, 60, 3)
-    whole = resized(images, spec(1, "ink"))
+    images[0, 30:] //= 8  # the furthest pixel of the first is in its upper part
+    whole = resized(images, spec(1, greying))
 
     monkeypatch.setattr(resizing, "CHUNK_PIXELS", 1000)
+    monkeypatch.setattr(resizing, "BAND_PIXELS", 700)
 
-    assert torch.equal(resized(images, spec(1, "ink")), whole)
+    assert torch.equal(resized(images, spec(1, greying)), whole)
 
 
 def made(mode: str) -> Image.Image:
