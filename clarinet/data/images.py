@@ -75,11 +75,14 @@ def _narrowed(planes: Tensor, spec: ModelSpec) -> Tensor:
         seen = _inked_bands(planes, bands, spec.greying)
     else:
         seen = (_as_seen_by(band, spec) for band in bands)
-    narrow = [
-        F.interpolate(band, size=(band.shape[2], spec.image_size), mode="bilinear", antialias=True)
-        for band in seen
-    ]
-    return torch.cat(narrow, dim=2)
+    # Made at once: parts that stay between those that go would keep their memory from the system.
+    shape = (len(planes), spec.channels, planes.shape[2], spec.image_size)
+    narrow, done = torch.empty(shape, dtype=torch.float64, device=planes.device), 0
+    for band in seen:
+        size = (band.shape[2], spec.image_size)
+        narrow[:, :, done : done + size[0]] = F.interpolate(band, size=size, mode="bilinear", antialias=True)
+        done += size[0]
+    return narrow
 
 
 def _inked_bands(planes: Tensor, bands: Sequence[Tensor], how: Greying) -> Iterator[Tensor]:

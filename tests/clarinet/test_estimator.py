@@ -16,7 +16,17 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from clarinet import Clarinet, DataError, NotFitted, TrainResult, export_model, load_model, predict
+from clarinet import (
+    Clarinet,
+    DataError,
+    NotFitted,
+    TrainResult,
+    config_for,
+    export_model,
+    load_model,
+    predict,
+    train,
+)
 from clarinet.export.models import load_card
 from clarinet.recipes.errors import ConfigError
 from clarinet.run.results import EpochReport
@@ -27,7 +37,7 @@ SOURCE, TARGET = in_memory(DATA.source_images).numpy(), in_memory(DATA.target_im
 NOT = DATA.complementary.numpy()
 TRUTH = DATA.target_test_labels.numpy() if DATA.target_test_labels is not None else None
 NAMES = np.array(["low", "middle", "top"])
-SHORT = {"steps_per_epoch": 4, "batch_size": 16, "pretraining_share": 0.34}
+SHORT: dict[str, Any] = {"steps_per_epoch": 4, "batch_size": 16, "pretraining_share": 0.34}
 
 
 class Recording:
@@ -75,6 +85,13 @@ def test_fit_returns_itself_and_predicts_names(fitted: Clarinet) -> None:
     assert isinstance(fitted.result_, TrainResult)
     assert fitted.result_.config.setting == "cc"
     assert fitted.result_.config.preset == "digits"
+
+
+def test_it_learns_what_the_library_learns(fitted: Clarinet) -> None:
+    config = config_for("clarinet-plus", None, looks=DATA.looks, epochs=3, **SHORT)
+
+    assert config == fitted.result_.config
+    assert equal_weights(train(config, DATA).model, fitted.result_.model)
 
 
 def test_probabilities_are_those_of_the_library(fitted: Clarinet) -> None:
