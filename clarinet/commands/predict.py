@@ -5,7 +5,7 @@ import csv
 from pathlib import Path
 
 from clarinet.commands.models import add_model_options, opened_model
-from clarinet.commands.options import Commands
+from clarinet.commands.options import Commands, images
 from clarinet.recipes.errors import DataError
 
 DIGITS = 6  # of a probability
@@ -51,7 +51,7 @@ def run_predict(arguments: argparse.Namespace) -> int:
             likeliest = model.names[row.index(max(row))]
             shares = (f"{share:.{DIGITS}f}" for share in row)
             table.writerow([path.relative_to(around).as_posix(), likeliest, *shares])
-    print(f"{arguments.out}: {len(files)} images, {len(model.names)} classes")
+    print(f"{arguments.out}: {images(len(files))}, {len(model.names)} classes")
     return 0
 
 

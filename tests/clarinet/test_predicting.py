@@ -160,7 +160,7 @@ def test_classes_that_do_not_match_are_said_and_left_out(
     assert found["left_out"] == {"dog": 1, "horse": 2}
     assert found["without_images"] == ["middle", "=top"]
     told = capsys.readouterr().err
-    assert "3 images of dog, horse are left out: the model knows low, middle, =top" in told
+    assert "3 images of dog, horse left out: the model knows low, middle, =top" in told
     assert "there is no image of middle, =top" in told
 
 
