@@ -17,6 +17,7 @@ from clarinet.recipes.errors import (
     Diverged,
     Interrupted,
     NonUniformLabels,
+    NotFitted,
     OtherClasses,
 )
 from clarinet.recipes.methods import config_for
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from clarinet.files.label_files import load_labels
     from clarinet.files.label_table import Labels
     from clarinet.files.looks import looks_of
+    from clarinet.run.estimator import Clarinet
     from clarinet.run.evaluation import (
         accuracy_from_complementary,
         agreement,
@@ -52,6 +54,7 @@ __all__ = [
     "METHODS",
     "CheckpointError",
     "CheckpointMismatch",
+    "Clarinet",
     "ClarinetError",
     "ConfigError",
     "DataError",
@@ -63,6 +66,7 @@ __all__ = [
     "Interrupted",
     "Labels",
     "NonUniformLabels",
+    "NotFitted",
     "NpyImages",
     "OtherClasses",
     "TrainConfig",
@@ -124,6 +128,7 @@ _LAZY = {
     "train": "run.training",
     "train_in_steps": "run.training",
     "take_turns": "run.turns",
+    "Clarinet": "run.estimator",
     "estimate_transition": "data.transitions",
     "check_uniformity": "data.uniformity",
 }

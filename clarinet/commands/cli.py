@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from clarinet.commands.bench import add_bench
 from clarinet.commands.digits import add_make_syn_digits
+from clarinet.commands.evaluate import add_evaluate
 from clarinet.commands.options import FAILED
+from clarinet.commands.predict import add_predict
 from clarinet.commands.reproduce import add_reproduce
 from clarinet.commands.train import add_train
 from clarinet.recipes.errors import ClarinetError
@@ -33,6 +35,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     add_train(commands)
+    add_predict(commands)
+    add_evaluate(commands)
     add_reproduce(commands)
     add_bench(commands)
     add_make_syn_digits(commands)

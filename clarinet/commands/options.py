@@ -59,14 +59,16 @@ def changes_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def named_device(name: str) -> "torch.device":
     """The device called auto, cpu or cuda; auto takes CUDA where there is some."""
-    import torch
+    from clarinet.run import devices
 
-    available = torch.cuda.is_available()
-    if name == "cuda" and not available:
-        raise ConfigError("--device cuda: torch finds no CUDA device here")
-    return torch.device("cuda" if available and name != "cpu" else "cpu")
+    return devices.named_device(name)
 
 
 def percent(share: float | None) -> str:
     """A share in [0, 1] as people read it; a dash for none."""
     return "-" if share is None else f"{100 * share:.2f} %"
+
+
+def images(count: int) -> str:
+    """So many images, in words."""
+    return f"{count:,} image" + ("" if count == 1 else "s")

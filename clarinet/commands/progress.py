@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from clarinet.commands.options import percent
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.doing import Doing
-from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.source_accuracy import in_words
 from clarinet.run.pacing import Paced
 
@@ -118,26 +117,11 @@ def say_how_well(result: "TrainResult") -> None:
 @contextmanager
 def _tensorboard(folder: Path) -> Iterator[Show]:
     """Each loss and each figure of a report as a scalar over the optimiser's steps."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise ConfigError(
-            "--tensorboard needs the package tensorboard: pip install 'clarinet[tensorboard]'"
-        ) from error
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--tensorboard {folder} cannot be a folder: {error.strerror}") from error
-    with SummaryWriter(folder) as writer:
+    from clarinet.run.loggers import TensorBoardLogger
 
-        def show(report: "EpochReport") -> None:
-            figures = report.to_dict()
-            losses = {f"loss/{name}": value for name, value in figures.pop("losses").items()}
-            found = figures.pop("source_estimate") or {}
-            source = {f"source/{name}": value for name, value in found.items()}
-            for name, value in (figures | losses | source).items():
-                if isinstance(value, float):  # the counts of epochs, steps and labels are no curves
-                    writer.add_scalar(name, value, report.step)
-            writer.flush()  # a killed run leaves what it had reported
-
-        yield show
+    logger = TensorBoardLogger(folder)
+    logger.open()  # what cannot be written is refused before the training
+    try:
+        yield logger.log
+    finally:
+        logger.close()

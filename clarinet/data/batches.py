@@ -67,13 +67,14 @@ class Batches:
         }
         self._target = Feed(domains.target, every, every, **options, stream="target")
         grey = domains.source_is_grey and domains.target_is_grey
-        digits = config.distortion.distortion_kind == "digits"
+        own = domains.own.transform
+        digits = config.distortion.distortion_kind == "digits" and own is None
         matched = config.distortion.moment_match and config.distortion.distorted_share > 0 and grey and digits
         self.centre = moment_match(domains.source, domains.target) if matched else (1.0, 1.0)
         # Pictures in colour have strokes of their own beside the digit; with more of them digits were lost.
         self.config = config.changed(extra_stroke=0.0) if domains.spec.sees_ink else config
-        self._distort_source = distortion_of(self.config, self.centre)
-        self._distort_target = distortion_of(self.config)
+        self._distort_source = distortion_of(self.config, self.centre, own=own)
+        self._distort_target = distortion_of(self.config, own=own)
         self._blend = config.distortion.background_blending and digits and domains.grey_to_colour
         # Grounds of the target show its colours; others on top of them only make the digits harder to see.
         self._recolour = (

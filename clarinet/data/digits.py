@@ -14,8 +14,10 @@ from torch import Tensor
 
 from clarinet.data.feeding import Pixels, parts, taken
 from clarinet.data.images import background
+from clarinet.data.own_distortion import OwnDistortion
 from clarinet.data.photographs import PhotoDistortion
 from clarinet.data.seeding import on_device
+from clarinet.networks.own import Transform
 from clarinet.recipes.config import TrainConfig
 
 CHUNK = 4096  # images measured at once
@@ -98,9 +100,11 @@ class Distortion:
 
 
 def distortion_of(
-    config: TrainConfig, centre: tuple[float, float] = (1.0, 1.0)
-) -> Distortion | PhotoDistortion:
-    """The distortion a config asks for; `centre` is for digits, as in Distortion."""
+    config: TrainConfig, centre: tuple[float, float] = (1.0, 1.0), *, own: Transform | None = None
+) -> Distortion | PhotoDistortion | OwnDistortion:
+    """The distortion a config asks for, or a caller's own; `centre` is for digits, as in Distortion."""
+    if own is not None:
+        return OwnDistortion(own)
     if config.distortion.distortion_kind == "photographs":
         return PhotoDistortion()
     strokes = config.distortion

@@ -16,6 +16,7 @@ from clarinet.data.uniformity import Uniformity
 from clarinet.files.arrays import COLOUR_DIMENSIONS
 from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import ModelSpec, spec_for
+from clarinet.networks.own import NOTHING, Own
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.fitting import sees_ink
 
@@ -41,6 +42,7 @@ class Domains:
             complementary ones where the config uses none.
         held_out_rows: rows whose complementary label only estimates the accuracy; weights above 0.
         test, test_labels: target images to score on, and their classes.
+        own: network and distortion that the caller brought in the place of the config's.
     """
 
     spec: ModelSpec
@@ -62,6 +64,7 @@ class Domains:
     held_out_rows: Tensor
     test: Pixels | None
     test_labels: Tensor | None
+    own: Own = NOTHING
 
     @property
     def grey_to_colour(self) -> bool:
@@ -75,14 +78,18 @@ class Domains:
         return true_label_share(true, complementary, self.spec.num_classes) if true else 0.0
 
 
-def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domains:
+def prepare(data: TrainData, config: TrainConfig, device: torch.device, own: Own = NOTHING) -> Domains:
     """Check the data against the setting and bring it to the network's size and the device.
+
+    Args:
+        data, config, device: of the run.
+        own: what its caller brought.
 
     Raises:
         DataError: the setting needs labels that are not there, or all of them say the same.
     """
     complementary, true, trust = data.complementary.cpu(), data.true.cpu(), data.weights.cpu()
-    spec = _network_for(data, config)
+    spec = _network_for(data, config, own)
     held_out = _held_out(data, config)
     usable = in_unit(trust, trust.double().sum()) > 0
     complementary_rows = ((complementary != NO_LABEL) & ~held_out & usable).nonzero().squeeze(1)
@@ -122,6 +129,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device) -> Domai
         held_out_rows=held_out_rows,
         test=None if data.target_test_images is None else pixels_of(data.target_test_images, spec, device),
         test_labels=data.target_test_labels,
+        own=own,
     )
 
 
@@ -140,7 +148,9 @@ def in_unit(trust: Tensor, unit: Tensor) -> Tensor:
     return (trust.double() / unit.double()).float()
 
 
-def _network_for(data: TrainData, config: TrainConfig) -> ModelSpec:
+def _network_for(data: TrainData, config: TrainConfig, own: Own) -> ModelSpec:
+    if own.backbone is not None:
+        return spec_for(config, colour=True, num_classes=data.num_classes, is_own=True)
     grey_source, grey_target = _is_grey(data.source_images), _is_grey(data.target_images)
     if sees_ink(config, source_in_colour=not grey_source, target_in_colour=not grey_target):
         spec = spec_for(config, colour=False, num_classes=data.num_classes)

@@ -71,9 +71,9 @@ def load_folder(
     folder = Path(folder)
     if class_names is not None:
         require_distinct_classes("class_names", class_names)
-    files, placed = _placed(folder)
+    files, placed = placed_in(folder)
     classes = classes_in_order({one.class_name for one in placed if one.class_name is not None})
-    images = _images([files[one.path] for one in placed], side)
+    images = images_of([files[one.path] for one in placed], side)
     found: dict[str, Tensor | ImageFiles] = {}
     for split in SPLITS:
         rows = [row for row, one in enumerate(placed) if one.split == split]
@@ -106,12 +106,26 @@ def looks_of_folder(folder: Path) -> Looks:
     Raises:
         DataError: as `load_folder` does.
     """
-    files, placed = _placed(folder)
+    files, placed = placed_in(folder)
     trained = [one for one in placed if one.split == placed[0].split]  # train comes first
     return looks_of_files([files[one.path] for one in trained])
 
 
-def _placed(folder: Path) -> tuple[dict[str, Path], list[Placed]]:
+def image_files(folder: Path) -> list[Path]:
+    """Every image file below a folder, wherever it lies, by its path.
+
+    Raises:
+        DataError: there is none, or a folder or file cannot be read.
+    """
+    found = sorted(
+        filter(_is_image, files_below(folder)), key=lambda path: path.relative_to(folder).as_posix()
+    )
+    if not found:
+        raise DataError(f"{folder} holds no images")
+    return found
+
+
+def placed_in(folder: Path) -> tuple[dict[str, Path], list[Placed]]:
     """The image files below a folder by their relative paths, and what the place of each says."""
     files = {path.relative_to(folder).as_posix(): path for path in files_below(folder) if _is_image(path)}
     placed = place(files, str(folder))
@@ -192,7 +206,7 @@ def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:
     return images, torch.tensor([int(label) for _, label in lines])
 
 
-def _images(files: Sequence[Path], side: int | None) -> Tensor | ImageFiles:
+def images_of(files: Sequence[Path], side: int | None) -> Tensor | ImageFiles:
     """Files as `read_images` decodes them, or to be read later where all would take too much memory."""
     if side is None:
         return read_images(files, side=None)

@@ -1,5 +1,6 @@
 """From uint8 images of any small size to what a network takes."""
 
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 import torch
@@ -12,6 +13,7 @@ from clarinet.networks.classifier import ModelSpec
 from clarinet.recipes.choices import Greying, InputNormalisation
 
 CHUNK_PIXELS = 2**22  # resized at once: bounds the float copy to some 100 MB
+BAND_PIXELS = 2**20  # of a single image that is larger
 SPREAD_FLOOR = 0.1  # added to an image's spread, so that an almost empty image does not become all noise
 GREY_DIMENSIONS = 3
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
@@ -43,15 +45,52 @@ def resized(images: Tensor, spec: ModelSpec) -> Tensor:
 
 
 def _resized_chunk(planes: Tensor, spec: ModelSpec) -> Tensor:
+    size = (spec.image_size, spec.image_size)
+    if planes.shape[2] * planes.shape[3] > CHUNK_PIXELS:
+        pixels = _narrowed(planes, spec)
+    else:
+        pixels = _as_seen_by(planes, spec)
+    if pixels.shape[2:] != size:
+        pixels = F.interpolate(pixels, size=size, mode="bilinear", antialias=True)
+    return whole_levels(pixels).to(torch.uint8)
+
+
+def _as_seen_by(planes: Tensor, spec: ModelSpec) -> Tensor:
+    """(N, C, H, W) float64 in the network's channels, of bytes (N, 1 or 3, H, W)."""
     # In float64 and with ties rounded up, another order of the same sums (an exported model's, a GPU's) gives
     # the same bytes. In float32 a tie falls to either side, and one level can move a prediction by 1e-3.
     pixels = planes.double()
     if pixels.shape[1] > spec.channels:
-        pixels = greyed(pixels, spec.greying)
-    size = (spec.image_size, spec.image_size)
-    if pixels.shape[2:] != size:
-        pixels = F.interpolate(pixels, size=size, mode="bilinear", antialias=True)
-    return whole_levels(pixels).to(torch.uint8)
+        return greyed(pixels, spec.greying)
+    return pixels
+
+
+def _narrowed(planes: Tensor, spec: ModelSpec) -> Tensor:
+    """(N, C, H, S) of large images (N, 1 or 3, H, W), some rows at once.
+
+    A whole one would take 8 bytes a value. The resize is separable, so that these are its first sums.
+    """
+    bands = torch.split(planes, max(1, BAND_PIXELS // planes.shape[3]), dim=2)
+    if planes.shape[1] > spec.channels and spec.sees_ink:
+        seen = _inked_bands(planes, bands, spec.greying)
+    else:
+        seen = (_as_seen_by(band, spec) for band in bands)
+    # Made at once: parts that stay between those that go would keep their memory from the system.
+    shape = (len(planes), spec.channels, planes.shape[2], spec.image_size)
+    narrow, done = torch.empty(shape, dtype=torch.float64, device=planes.device), 0
+    for band in seen:
+        size = (band.shape[2], spec.image_size)
+        narrow[:, :, done : done + size[0]] = F.interpolate(band, size=size, mode="bilinear", antialias=True)
+        done += size[0]
+    return narrow
+
+
+def _inked_bands(planes: Tensor, bands: Sequence[Tensor], how: Greying) -> Iterator[Tensor]:
+    """The parts of `greyed` of large images, whose ground and furthest pixel are those of the whole."""
+    ground = _ground(planes).double()  # a level of the border: the same in bytes
+    furthest = torch.stack([_distance(band.double(), ground).amax((2, 3), keepdim=True) for band in bands])
+    for band in bands:
+        yield _inked(_distance(band.double(), ground), furthest.amax(0), how)
 
 
 def greyed(pixels: Tensor, how: Greying) -> Tensor:
@@ -67,11 +106,24 @@ def greyed(pixels: Tensor, how: Greying) -> Tensor:
     """
     if how == "luminance":
         return (pixels * pixels.new_tensor(LUMINANCE)[:, None, None]).sum(1, keepdim=True)
+    distance = _distance(pixels, _ground(pixels))
+    return _inked(distance, distance.amax((2, 3), keepdim=True), how)
+
+
+def _ground(pixels: Tensor) -> Tensor:
+    """(N, 3, 1, 1) the same median as `background`, by operators that ONNX has."""
     border = _border(pixels)
-    # The same median as `background`, by operators that ONNX has.
-    ground = border.sort(dim=2).values[:, :, (border.shape[2] - 1) // 2, None, None]  # (N, 3, 1, 1)
-    distance = (pixels - ground).square().sum(1, keepdim=True).sqrt()  # (N, 1, H, W)
-    ink = 255 * distance / distance.amax((2, 3), keepdim=True).clamp(min=LEAST_INK)
+    return border.sort(dim=2).values[:, :, (border.shape[2] - 1) // 2, None, None]
+
+
+def _distance(pixels: Tensor, ground: Tensor) -> Tensor:
+    """(N, 1, H, W) of (N, 3, H, W) from their ground (N, 3, 1, 1)."""
+    return (pixels - ground).square().sum(1, keepdim=True).sqrt()
+
+
+def _inked(distance: Tensor, furthest: Tensor, how: Greying) -> Tensor:
+    """Distances (N, 1, H, W) as a share of the largest (N, 1, 1, 1), in 0..255."""
+    ink = 255 * distance / furthest.clamp(min=LEAST_INK)
     return ink if how == "ink" else 255 - ink
 
 

@@ -133,7 +133,7 @@ class TrainData:
     @property
     def looks(self) -> Looks:
         """What the images are: "photographs" where those of one domain are; of each a sample is read."""
-        return looks_of_pair(_looks_of(self.source_images), _looks_of(self.target_images))
+        return looks_of_pair(looks_of_images(self.source_images), looks_of_images(self.target_images))
 
     def _check_example(self) -> int:
         """The number of labels, L."""
@@ -205,7 +205,8 @@ class TrainData:
         )
 
 
-def _looks_of(images: Tensor | ImageStream) -> Looks:
+def looks_of_images(images: Tensor | ImageStream) -> Looks:
+    """What images of a domain are, by a sample; raises DataError where there are none."""
     rows = torch.tensor(evenly_spread(len(images)))
     if isinstance(images, Tensor):
         return looks_of(images[rows.to(images.device)].cpu().numpy())

@@ -6,7 +6,8 @@ from typing import Any
 
 from clarinet.export.cards import model_card
 from clarinet.networks.classifier import Classifier, ModelSpec
-from clarinet.recipes.errors import CheckpointError, ConfigError
+from clarinet.networks.own import OWN
+from clarinet.recipes.errors import CheckpointError, ConfigError, ExportError
 from clarinet.recipes.upgrade import upgraded_spec
 from clarinet.run.results import TrainResult
 from clarinet.run.tensor_files import read_tensors, write_tensors
@@ -22,10 +23,21 @@ def save_model(path: str | Path, result: TrainResult, *, card: Mapping[str, Any]
 
     Raises:
         CheckpointNotWritten: the disk refuses it.
+        ExportError: its backbone is a module of somebody's own.
     """
     path = Path(path)
+    require_known_network(result.model)
     header = {"spec": result.model.spec.to_dict(), "card": dict(card or model_card(result))}
     write_tensors(path, result.model.state_dict(), header, kind="model")
+
+
+def require_known_network(model: Classifier) -> None:
+    """Raises ExportError of a model that no file could rebuild."""
+    if model.spec.architecture == OWN:
+        raise ExportError(
+            "the model has a backbone of one's own, which a file of weights cannot rebuild; pickle the "
+            "estimator, or write the network alone with export_onnx"
+        )
 
 
 def load_model(path: str | Path) -> Classifier:

@@ -17,7 +17,7 @@ from clarinet.data.images import greyed, normalised, whole_levels
 from clarinet.data.training_data import TrainData
 from clarinet.export.card_text import card_markdown
 from clarinet.export.cards import card_digest, model_card
-from clarinet.export.models import save_model
+from clarinet.export.models import require_known_network, save_model
 from clarinet.files.arrays import RGB
 from clarinet.networks.classifier import TARGET, Classifier
 from clarinet.recipes.errors import CheckpointNotWritten, DataError, ExportError
@@ -36,7 +36,7 @@ LARGEST_BYTES = 2**31 - 1  # of one protobuf message
 def export_model(
     folder: str | Path,
     result: TrainResult,
-    data: TrainData,
+    data: TrainData | None = None,
     *,
     class_names: Sequence[str] | None = None,
     simulated: Mapping[str, Any] | None = None,
@@ -46,25 +46,30 @@ def export_model(
 
     `model.safetensors` (for `load_model`), `MODEL_CARD.md` and, last because it may fail, `model.onnx` for
     images as the target's are. A model that is in the folder stays as it is until the new weights are there.
+    The names of the classes are in all three.
 
     Args:
         folder: where the files go; it is made.
-        result, data: the finished run and what it was trained on.
+        result: the finished run.
+        data: what it was trained on. None leaves it out of the card, and ONNX takes images in the network's
+            own size and channels.
         class_names, simulated, made: see `model_card`.
 
     Raises:
-        ExportError: there is no ONNX file; the others are there.
+        ExportError: there is no ONNX file; the others are there. Of a backbone of one's own there is nothing.
         CheckpointNotWritten: the disk refuses a file. If it is the weights, the model of before is still
             there; if another one, the new weights are.
         DataError: another number of names than classes; nothing is written.
     """
     folder = Path(folder)
+    require_known_network(result.model)
     card = model_card(result, data, class_names=class_names, simulated=simulated, made=made)
     with _onnx_aside(folder):
         save_model(folder / WEIGHTS, result, card=card)
     with replacing(folder / CARD) as temporary:
         temporary.write_text(card_markdown(card), encoding="utf-8")
-    export_onnx(folder / ONNX, result.model, image_shape=data.target_images.shape[1:], card=card)
+    shape = None if data is None else data.target_images.shape[1:]
+    export_onnx(folder / ONNX, result.model, image_shape=shape, card=card)
 
 
 @contextmanager

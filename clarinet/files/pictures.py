@@ -27,6 +27,7 @@ TURNS = {
 }
 # What Pillow raises, of broken metadata and profiles. ImportError: a Pillow without colour management.
 _BROKEN = (OSError, SyntaxError, ValueError, LookupError, TypeError, struct.error, ImportError)
+BAND_PIXELS = 2**20  # of a large picture that are brought to their last mode at once
 _PROFILES = 4  # of cameras and programs, kept ready; the tables of one take up to some megabytes
 
 
@@ -75,17 +76,12 @@ def as_seen(image: Image.Image, *, longest: int | None = None) -> Image.Image:
         image: as `opened` gives it.
         longest: pixels of its longest side; None keeps its size.
     """
-    picture = _plain_mode(image)
+    picture = image
     if longest is not None:
+        picture = _plain_mode(image)
         picture.thumbnail((longest, longest))  # a JPEG decodes fewer pixels
     image.load()  # an error here is the picture's, not its metadata's
-    picture = _upright(picture, image)
-    is_grey = picture.mode in GREY_MODES
-    if picture.has_transparency_data:
-        picture = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
-        picture = picture.convert("L" if is_grey else "RGB")
-    picture = _in_srgb(picture, image.info.get("icc_profile")).convert("L" if is_grey else "RGB")
+    picture = _upright(_in_bands(picture, image.info.get("icc_profile")), image)
     picture.info.clear()  # a writer would keep a colour profile found there
     return picture
 
@@ -108,10 +104,13 @@ def decoded(path: Path, *, side: int | None, colour: bool | None = None) -> NDAr
         if side is not None:
             image.draft(None, (2 * side, 2 * side))  # JPEG: decode fewer pixels
         picture = as_seen(image)
-    if colour is not None:
-        picture = picture.convert("RGB" if colour else "L")
+    del image  # a large one takes as much memory as what was made of it
+    if colour is False and picture.mode != "L":
+        picture = picture.convert("L")
     if side is not None and picture.size != (side, side):
         picture = picture.resize((side, side), Image.Resampling.BILINEAR)
+    if colour and picture.mode != "RGB":  # now that it is small: its channels are alike
+        picture = picture.convert("RGB")
     return np.asarray(picture)
 
 
@@ -128,6 +127,33 @@ def is_grey(path: Path) -> bool:
 def _require_range(image: Image.Image, name: str | Path) -> None:
     if image.mode == "F":
         raise Refused(name, "has floating-point pixels, of no known range; save it with 8 or 16 bits")
+
+
+def _in_bands(picture: Image.Image, profile: bytes | None) -> Image.Image:
+    """A picture in mode L or RGB; of a large one some rows at once, or it would be in memory many times."""
+    width, height = picture.size
+    rows = max(1, BAND_PIXELS // width)
+    if rows >= height:
+        return _in_plain_colours(picture, profile)
+    made: Image.Image | None = None
+    for top in range(0, height, rows):
+        band = picture.crop((0, top, width, min(top + rows, height)))
+        band = _in_plain_colours(band, profile)
+        made = made or Image.new(band.mode, picture.size)
+        made.paste(band, (0, top))
+    assert made is not None
+    return made
+
+
+def _in_plain_colours(picture: Image.Image, profile: bytes | None) -> Image.Image:
+    """A copy in mode L or RGB: in 8 bits, on white, in the colours that a screen shows."""
+    picture = _plain_mode(picture)
+    is_grey = picture.mode in GREY_MODES
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+        picture = picture.convert("L" if is_grey else "RGB")
+    return _in_srgb(picture, profile).convert("L" if is_grey else "RGB")
 
 
 def _plain_mode(image: Image.Image) -> Image.Image:

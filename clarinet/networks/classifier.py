@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from clarinet.networks.backbones import Backbone
 from clarinet.networks.heads import CommonSpaceHead
 from clarinet.networks.layers import DomainBatchNorm, DomainInForce, HalfDropout, replace_batch_norms
+from clarinet.networks.own import CHANNELS, OWN, OwnBackbone
 from clarinet.recipes.choices import (
     Architecture,
     DiscriminatorWeights,
@@ -32,7 +33,7 @@ class ModelSpec:
     """What is needed to rebuild a network and to prepare images for it; stored beside its weights.
 
     Args:
-        architecture: see TrainConfig; never "auto".
+        architecture: see TrainConfig; never "auto". "own" is a caller's own module (`own.OwnBackbone`).
         channels: 1 for grey images, 3 for colour; backbones always have 3.
         image_size: height and width of its input, in pixels.
         input_normalisation: see TrainConfig.
@@ -65,12 +66,19 @@ class ModelSpec:
         return asdict(self)
 
 
-def spec_for(config: TrainConfig, *, colour: bool, num_classes: int) -> ModelSpec:
-    """The network that a config means for images of a kind; `colour`: it sees any domain in colour."""
-    architecture = architecture_of(config, colour=colour)
+def spec_for(config: TrainConfig, *, colour: bool, num_classes: int, is_own: bool = False) -> ModelSpec:
+    """The network that a config means for images of a kind.
+
+    Args:
+        config: of the run.
+        colour: whether it sees any domain in colour.
+        num_classes: K.
+        is_own: whether a caller's own module stands in the place of the config's feature extractor.
+    """
+    architecture = OWN if is_own else architecture_of(config, colour=colour)
     return ModelSpec(
         architecture=architecture,
-        channels=3 if colour or is_backbone(architecture) else 1,
+        channels=CHANNELS if colour or is_own or is_backbone(architecture) else 1,
         image_size=config.network.image_size,
         input_normalisation=config.network.input_normalisation,
         norm_per_domain=config.network.norm_per_domain and architecture not in {"lenet", "convnext_tiny"},
@@ -183,10 +191,12 @@ class ConvLarge(nn.Sequential):
         super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
-Extractor = LeNet | DannNet | DigitsNet | ConvLarge | Backbone
+Extractor = LeNet | DannNet | DigitsNet | ConvLarge | Backbone | OwnBackbone
 
 
-def _extractor(spec: ModelSpec, domain: DomainInForce) -> Extractor:
+def _extractor(spec: ModelSpec, domain: DomainInForce, backbone: nn.Module | None) -> Extractor:
+    if backbone is not None:
+        return OwnBackbone(backbone, spec.image_size)
     match spec.architecture:
         case "lenet":
             return LeNet(spec.channels, spec.image_size)
@@ -198,18 +208,28 @@ def _extractor(spec: ModelSpec, domain: DomainInForce) -> Extractor:
             return ConvLarge(spec.channels)
         case "auto":
             raise ConfigError("a model's architecture must be a name; auto is resolved from the images")
+        case "own":
+            raise ConfigError("a model with a backbone of somebody's own is made of that module alone")
         case name:
             return Backbone(name, spec.image_size, by_imagenet=spec.input_normalisation == "imagenet")
 
 
 class Classifier(nn.Module):
-    """Feature extractor G and label predictor F; `spec` says which images it takes."""
+    """Feature extractor G and label predictor F; `spec` says which images it takes.
 
-    def __init__(self, spec: ModelSpec) -> None:
+    Args:
+        spec: of the network.
+        backbone: a caller's own module, of which a copy gives the features; None where the spec names one.
+
+    Raises:
+        ConfigError: the backbone, or the one that the spec names, cannot be had or takes no such images.
+    """
+
+    def __init__(self, spec: ModelSpec, backbone: nn.Module | None = None) -> None:
         super().__init__()
         self.spec = spec
         self._domain = DomainInForce()
-        self.extractor = _extractor(spec, self._domain)
+        self.extractor = _extractor(spec, self._domain, backbone)
         self.predictor: nn.Linear
         if spec.head == "linear":
             self.predictor = nn.Linear(self.extractor.features, spec.num_classes)

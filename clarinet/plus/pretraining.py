@@ -13,9 +13,11 @@ from clarinet.data.feeding import Feed, parts
 from clarinet.data.images import normalised
 from clarinet.data.inputs import Inputs
 from clarinet.data.joining import joined
+from clarinet.data.own_distortion import OwnDistortion
 from clarinet.data.photographs import PhotoDistortion
 from clarinet.data.seeding import generator
 from clarinet.networks.classifier import SOURCE, Classifier, ModelSpec, spec_for
+from clarinet.networks.own import Transform
 from clarinet.networks.precision import mixed
 from clarinet.plus.clusters import cluster_labels
 from clarinet.plus.contrast import contrastive_loss
@@ -35,7 +37,8 @@ def encoder_spec(config: TrainConfig, domains: Domains) -> ModelSpec:
     In the place of the label predictor it has the map to the features in which views are compared. These are
     used for nothing else: what makes views of an image equal forgets what tells a view.
     """
-    return spec_for(config, colour=not domains.source_is_grey, num_classes=PROJECTED)
+    is_own = domains.own.backbone is not None
+    return spec_for(config, colour=not domains.source_is_grey, num_classes=PROJECTED, is_own=is_own)
 
 
 class Pretraining:
@@ -75,7 +78,7 @@ class Pretraining:
             seed=config.seed,
             stream="views",
         )
-        self._distort = _view_distortion(config, centre)
+        self._distort = _view_distortion(config, centre, domains.own.transform)
         self._scale = Distortion(0.0, 0.0, 0.0, 0.0, centre=centre) if centre != (1.0, 1.0) else None
 
     def loss(self, inputs: Inputs) -> Tensor:
@@ -132,11 +135,13 @@ class Pretraining:
             yield encoder(self._seen(pixels), SOURCE)[0]
 
 
-def _view_distortion(config: TrainConfig, centre: tuple[float, float]) -> Distortion | PhotoDistortion:
-    """The config's, with views further apart than the images that labels are learned from."""
-    factor, usual = VIEW_DISTORTION, distortion_of(config, centre)
-    if isinstance(usual, PhotoDistortion):
-        return usual  # as far apart as such views usually are
+def _view_distortion(
+    config: TrainConfig, centre: tuple[float, float], own: Transform | None
+) -> Distortion | PhotoDistortion | OwnDistortion:
+    """The config's, with views further apart than the images that labels are learned from; or one's own."""
+    factor, usual = VIEW_DISTORTION, distortion_of(config, centre, own=own)
+    if not isinstance(usual, Distortion):
+        return usual  # that of photographs is as far apart as such views usually are
     return replace(
         usual,
         rotation=usual.rotation * factor,

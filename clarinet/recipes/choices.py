@@ -75,6 +75,7 @@ LEAST_SIZES = {"convnext_tiny": 32}  # in pixels, where it exceeds that of image
 TIMM = "timm/"  # before the name of a network of timm, which may have the tag of its weights behind a dot
 TIMM_NAME = re.compile(r"timm/[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")  # whether timm has it shows when it is built
 
+OWN_WEIGHTS = "own"  # as `pretrained`: those that the caller's own backbone has
 HUB = "hub"  # as `pretrained`: the download of the package that the network is from
 
 

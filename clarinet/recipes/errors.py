@@ -50,6 +50,10 @@ class Diverged(ClarinetError):
         )
 
 
+class NotFitted(ClarinetError, ValueError, AttributeError):
+    """An estimator was asked before it was fitted; where scikit-learn is installed, its own error comes."""
+
+
 class Interrupted(ClarinetError):
     """Training stopped because it was asked to; the checkpoint (if one was wanted) is on disk."""
 

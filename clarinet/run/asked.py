@@ -6,10 +6,11 @@ from pathlib import Path
 
 import torch
 
-from clarinet.recipes.choices import DoingKind
+from clarinet.networks.own import NOTHING, Own
+from clarinet.recipes.choices import OWN_WEIGHTS, DoingKind
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.doing import Doing
-from clarinet.recipes.errors import Interrupted
+from clarinet.recipes.errors import ConfigError, Interrupted
 from clarinet.run.results import EpochReport
 from clarinet.run.resuming import RunState, save
 
@@ -26,6 +27,28 @@ class Asked:
     checkpoint: Path | None
     digest: str
     weights_folder: Path | None
+    own: Own = NOTHING
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together; raises ConfigError."""
+        if self.own and self.checkpoint:
+            raise ConfigError(
+                "a run with a backbone or transform of one's own keeps no checkpoint: none could say later "
+                "whether it goes on with the same one; leave out the checkpoint"
+            )
+        pretrained = self.config.network.pretrained
+        if self.own.backbone is None and pretrained == OWN_WEIGHTS:
+            raise ConfigError(
+                "pretrained is own, the weights of a backbone of one's own, and there is none; name hub or a "
+                "file",
+                "pretrained",
+            )
+        if self.own.backbone is not None and pretrained not in {"", OWN_WEIGHTS}:
+            raise ConfigError(
+                f"there is a backbone of one's own beside the trained weights {pretrained}; leave one out: a "
+                "backbone begins with the weights that it has",
+                "pretrained",
+            )
 
     def doing(self, kind: DoingKind, done: int, total: int) -> None:
         """Tell what the run does and how far it is with it; what the caller then raises ends the training."""

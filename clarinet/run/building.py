@@ -52,7 +52,8 @@ def build_networks(
         ConfigError: the trained weights cannot be had or fit another network.
     """
     seed_global(torch.device("cpu"), config.seed, "initialisation")  # weights are drawn before they move
-    classifier, pretrained = build_network(domains.spec, config, device, weights_folder)
+    own = domains.own.backbone
+    classifier, pretrained = build_network(domains.spec, config, device, weights_folder, own)
     beside = adaptation_network(config, classifier.extractor.features, domains.spec.num_classes)
     beside = None if beside is None else beside.to(device)
     # Without averaging the classifier itself predicts and teaches: one module under two names.
@@ -63,15 +64,22 @@ def build_networks(
     )
     encoder = None
     if config.pretraining_epochs > 0:
-        encoder, _ = build_network(encoder_spec(config, domains), config, device, weights_folder)
+        encoder, _ = build_network(encoder_spec(config, domains), config, device, weights_folder, own)
     return Networks(classifier, averaged, beside, encoder, pretrained)
 
 
 def build_network(
-    spec: ModelSpec, config: TrainConfig, device: torch.device, weights_folder: Path | None
+    spec: ModelSpec,
+    config: TrainConfig,
+    device: torch.device,
+    weights_folder: Path | None,
+    own: nn.Module | None = None,
 ) -> tuple[Classifier, TrainedWeights | None]:
-    """One network on its device, with the trained weights that the config names; see `build_networks`."""
-    network = Classifier(spec)
+    """One network on its device, with the weights that the config names or that `own` has.
+
+    See `build_networks`.
+    """
+    network = Classifier(spec, own)
     pretrained = None
     if isinstance(network.extractor, Backbone) and config.network.pretrained:
         pretrained = load_pretrained(

@@ -11,8 +11,9 @@ from torch import Tensor
 from clarinet.data.domains import Domains
 from clarinet.data.feeding import Pixels, taken
 from clarinet.data.images import normalised
+from clarinet.data.own_distortion import OwnDistortion
 from clarinet.data.photographs import PhotoDistortion
-from clarinet.data.seeding import Shuffle, generator, on_device
+from clarinet.data.seeding import Shuffle, generator, on_device, seed_global
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain
 from clarinet.networks.precision import mixed
 from clarinet.plus.two_domains import Round
@@ -36,6 +37,7 @@ class Batches:
     shuffle: Shuffle
     name: str  # of its draws
     size: int  # of the images, in pixels
+    distortion: OwnDistortion | PhotoDistortion
 
     def batch(self, step: int, seed: int) -> tuple[Tensor, Tensor]:
         """(B, C, S, S) in [0, 1] and (B, K)."""
@@ -43,8 +45,9 @@ class Batches:
         pixels = taken(self.images, rows).float() / 255
         if pixels.shape[-1] != self.size:
             pixels = F.interpolate(pixels, size=(self.size, self.size), mode="bilinear", antialias=True)
+        seed_global(pixels.device, seed, f"{self.name}/{step}")  # for an own distortion
         draws = generator(seed, f"distortion/{self.name}/{step}")
-        pixels = DISTORTION(pixels, torch.ones(len(pixels), dtype=torch.bool), draws)
+        pixels = self.distortion(pixels, torch.ones(len(pixels), dtype=torch.bool), draws)
         return pixels, self.classes[on_device(rows, self.classes.device)]
 
 
@@ -77,8 +80,11 @@ def fine_tune(
     student = copy.deepcopy(network).requires_grad_(True)
     optimizer = build_optimizer(config, Networks(classifier=student, averaged=network, adaptation=None))
     sources = [
-        _batches(config, domains.source, found.source, f"fine-tuning/{turn}/source"),
-        _batches(config, domains.target, found.target, f"fine-tuning/{turn}/target"),
+        _batches(run, domains, images, classes, f"fine-tuning/{turn}/{name}")
+        for name, images, classes in (
+            ("source", domains.source, found.source),
+            ("target", domains.target, found.target),
+        )
     ]
     steps, total = config.self_training.fine_tuning_steps, torch.zeros((), device=run.device)
     for step in range(steps):
@@ -98,12 +104,14 @@ def fine_tune(
     return mean
 
 
-def _batches(config: TrainConfig, images: Pixels, classes: Tensor, name: str) -> Batches:
+def _batches(run: Asked, domains: Domains, images: Pixels, classes: Tensor, name: str) -> Batches:
+    config, own = run.config, domains.own.transform
     size = config.self_training.fine_tuning_size or config.network.image_size
     shuffle = Shuffle(
         len(images), batch_size=config.length.batch_size, seed=config.seed, stream=f"shuffle/{name}"
     )
-    return Batches(images, classes, shuffle, name, size)
+    distortion = DISTORTION if own is None else OwnDistortion(own)
+    return Batches(images, classes, shuffle, name, size, distortion)
 
 
 def _loss(config: TrainConfig, student: Classifier, batches: list[tuple[Tensor, Tensor]]) -> Tensor:

@@ -62,7 +62,9 @@ def train_on_kept(run: Asked, stage: Stage) -> Run[TrainResult]:
     goes on from it repeats the rounds since, and ends with the same bits.
     """
     config, domains = run.config, stage.domains
-    network, pretrained = build_network(domains.spec, config, run.device, run.weights_folder)
+    network, pretrained = build_network(
+        domains.spec, config, run.device, run.weights_folder, domains.own.backbone
+    )
     network.eval().requires_grad_(False)
     digest = pretrained.digest if pretrained else ""
     kept = _restored(run, network, digest)

@@ -97,11 +97,11 @@ class Objective:
         """Whether a step may be taken again by the device alone: a small network's, with all images there.
 
         The larger networks compute for longer than their launching takes, and graphs would hold their
-        activations once more for each phase.
+        activations once more for each phase. What a caller's own code does in a step nobody knows.
         """
         domains = self.domains
         resident = isinstance(domains.source, Tensor) and isinstance(domains.target, Tensor)
-        return resident and domains.spec.architecture in SMALL
+        return resident and domains.spec.architecture in SMALL and not domains.own
 
     def phase(self, step: int) -> Phase:
         """What is done in a step, once the neighbours have been found that it needs."""

@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from clarinet.data.domains import prepare
 from clarinet.data.fingerprint import fingerprint
 from clarinet.data.seeding import seed_global
 from clarinet.data.training_data import TrainData
+from clarinet.networks.own import NOTHING, Own
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.doing import Doing
 from clarinet.recipes.errors import Interrupted
@@ -51,6 +52,7 @@ def train(
     checkpoint: str | Path | None = None,
     should_stop: Callable[[], bool] = never,
     weights_folder: str | Path | None = None,
+    own: Own = NOTHING,
 ) -> TrainResult:
     """Train a classifier for the target from complementary (and true) labels of the source.
 
@@ -71,6 +73,7 @@ def train(
         checkpoint: file that training writes every `checkpoint_every` epochs and resumes from if it exists.
         should_stop: asked before each step; when true, a checkpoint is written and Interrupted raised.
         weights_folder: where the file of trained weights is that the config names without a path.
+        own: a network or a distortion in the place of the config's; without a checkpoint only.
 
     Returns:
         The model of the last step, with all reports and its score on the whole target test set.
@@ -93,6 +96,7 @@ def train(
             checkpoint=checkpoint,
             should_stop=should_stop,
             weights_folder=weights_folder,
+            own=own,
         )
     )
 
@@ -107,11 +111,12 @@ def train_in_steps(
     checkpoint: str | Path | None = None,
     should_stop: Callable[[], bool] = never,
     weights_folder: str | Path | None = None,
+    own: Own = NOTHING,
 ) -> Run[TrainResult]:
     """`train` as a generator that stops after each step, for runs that take turns: see `take_turns`.
 
     Args:
-        config, data, device, on_epoch, on_doing, checkpoint, should_stop, weights_folder: as in `train`.
+        config, data, device, on_epoch, on_doing, checkpoint, should_stop, weights_folder, own: as in `train`.
 
     Returns:
         A generator that yields nothing and returns what `train` does; its steps raise what `train` raises.
@@ -127,10 +132,11 @@ def train_in_steps(
             checkpoint=checkpoint,
             digest=fingerprint(data) if checkpoint else "",
             weights_folder=Path(weights_folder) if weights_folder else None,
+            own=own,
         )
         if config.length.first_step_share > 0:
             return (yield from _train_in_two_steps(run, data))
-        stage = Stage(config=config, domains=prepare(data, config, device))
+        stage = Stage(config=config, domains=prepare(data, config, device, own))
         if config.network.kept_features:
             return (yield from train_on_kept(run, stage))
         state = _fresh(run, stage)
@@ -147,7 +153,7 @@ def _train_in_two_steps(run: Asked, data: TrainData) -> Run[TrainResult]:
     """
     first, second = two_steps(run.config)
     rest = second.length.epochs * steps_in_epoch(second, len(data.source_images), len(data.target_images))
-    stage = Stage(config=first, domains=prepare(data, first, run.device), steps_after=rest)
+    stage = Stage(config=first, domains=prepare(data, first, run.device, run.own), steps_after=rest)
     first_steps, uniformity = stage.steps, stage.domains.uniformity
     stored = run.checkpoint if run.checkpoint and run.checkpoint.exists() else None
     labels = stored_pseudo_labels(stored, run.config, run.digest) if stored else None
@@ -165,7 +171,7 @@ def _train_in_two_steps(run: Asked, data: TrainData) -> Run[TrainResult]:
     relabelled = with_pseudo_labels(data, labels, setting=run.config.setting)
     stage = Stage(
         config=second,
-        domains=replace(prepare(relabelled, second, run.device), uniformity=uniformity),
+        domains=replace(prepare(relabelled, second, run.device, run.own), uniformity=uniformity),
         epochs_before=first.length.epochs,
         steps_before=first_steps,
     )
@@ -228,8 +234,11 @@ def train_step(
         steps: of the run.
         updates: moves the weights at a step and returns its losses, from `updates_of`.
     """
-    # Dropout is the only user of torch's global generator; seeding it by step leaves no state to save.
+    # Dropout, and what callers bring, are torch's global generator's only users; seeding it by step leaves no
+    # state to save.
     seed_global(objective.device, config.seed, f"dropout/{state.step}")
+    if objective.domains.own and objective.device.type != "cpu":  # which may draw on either side
+        seed_global(torch.device("cpu"), config.seed, f"own/{state.step}")
     if objective.lacks_neighbours(state.step):
         state.neighbours = objective.find_neighbours()
     adapts = objective.phase(state.step).adapts
@@ -244,5 +253,10 @@ def train_step(
 
 def _average(networks: Networks, decay: float) -> None:
     """Move the averaged network towards the classifier: parameters and batch statistics alike."""
-    averaged: list[Tensor] = list(networks.averaged.state_dict().values())
-    torch._foreach_lerp_(averaged, list(networks.classifier.state_dict().values()), 1 - decay)
+    averaged, student = _numbers(networks.averaged), _numbers(networks.classifier)
+    torch._foreach_lerp_(averaged, student, 1 - decay)
+
+
+def _numbers(network: nn.Module) -> list[Tensor]:
+    """All that has a mean; a caller's own network may also keep indices and counts."""
+    return [value for value in network.state_dict().values() if value.is_floating_point()]

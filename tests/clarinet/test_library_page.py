@@ -67,6 +67,31 @@ def test_the_example_runs_and_leaves_a_model(
     assert all(0 <= result.target_accuracy <= 1 for result in page["results"])
 
 
+@pytest.mark.long
+def test_the_example_of_the_estimator_runs_and_leaves_a_model(
+    examples: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    classes, names = torch.arange(60) % NUM_CLASSES, np.array(["high", "low", "middle"])
+    images = make_images(classes).numpy()
+    for name in ("source", "target"):
+        np.savez(tmp_path / f"{name}.npz", x_train=images, x_test=images, y_test=classes)
+    said_not = names[(classes.numpy() + 1 + np.arange(60) // 3 % 2) % NUM_CLASSES]
+    np.save(tmp_path / "said-not.npy", np.where(np.arange(60) < 50, said_not, ""))
+    (tmp_path / "pictures").mkdir()
+    Image.fromarray(images[0]).save(tmp_path / "pictures" / "one.png")
+    page: dict[str, Any] = {}
+
+    exec(compile(examples[4], "library.md", "exec"), page)
+
+    printed = capsys.readouterr().out
+    assert printed.startswith("['high' 'low' 'middle']")
+    assert 0 <= float(printed.split()[-1]) <= 1
+    assert page["model"].predict_proba("pictures").shape == (1, NUM_CLASSES)
+    assert load_card(tmp_path / "model" / "model.safetensors")["classes"] == names.tolist()
+    assert (tmp_path / "model" / "model.onnx").exists()
+    assert list((tmp_path / "log").iterdir())
+
+
 def test_the_example_of_trained_weights_gives_features(
     examples: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,10 +75,9 @@ class TestDoing:
         np.savez(tmp_path / "a.npz", x_train=images, y_train=classes)
         np.savez(tmp_path / "b.npz", x_train=images + 9, x_test=images + 9, y_test=classes)
         torch.save(timm.create_model("test_resnet").state_dict(), tmp_path / "net.pth")
-        network = ("architecture=timm/test_resnet", "image_size=32", "norm_per_domain=false")
-        changes = (*network, "pretraining_share=0", "kept_features=true", "epochs=2")
+        changes = ("architecture=timm/test_resnet", "image_size=32", "epochs=2")
         files = ["--source", str(tmp_path / "a.npz"), "--target", str(tmp_path / "b.npz"), "--device", "cpu"]
-        words = ["train", *files, "--preset", "photographs", "--weights", str(tmp_path / "net.pth")]
+        words = ["train", *files, "--preset", "photographs-quick", "--weights", str(tmp_path / "net.pth")]
         return words + [word for change in changes for word in ("--set", change)]
 
     def test_lines_say_how_many_features_are_there_before_the_first_epoch(

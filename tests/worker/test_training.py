@@ -269,8 +269,8 @@ class TestTrainedWeights:
                 context.storage,
                 weights={"net.safetensors": digest},
                 method="clarinet-plus",
-                preset="photographs",
-                config=self.NETWORK | {"kept_features": True, "pretraining_share": 0.0, "epochs": 3},
+                preset="photographs-quick",
+                config=self.NETWORK | {"epochs": 3},
             )
         return replace(claimed(context, run, database), weights_dir=folder)
 

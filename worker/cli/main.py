@@ -144,6 +144,8 @@ def _hand_over(*words: str, what: str, to: typer.Typer = app) -> None:
 
 
 _hand_over("train", what="Train on files, without a server")
+_hand_over("predict", what="The classes of image files by a trained model")
+_hand_over("evaluate", what="How well a trained model does on a folder of classes")
 _hand_over("reproduce", what="The paper's tables, ours beside its own")
 bench = typer.Typer(no_args_is_help=True, help="Measure speed on this machine.")
 app.add_typer(bench, name="bench")
