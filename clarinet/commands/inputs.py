@@ -84,13 +84,14 @@ def read_inputs(arguments: argparse.Namespace, pair: Pair, side: int) -> Inputs:
 def _require_other_images(
     arguments: argparse.Namespace, source: "Tensor | ImageFiles", target: "Tensor | ImageFiles"
 ) -> None:
-    """Refuse a target that has the very images of the source, whatever their files are called."""
-    from clarinet.data.sameness import same_images
+    """Refuse a target of which most images are the source's, whatever their files are called."""
+    from clarinet.data.sameness import overlap_of
 
-    if same_images(source, target):
+    overlap = overlap_of(source, target)
+    if overlap.is_too_large:
         raise DataError(
-            f"{arguments.target} has the images of {arguments.source}; the target must be other images than "
-            "the source, or there is nothing to adapt to"
+            f"{arguments.target} has images of {arguments.source}: {overlap.in_words}; the target must be "
+            "other images than the source, or there is nothing to adapt to"
         )
 
 
