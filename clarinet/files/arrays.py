@@ -4,7 +4,6 @@ numpy.load would believe the header: one of 128 bytes makes it ask for 32 GB.
 """
 
 import io
-import json
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from clarinet.files.json_text import json_of
 from clarinet.files.names import NO_LABEL
 from clarinet.files.refusal import Refused
 from clarinet.files.zips import Members
@@ -114,8 +114,8 @@ def read_labels(file: Members, split: str, count: int, *, most: int = 2**63) -> 
 def made_by(comment: bytes) -> str | None:
     """How images were made that are not the published ones: a line in an npz's zip comment, which is JSON."""
     try:
-        facts = json.loads(comment)
-    except (ValueError, RecursionError):
+        facts = json_of(comment)
+    except ValueError:
         return None
     said = facts.get("made", facts.get("made_by")) if isinstance(facts, dict) else None  # the latter at first
     return said if isinstance(said, str) and said.isprintable() and 0 < len(said) <= MAX_MADE else None

@@ -1,7 +1,6 @@
 """Labels from files: what the application hands out, or freezes for a run, beside the images it is about."""
 
 import csv
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from clarinet.files.arrays import read_array, read_header
+from clarinet.files.json_text import json_of
 from clarinet.files.label_table import KINDS, LabelRow, Labels
 from clarinet.files.zips import Members, open_zip
 from clarinet.recipes.errors import ClassesNotCounted, DataError
@@ -143,7 +143,7 @@ def _json_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
-            entry = json.loads(line)
+            entry = json_of(line)
             if not isinstance(entry, dict):
                 raise DataError(f"{path} has a line that is no JSON object: {line.strip()[:80]}")
             _require(path, entry, ("position", "kind", "classes", "weight"))

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from clarinet.files.json_text import json_of
 from clarinet.recipes.config import DEFAULTS, flattened
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.recipes.identity import IDENTITIES
@@ -207,7 +208,7 @@ def _parsed(text: bytes, where: str, what: str) -> dict[str, Any]:
     """A record of any known version from JSON; `where` and `what` name its place in an error."""
     again = f"delete {what}, and its trial is trained again"
     try:
-        record = json.loads(text)
+        record = json_of(text)
     except ValueError as error:
         raise DataError(f"{where} cannot be read as a trial's result: {error}; {again}") from error
     if not isinstance(record, dict) or record.get("format_version") != FORMAT_VERSION:
