@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from clarinet.commands.cli import main
+from clarinet.commands.options import named_value
 from clarinet.export.cards import card_digest
 from clarinet.export.models import load_card, load_model
 from clarinet.export.onnx import export_model
@@ -216,6 +217,30 @@ class TestRecipe:
         assert summary["recipe"] == "digits: the network of DANN at 28 pixels"
         told = f"clarinet: the images look like photographs, but preset {preset} is made for digits; "
         assert f"{told}preset photographs is made for photographs" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("epochs=3", 3),
+        ("learning_rate=1e-3", 0.001),
+        ("norm_per_domain=false", False),
+        ("architecture=lenet", "lenet"),
+        ("pretrained=a=b", "a=b"),
+        ("epochs=" + "1" * 5_000, "1" * 5_000),
+        ("epochs=" + "[" * 100_000, "[" * 100_000),
+        ("learning_rate=NaN", "NaN"),  # no JSON, so that no server takes it
+        ("learning_rate=1e999", "1e999"),
+    ],
+    ids=range(9),
+)
+def test_a_value_is_json_or_else_text(text: str, value: object) -> None:
+    name, _, _ = text.partition("=")
+
+    found = named_value(text)
+
+    assert found == (name, value)
+    assert type(found[1]) is type(value)
 
 
 class TestPairs:
