@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clarinet.commands.opening import Pair
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import Labels
-from clarinet.files.names import numbers_among, require_distinct_classes, share_no_class
+from clarinet.files.names import numbers_among, plain_number, require_distinct_classes, share_no_class
 from clarinet.recipes.errors import ClassesNotCounted, ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def _numbered(
 ) -> tuple[list[str], list[str]]:
     """The target's classes and those told apart, of which the former (`by_name`) or the latter have names."""
     if all(name.isdecimal() for name in (own if by_name else listed)):
-        return [str(int(name)) for name in own], [str(int(name)) for name in listed]
+        return [plain_number(name) for name in own], [plain_number(name) for name in listed]
     if by_name:
         counted = arguments.labels or arguments.source
         raise DataError(

@@ -28,6 +28,8 @@ from clarinet.files.pictures import decoded, is_grey
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.errors import DataError, OtherClasses
 
+LABEL_DIGITS = 9  # of a label in a list; a class has fewer
+
 
 @overload
 def load_folder(
@@ -184,8 +186,9 @@ def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{labels} cannot be read: {error}") from error
     for number, words in enumerate(lines, start=1):
-        if len(words) != 2 or not words[1].isdecimal():  # noqa: PLR2004 - a name and a label
-            raise DataError(f"line {number} of {labels} is {' '.join(words)!r}; expected NAME LABEL")
+        is_pair = len(words) == 2 and words[1].isdecimal()  # noqa: PLR2004 - a name and a label
+        if not is_pair or len(words[1]) > LABEL_DIGITS:
+            raise DataError(f"line {number} of {labels} is {' '.join(words)!r:.80}; expected NAME LABEL")
     if not lines:
         raise DataError(f"{labels} lists no image")
     images = read_images([folder / name for name, _ in lines], side=None)
