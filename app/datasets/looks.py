@@ -15,7 +15,7 @@ from clarinet.files.looks import LARGE_SIDE, evenly_spread, looks_among
 from clarinet.recipes.choices import Looks
 
 # A request waits for these; an import looks at as many as the library does.
-MOST_LATER = 64
+MOST_IN_A_REQUEST = 64
 
 
 class Stored(NamedTuple):
@@ -47,7 +47,7 @@ def looks_of_dataset(session: Session, storage: Storage, dataset: Dataset, *, pr
     """
     if dataset.looks is not None:
         return dataset.looks
-    positions = positions_to_look_at(dataset.train_count, dataset.test_count, most=MOST_LATER)
+    positions = positions_to_look_at(dataset.train_count, dataset.test_count, most=MOST_IN_A_REQUEST)
     rows = session.execute(
         select(Example.shard, Example.byte_offset, Example.byte_length)
         .where(Example.dataset_id == dataset.id, Example.position.in_(positions))
