@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.errors import Conflict, NotFound, TooMany, Unprocessable
+from clarinet.recipes.counting import many
 from clarinet.recipes.overlap import Overlap
 
 
@@ -22,11 +23,9 @@ class TooFewLabels(Unprocessable):
     title = "Too few labels"
 
     def __init__(self, *, have: int, need: int, kind: str = "complementary") -> None:
-        missing = need - have
-        answer = "answer" if missing == 1 else "answers"
         super().__init__(
-            f"{missing} more {answer} until a run can start: it needs {need} {kind} labels "
-            f"and the campaign has {have}.",
+            f"{many(need - have, 'more answer')} until a run can start: it needs "
+            f"{many(need, f'{kind} label')} and the campaign has {have:,}.",
             have=have,
             need=need,
         )

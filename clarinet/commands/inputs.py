@@ -10,6 +10,7 @@ from clarinet.commands.opening import Pair
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import Labels
 from clarinet.files.names import numbers_among, plain_number, require_distinct_classes, share_no_class
+from clarinet.recipes.counting import is_or_are, many, there_are
 from clarinet.recipes.errors import ClassesNotCounted, ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _counted(arguments: argparse.Namespace, source: "DomainData") -> int:
         raise DataError(f"y_train of {arguments.source} has the label {smallest}; labels count from 0")
     num_classes: int = largest + 1 if arguments.classes is None else arguments.classes
     if arguments.classes is None:
-        told = f"{num_classes} classes, after the largest label of {arguments.source}"
+        told = f"{many(num_classes, 'class', 'classes')}, after the largest label of {arguments.source}"
         print(f"clarinet: {told}; --classes K says otherwise", file=sys.stderr)
     if num_classes > MOST_CLASSES:
         raise DataError(
@@ -184,7 +185,8 @@ def _scored(
     if not tested and largest >= (MOST_CLASSES if names else num_classes):
         more = f"; say --classes {largest + 1} if the source merely lacks images of some"
         raise DataError(
-            f"y_test of {arguments.target} has labels up to {largest}, but there are {num_classes} classes"
+            f"y_test of {arguments.target} has labels up to {largest}, but "
+            + there_are(num_classes, "class", "classes")
             + (more if not (names or is_part) and largest < MOST_CLASSES else "")
         )
     own = tested or [str(number) for number in range(largest + 1)]
@@ -202,8 +204,8 @@ def _scored(
         )
     arrays = scored(target, numbers)
     if left := len(given) - len(arrays.get("y_test", ())):
-        told = f"{left} of {len(given)} test images of {arguments.target}"
-        print(f"clarinet: {told} are of other classes and left out", file=sys.stderr)
+        told = f"{left} of {many(len(given), 'test image')} of {arguments.target} {is_or_are(left)}"
+        print(f"clarinet: {told} of other classes and left out", file=sys.stderr)
     return arrays
 
 

@@ -26,6 +26,7 @@ from clarinet.files.looks import looks_of_files
 from clarinet.files.names import NO_LABEL, classes_in_order, numbers_among, require_distinct_classes
 from clarinet.files.pictures import decoded, is_grey
 from clarinet.recipes.choices import Looks
+from clarinet.recipes.counting import is_or_are, many
 from clarinet.recipes.errors import DataError, OtherClasses
 
 LABEL_DIGITS = 9  # of a label in a list; a class has fewer
@@ -96,7 +97,9 @@ def load_folder(
         arrays = scored(arrays, numbers)
         left = [classes[k] for k in given if numbers[k] < 0]
         if left:
-            told = f"{len(left)} of {len(given)} test images of {folder} are left out"
+            told = (
+                f"{len(left)} of {many(len(given), 'test image')} of {folder} {is_or_are(len(left))} left out"
+            )
             others = f"their classes ({', '.join(dict.fromkeys(left))}) are not among class_names"
             warnings.warn(f"{told}: {others}", OtherClasses, stacklevel=2)
     return arrays, list(class_names)

@@ -19,6 +19,7 @@ from clarinet.files.json_text import json_of
 from clarinet.files.names import NO_LABEL
 from clarinet.files.refusal import Refused
 from clarinet.files.zips import Members
+from clarinet.recipes.counting import there_are
 
 SUFFIX = ".npy"
 MAX_HEADER_BYTES = 4096
@@ -103,7 +104,7 @@ def read_labels(file: Members, split: str, count: int, *, most: int = 2**63) -> 
     if header.dtype.kind not in "iu":
         raise Refused(header.called, f"holds {header.dtype} values; labels must be whole numbers")
     if header.shape != (count,):
-        told = f"has the shape {words(header.shape)}, but there are {count} images in x_{split}"
+        told = f"has the shape {words(header.shape)}, but {there_are(count, 'image')} in x_{split}"
         raise Refused(header.called, told)
     values = read_array(file, header)
     if count and not (values.min() >= NO_LABEL and values.max() < most):

@@ -443,7 +443,7 @@ class TestLabels:
         more = ["--labels", str(tmp_path / "l.csv"), "--classes", "3"]
 
         assert main([*files, *SHORT, *more]) == 0
-        assert "the 9 true labels of" in capsys.readouterr().err
+        assert "9 true labels of" in capsys.readouterr().err
         assert main([*files, *SHORT, *more, "--setting", "pc"]) == 0
         assert "true labels of" not in capsys.readouterr().err
 
