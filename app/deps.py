@@ -98,7 +98,8 @@ def authenticate(request: Request, _: Annotated[HTTPAuthorizationCredentials | N
 
     Runs for every route. A route without an access mark refuses everybody.
     """
-    identify(request)
+    if not getattr(request.state, "is_identified", False):  # where a body waits unread, that was done already
+        identify(request)
     require_access(request, request.scope.get("endpoint"))
 
 

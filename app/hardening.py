@@ -7,10 +7,12 @@ import anyio.to_thread
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.accounts.errors import NotSignedIn
 from app.deps import identify
+from app.problems import on_app_error, on_http_error
 
 # Everything comes from us; nothing inline, nothing framed, forms only to us.
 CONTENT_SECURITY_POLICY = (
@@ -28,7 +30,8 @@ HEADERS = {
 MAX_BODY_BYTES = 2 * 1024 * 1024
 SMALL_BODY_BYTES = 64 * 1024  # more is read only from somebody we know
 PAUSE_S = 30.0  # between two pieces of a body
-TOO_SLOW, TOO_LARGE, UNAUTHENTICATED = 408, 413, 401
+TOO_SLOW, TOO_LARGE, NOT_JSON, UNAUTHENTICATED = 408, 413, 415, 401
+_JSON_TYPES = re.compile(r"\s*application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 DIGITS = 12  # of a length; Python reads no number of thousands of them
 
 
@@ -70,6 +73,13 @@ class BodyTooSlow(HTTPException):
     def __init__(self) -> None:
         detail = "The request did not arrive in time; nothing was stored. Send it again."
         super().__init__(TOO_SLOW, detail, headers={"Connection": "close"})
+
+
+class NotJson(HTTPException):
+    """A body that is no JSON by its own word."""
+
+    def __init__(self) -> None:
+        super().__init__(NOT_JSON, "This address takes application/json.")
 
 
 class _Unknown(HTTPException):
@@ -132,7 +142,7 @@ class BodyLimit:
     """Refuse bodies above a limit, counted while they arrive; uploads have a larger one, answers a smaller.
 
     The framework reads and parses a body before it asks who calls. So of nobody in particular it gets to see
-    no more than SMALL_BODY_BYTES.
+    no more than SMALL_BODY_BYTES, and nothing of answers, of which hundreds come at once.
     """
 
     def __init__(
@@ -153,7 +163,13 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        limit = self._limit_of(scope["path"].rstrip("/"))
+        path = scope["path"].rstrip("/")
+        if scope["method"] == "POST" and self.small_paths.fullmatch(path):
+            refused = await _refused_unread(Request(scope))
+            if refused is not None:
+                await refused(scope, receive, send)
+                return
+        limit = self._limit_of(path)
         seen, is_known = 0, False
 
         async def count() -> Message:
@@ -175,6 +191,25 @@ class BodyLimit:
         if self.upload_paths.fullmatch(path):
             return self.max_upload_bytes
         return SMALL_BODY_BYTES if self.small_paths.fullmatch(path) else MAX_BODY_BYTES
+
+
+def require_json(request: Request) -> None:
+    """Raises NotJson where the body goes by another name."""
+    if not _JSON_TYPES.fullmatch(request.headers.get("content-type", "")):
+        raise NotJson
+
+
+async def _refused_unread(request: Request) -> Response | None:
+    """What answers that nobody known sent, or that are no JSON, are told; None lets them in."""
+    await anyio.to_thread.run_sync(identify, request)
+    if request.state.user is None:
+        return on_app_error(request, NotSignedIn())
+    request.state.is_identified = True
+    try:
+        require_json(request)
+    except NotJson as error:
+        return on_http_error(request, error)
+    return None
 
 
 async def _require_known(scope: Scope) -> None:

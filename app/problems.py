@@ -19,6 +19,7 @@ from app.deps import identify
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
 from app.languages import gettext, translatable
 from app.pages import as_sentence, render, wants_fragment, wants_page
+from clarinet.recipes.counting import there_are
 
 log = structlog.get_logger()
 
@@ -142,7 +143,8 @@ def on_malformed(request: Request, error: RequestValidationError) -> Response:
     ]
     named = "; ".join(f"{item['pointer']}: {item['detail']}" for item in errors[:3])
     left_out = len(found) - len(errors)
-    more = f" There are {left_out:,} more errors than the {MOST_ERRORS} told here." if left_out else ""
+    told = there_are(left_out, "more error").capitalize()
+    more = f" {told} than the {MOST_ERRORS} told here." if left_out else ""
     return _answer(
         request,
         422,

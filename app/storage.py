@@ -1,5 +1,6 @@
 """Images, snapshots and checkpoints: bytes under a key, in a folder."""
 
+import errno
 import hashlib
 import os
 import shutil
@@ -23,6 +24,22 @@ class StoredFileMissing(Conflict):
             "A file that this needs is no longer in the server's folder of data (CLARINET_DATA_DIR). "
             "Restore the folder from a backup, or make this anew."
         )
+
+
+class StoredFileDamaged(Conflict):
+    """A file of an artefact is there, but it is not what was written, or cannot be read."""
+
+    title = "Stored file damaged"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A file that this needs is in the server's folder of data (CLARINET_DATA_DIR), but it is damaged "
+            "or cannot be read. Restore the folder from a backup, or make this anew."
+        )
+
+
+# A folder in a file's place, a file that belongs to somebody else, a disk that fails.
+_UNREADABLE = frozenset({errno.EISDIR, errno.EACCES, errno.EPERM, errno.EIO})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +85,30 @@ class Storage:
 
         Raises:
             StoredFileMissing: it is not there.
+            StoredFileDamaged: what is there cannot be read.
         """
         try:
             with self.path(key).open("rb") as file:
                 file.seek(offset)
                 return file.read(length)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise StoredFileMissing from None
+        except OSError as error:
+            if error.errno not in _UNREADABLE:
+                raise
+            raise StoredFileDamaged from error
+
+    def read_as_written(self, key: str, digest: str, *, offset: int = 0, length: int = -1) -> bytes:
+        """Bytes of an artefact whose SHA-256, in hex, was kept.
+
+        Raises:
+            StoredFileMissing: it is not there.
+            StoredFileDamaged: it cannot be read, or these are other bytes.
+        """
+        data = self.read(key, offset=offset, length=length)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise StoredFileDamaged
+        return data
 
     def delete_tree(self, prefix: str) -> None:
         """Delete every artefact below a prefix; nothing there is fine."""

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from app.problems import STATUS, problem_types
 from app.settings import Settings
 
+LINE = 120  # characters
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -53,6 +54,19 @@ def test_the_readme_begins_with_what_it_is_then_demo_then_test() -> None:
 def test_pages_that_everybody_reads_stay_short() -> None:
     assert README.count("\n") <= 150
     assert page("style.md").count("\n") <= 250
+
+
+def test_lines_of_pages_that_people_edit_are_short() -> None:
+    """Those of tables and of code are as long as they must be; results and decisions stay as they were."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "app/fast/README.md"]
+    long = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in pages
+        for line in re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL).splitlines()
+        if len(line) > LINE and not line.lstrip().startswith("|")
+    ]
+
+    assert long == []
 
 
 def test_links_between_documents_lead_somewhere() -> None:

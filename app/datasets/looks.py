@@ -1,22 +1,21 @@
 """What stored pictures look like, from a few of them: digits or photographs."""
 
-import io
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.datasets.intake.shards import shard_key
 from app.datasets.models import Dataset, Example
+from app.datasets.pixels import opened_stored
 from app.storage import Storage
 from clarinet.files.looks import LARGE_SIDE, evenly_spread, looks_among
 from clarinet.recipes.choices import Looks
 
 # A request waits for these; an import looks at as many as the library does.
-MOST_LATER = 64
+MOST_IN_A_REQUEST = 64
 
 
 class Stored(NamedTuple):
@@ -42,10 +41,13 @@ def looks_of_dataset(session: Session, storage: Storage, dataset: Dataset, *, pr
 
     Imports of earlier versions did not look. What is seen is not kept, so that a transaction that only reads
     may ask.
+
+    Raises:
+        StoredFileMissing, StoredFileDamaged: the server has lost a picture.
     """
     if dataset.looks is not None:
         return dataset.looks
-    positions = positions_to_look_at(dataset.train_count, dataset.test_count, most=MOST_LATER)
+    positions = positions_to_look_at(dataset.train_count, dataset.test_count, most=MOST_IN_A_REQUEST)
     rows = session.execute(
         select(Example.shard, Example.byte_offset, Example.byte_length)
         .where(Example.dataset_id == dataset.id, Example.position.in_(positions))
@@ -58,6 +60,6 @@ def _small(storage: Storage, prefix: str, picture: Stored) -> np.ndarray:
     data = storage.read(
         shard_key(prefix, picture.shard), offset=picture.byte_offset, length=picture.byte_length
     )
-    with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as image:
+    with opened_stored(data) as image:
         image.thumbnail((LARGE_SIDE, LARGE_SIDE))  # a JPEG decodes fewer pixels
         return np.asarray(image.convert("L" if image.mode == "L" else "RGB"))

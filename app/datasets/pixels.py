@@ -2,8 +2,9 @@
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -12,8 +13,10 @@ import numpy as np
 from PIL import Image
 
 from app.datasets.intake.shards import shard_key
-from app.storage import Storage
+from app.storage import Storage, StoredFileDamaged
 from clarinet.files.names import NO_LABEL
+from clarinet.files.pictures import opened
+from clarinet.files.refusal import Refused
 
 THREADS = 4
 BATCH = 512  # images a thread takes at a time; smaller ones spend their time on handing over
@@ -30,11 +33,26 @@ class Place(NamedTuple):
     byte_length: int
 
 
+@contextmanager
+def opened_stored(content: bytes) -> Iterator[Image.Image]:
+    """A picture that an import stored; what fails while it is used is the stored file's fault.
+
+    Raises:
+        StoredFileDamaged: these are not the bytes of one.
+    """
+    try:
+        with opened(io.BytesIO(content), "", formats=("PNG", "JPEG")) as image:
+            yield image
+    except Refused as error:
+        raise StoredFileDamaged from error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredImages:
     """The pictures of a split in position order, in one size and number of channels, decoded when asked for.
 
-    Safe to read from several threads at once.
+    Safe to read from several threads at once. Reading raises StoredFileMissing or StoredFileDamaged where the
+    server has lost one.
     """
 
     storage: Storage
@@ -97,7 +115,7 @@ class StoredImages:
 
     def _decoded(self, content: bytes) -> np.ndarray:
         height, width = self.size
-        with Image.open(io.BytesIO(content), formats=("PNG", "JPEG")) as image:
+        with opened_stored(content) as image:
             picture = image.convert("L" if self.channels == GREY else "RGB")
         if picture.size != (width, height):
             picture = picture.resize((width, height), Image.Resampling.BILINEAR)

@@ -1,6 +1,5 @@
 """Uploads over HTTP: a form, a bare body, or the path of a file on the server. Never held in memory."""
 
-import json
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from app.datasets.schemas import DatasetCreate
 from app.datasets.uploads import Kind, Upload, open_server_file
 from app.deps import StorageDep
 from app.storage import Storage
+from clarinet.files.json_text import json_of
 
 WRITE_BYTES = 1024 * 1024
 MAX_JSON_BYTES = 64 * 1024
@@ -153,8 +153,8 @@ async def _read_json(request: Request) -> object:
         if len(body) > MAX_JSON_BYTES:
             raise BadUpload(f"A JSON body of this address has at most {MAX_JSON_BYTES // 1024} KB.")
     try:
-        values: object = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        values: object = json_of(body)
+    except ValueError as error:
         raise BadUpload("The body is no JSON; nothing was stored.") from error
     return values
 

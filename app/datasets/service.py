@@ -218,10 +218,13 @@ def example_bytes(session: Session, storage: Storage, dataset_id: UUID, example_
 
     Raises:
         ExampleNotFound: no such example in this dataset, or the dataset is not ready.
+        StoredFileMissing, StoredFileDamaged: the server has lost it.
     """
     example, claim_number = _ready_example(session, dataset_id, example_id)
     key = shard_key(_prefix(dataset_id, claim_number), example.shard)
-    data = storage.read(key, offset=example.byte_offset, length=example.byte_length)
+    data = storage.read_as_written(
+        key, example.digest, offset=example.byte_offset, length=example.byte_length
+    )
     return StoredImage(data, example.media_type, example.digest)
 
 

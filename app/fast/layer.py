@@ -7,7 +7,6 @@ bytes of the response, is one function; on SQLite those that arrived meanwhile a
 A body is read with a limit and a clock, and parsed once it is known who sent it and that they may.
 """
 
-import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -34,13 +33,12 @@ from app.fast.answering import FAST
 from app.fast.prepared import Prepared
 from app.fast.writing import Writer
 from app.gate import Busy
-from app.hardening import read_small_body
+from app.hardening import read_small_body, require_json
 from app.problems import on_app_error, on_http_error, on_malformed
 
 JSON = "application/json"
-_JSON_TYPES = re.compile(r"\s*application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 READ_S = 15.0  # for a body of 64 KB at most; a phone on a slow network sends 5 KB a second
-NOT_JSON, GONE = 415, 400
+GONE = 400
 OF_CAMPAIGN = "/campaigns/{campaign_id}/"
 # Who calls, as `app.accounts.callers` finds out.
 _OF_COOKIE = Prepared(callers.as_user, callers.OF_COOKIE)
@@ -133,8 +131,7 @@ def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session:
     require_access(request, route.marked)
     if needs_csrf_token(request) and not is_csrf_token(request, request.headers.get("x-csrf-token")):
         raise BadCsrfToken
-    if not _JSON_TYPES.fullmatch(request.headers.get("content-type", "")):
-        return on_http_error(request, HTTPException(NOT_JSON, "This address takes application/json."))
+    require_json(request)
     try:
         read = route.body.model_validate_json(body)
     except ValidationError as error:

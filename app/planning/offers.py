@@ -45,8 +45,8 @@ class Yield:
     complementary: float  # labels "it is not this"
     wrong_true: float  # share of the true labels that are wrong
     wrong_complementary: float
-    later: float  # answers after the first
-    later_yes: float  # of these, yes
+    after_first: float  # answers after the first
+    yes_after_first: float  # of these, yes
 
     @property
     def undecided(self) -> float:
@@ -89,7 +89,7 @@ def yield_of(cases: Cases, policy: Policy) -> Yield:
     # How likely each case has had so many yes and no, while it is still asked.
     open_: dict[tuple[int, int], NDArray[np.float64]] = {(0, 0): np.ones_like(cases.shares)}
     given: dict[LabelKind | None, NDArray[np.float64]] = defaultdict(lambda: np.zeros_like(cases.shares))
-    answers = later = later_yes = 0.0
+    answers = after_first = yes_after_first = 0.0
     for count in range(MAX_SLOTS + 1):
         following: dict[tuple[int, int], NDArray[np.float64]] = defaultdict(
             lambda: np.zeros_like(cases.shares)
@@ -101,8 +101,8 @@ def yield_of(cases: Cases, policy: Policy) -> Yield:
             asked = float(cases.shares @ chance)
             answers += asked
             if count:
-                later += asked
-                later_yes += float(cases.shares @ (chance * cases.chance_yes))
+                after_first += asked
+                yes_after_first += float(cases.shares @ (chance * cases.chance_yes))
             following[yes + 1, no] += chance * cases.chance_yes
             following[yes, no + 1] += chance * (1 - cases.chance_yes)
         open_ = following
@@ -116,25 +116,25 @@ def yield_of(cases: Cases, policy: Policy) -> Yield:
         complementary=complementary_share,
         wrong_true=wrong_true / true_share if true_share else 0.0,
         wrong_complementary=wrong_complementary / complementary_share if complementary_share else 0.0,
-        later=later,
-        later_yes=later_yes,
+        after_first=after_first,
+        yes_after_first=yes_after_first,
     )
 
 
-def error_from_agreement(later_yes: int, later_no: int, *, num_classes: int) -> float | None:
-    """The share of images seen wrongly that would give so many yes among the answers that follow a first yes.
+def error_from_agreement(agreeing: int, differing: int, *, num_classes: int) -> float | None:
+    """The share of images seen wrongly that would give so many yes (agreeing) among what follows a first yes.
 
     For campaigns that confirm each yes and ask nobody else twice: where everything is asked several times,
     one answer in K is a yes however often people err. None where nobody was asked a second time, or where
     there are fewer yes than guessing gives.
     """
-    if later_yes + later_no == 0:
+    if agreeing + differing == 0:
         return None
-    observed = later_yes / (later_yes + later_no)
+    observed = agreeing / (agreeing + differing)
 
     def expected(error: float) -> float:
         found = yield_of(uniform_cases(error, num_classes), Policy(confirm_yes=True))
-        return found.later_yes / found.later
+        return found.yes_after_first / found.after_first
 
     low, high = 0.0, 1 - 1 / num_classes
     if observed <= expected(high):

@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -93,15 +94,21 @@ def model_of_trial(session: Session, trial_id: UUID, *, by: User) -> Model:
 
 
 def archive(storage: Storage, model: Model) -> bytes:
-    """A zip of weights, card (JSON and Markdown) and, where there is one, the ONNX file: a few megabytes."""
+    """A zip of weights, card (JSON and Markdown) and, where there is one, the ONNX file: a few megabytes.
+
+    Raises:
+        StoredFileMissing, StoredFileDamaged: the server has lost one of them.
+    """
     buffer = io.BytesIO()
     # Weights are noise to a compressor; storing them is faster and no larger.
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
-        file.writestr(zipfile.ZipInfo(WEIGHTS), storage.read(f"{model.key}/{WEIGHTS}"))
+        weights = storage.read_as_written(f"{model.key}/{WEIGHTS}", model.digest)
+        file.writestr(zipfile.ZipInfo(WEIGHTS), weights)
         file.writestr(zipfile.ZipInfo(CARD), json.dumps(model.card, indent=2) + "\n")
-        for name in (PAGE, ONNX):
-            if storage.path(f"{model.key}/{name}").exists():
-                file.writestr(zipfile.ZipInfo(name), storage.read(f"{model.key}/{name}"))
+        if storage.path(f"{model.key}/{PAGE}").exists():
+            file.writestr(zipfile.ZipInfo(PAGE), storage.read(f"{model.key}/{PAGE}"))
+        with suppress(ModelWithoutOnnx):
+            file.writestr(zipfile.ZipInfo(ONNX), onnx_file(storage, model))
     return buffer.getvalue()
 
 
@@ -110,7 +117,9 @@ def onnx_file(storage: Storage, model: Model) -> bytes:
 
     Raises:
         ModelWithoutOnnx: it could not be written, or the model is older than that file.
+        StoredFileMissing, StoredFileDamaged: the server has lost it.
     """
-    if "sha256" not in model.card.get("onnx", {}):
+    digest = model.card.get("onnx", {}).get("sha256")
+    if digest is None:
         raise ModelWithoutOnnx
-    return storage.read(f"{model.key}/{ONNX}")
+    return storage.read_as_written(f"{model.key}/{ONNX}", digest)

@@ -68,6 +68,10 @@ class ConfigField:
             return text
 
 
+# Which networks there are, only what loads torch knows, and the web process does not.
+UNSUGGESTED = "Whether there is one of a name that is not suggested here shows when the training begins."
+
+
 @dataclass(frozen=True, slots=True)
 class FieldGroup:
     """Hyper-parameters that belong together, and what they say, in one sentence."""
@@ -109,7 +113,7 @@ def _field(name: str, kind: Any, metadata: Mapping[str, Any], weights: tuple[str
     return ConfigField(
         name=name,
         title=title_of(name),
-        help=in_words(metadata["help"]),
+        help=in_words(metadata["help"]) + (f" {UNSUGGESTED}" if names else ""),
         kind=_KINDS[type(choices[0]) if choices else kind],
         choices=tuple(choices),
         suggestions=() if names is None else names.known,

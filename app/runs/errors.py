@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.errors import Conflict, NotFound, TooMany, Unprocessable
+from clarinet.recipes.counting import many
+from clarinet.recipes.overlap import Overlap
 
 
 class RunNotFound(NotFound):
@@ -21,11 +23,9 @@ class TooFewLabels(Unprocessable):
     title = "Too few labels"
 
     def __init__(self, *, have: int, need: int, kind: str = "complementary") -> None:
-        missing = need - have
-        answer = "answer" if missing == 1 else "answers"
         super().__init__(
-            f"{missing} more {answer} until a run can start: it needs {need} {kind} labels "
-            f"and the campaign has {have}.",
+            f"{many(need - have, 'more answer')} until a run can start: it needs "
+            f"{many(need, f'{kind} label')} and the campaign has {have:,}.",
             have=have,
             need=need,
         )
@@ -61,14 +61,16 @@ class TargetWithoutImages(Unprocessable):
 
 
 class TargetIsSource(Unprocessable):
-    """The target has the very images that people are asked about."""
+    """Most of the target's images are those that people are asked about."""
 
     title = "Target is the source"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, overlap: Overlap) -> None:
         super().__init__(
-            f'The target dataset "{name}" has the images that the campaign asks about. A run adapts to other '
-            "images; choose another dataset."
+            f'The target dataset "{name}" has images that the campaign asks about: {overlap.in_words}. A run '
+            "adapts to other images; choose another dataset.",
+            shared=overlap.shared,
+            images=overlap.images,
         )
 
 

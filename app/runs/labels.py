@@ -121,14 +121,16 @@ def key_of(digest: str) -> str:
 
 
 def freeze(storage: Storage, labels: Labels) -> str:
-    """Store labels as a snapshot, under the SHA-256 of the file; gives it. Equal labels give one file."""
+    """Store labels as a snapshot, under the SHA-256 of the file; gives it. Equal labels give one file.
+
+    One that is there already is written again, in case that it was damaged.
+    """
     buffer = io.BytesIO()
     arrays: dict[str, Any] = {name: getattr(labels, name) for name in _ARRAYS}
     np.savez_compressed(buffer, **arrays)
     data = buffer.getvalue()
     digest = hashlib.sha256(data).hexdigest()
-    if not storage.path(key_of(digest)).exists():
-        storage.put(key_of(digest), data)
+    storage.put(key_of(digest), data)
     return digest
 
 
@@ -136,10 +138,8 @@ def thaw(storage: Storage, digest: str, *, num_classes: int) -> Labels:
     """Read a snapshot back.
 
     Raises:
-        ValueError: the file is not what was frozen.
+        StoredFileMissing, StoredFileDamaged: the file is not what was frozen.
     """
-    data = storage.read(key_of(digest))
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise ValueError(f"snapshot {digest} does not match its own digest")
+    data = storage.read_as_written(key_of(digest), digest)
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         return Labels(**{name: arrays[name] for name in _ARRAYS}, num_classes=num_classes)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from app.accounts.models import User
@@ -15,6 +15,7 @@ from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
 from clarinet.files.names import share_no_class
 from clarinet.recipes.choices import Looks
+from clarinet.recipes.overlap import Overlap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ def look_at_pair(
         NotAllowed: `by` is no admin.
         DatasetNotFound: there is no such target.
         TargetNotReady, TargetWithoutImages: there is nothing to adapt to.
-        TargetIsSource: it has the images that people were asked about.
+        TargetIsSource: most of its images are those that people were asked about.
         NoSharedClass: none of its named classes is one of the campaign's.
     """
     target = datasets.get_dataset(session, target_id, by=by)
@@ -57,8 +58,9 @@ def look_at_pair(
         raise TargetNotReady(target.name, target.state)
     if not target.train_count:
         raise TargetWithoutImages(target.name)
-    if _is_same(session, source, target):
-        raise TargetIsSource(target.name)
+    overlap = _overlap(session, source, target)
+    if overlap.is_too_large:
+        raise TargetIsSource(target.name, overlap)
     asked = [item.name for item in campaign.classes]
     if share_no_class(asked, target.class_names or []):
         raise NoSharedClass(target.name, asked, target.class_names or [])
@@ -78,18 +80,11 @@ def remember_looks(session: Session, pair: Pair) -> None:
             dataset.looks = looks
 
 
-def _is_same(session: Session, source: Dataset, target: Dataset) -> bool:
-    """Whether the target trains on the source's images, in whatever order and under whatever name."""
+def _overlap(session: Session, source: Dataset, target: Dataset) -> Overlap:
+    """How many of the target's training images the source trains on, whatever their order and names."""
     if source.id == target.id:
-        return True
-    if source.train_count != target.train_count:
-        return False
-
+        return Overlap(target.train_count, target.train_count)
     ours = aliased(Example)
     known = select(ours.digest).where(ours.dataset_id == source.id, ours.split == Split.TRAIN)
-    theirs = [Example.dataset_id == target.id, Example.split == Split.TRAIN]
-    # Most targets differ in their first image already; only an equal one makes the whole comparison.
-    first = select(Example.digest).where(*theirs).order_by(Example.position).limit(1).scalar_subquery()
-    if session.scalar(known.where(ours.digest == first).limit(1)) is None:
-        return False
-    return session.scalar(select(Example.id).where(*theirs, Example.digest.not_in(known)).limit(1)) is None
+    theirs = (Example.dataset_id == target.id, Example.split == Split.TRAIN, Example.digest.in_(known))
+    return Overlap(session.scalars(select(func.count()).where(*theirs)).one(), target.train_count)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from clarinet.commands.opening import Pair
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import Labels
-from clarinet.files.names import numbers_among, require_distinct_classes, share_no_class
+from clarinet.files.names import numbers_among, plain_number, require_distinct_classes, share_no_class
+from clarinet.recipes.counting import is_or_are, many, there_are
 from clarinet.recipes.errors import ClassesNotCounted, ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -84,13 +85,14 @@ def read_inputs(arguments: argparse.Namespace, pair: Pair, side: int) -> Inputs:
 def _require_other_images(
     arguments: argparse.Namespace, source: "Tensor | ImageFiles", target: "Tensor | ImageFiles"
 ) -> None:
-    """Refuse a target that has the very images of the source, whatever their files are called."""
-    from clarinet.data.sameness import same_images
+    """Refuse a target of which most images are the source's, whatever their files are called."""
+    from clarinet.data.sameness import overlap_of
 
-    if same_images(source, target):
+    overlap = overlap_of(source, target)
+    if overlap.is_too_large:
         raise DataError(
-            f"{arguments.target} has the images of {arguments.source}; the target must be other images than "
-            "the source, or there is nothing to adapt to"
+            f"{arguments.target} has images of {arguments.source}: {overlap.in_words}; the target must be "
+            "other images than the source, or there is nothing to adapt to"
         )
 
 
@@ -145,7 +147,7 @@ def _counted(arguments: argparse.Namespace, source: "DomainData") -> int:
         raise DataError(f"y_train of {arguments.source} has the label {smallest}; labels count from 0")
     num_classes: int = largest + 1 if arguments.classes is None else arguments.classes
     if arguments.classes is None:
-        told = f"{num_classes} classes, after the largest label of {arguments.source}"
+        told = f"{many(num_classes, 'class', 'classes')}, after the largest label of {arguments.source}"
         print(f"clarinet: {told}; --classes K says otherwise", file=sys.stderr)
     if num_classes > MOST_CLASSES:
         raise DataError(
@@ -183,7 +185,8 @@ def _scored(
     if not tested and largest >= (MOST_CLASSES if names else num_classes):
         more = f"; say --classes {largest + 1} if the source merely lacks images of some"
         raise DataError(
-            f"y_test of {arguments.target} has labels up to {largest}, but there are {num_classes} classes"
+            f"y_test of {arguments.target} has labels up to {largest}, but "
+            + there_are(num_classes, "class", "classes")
             + (more if not (names or is_part) and largest < MOST_CLASSES else "")
         )
     own = tested or [str(number) for number in range(largest + 1)]
@@ -201,8 +204,8 @@ def _scored(
         )
     arrays = scored(target, numbers)
     if left := len(given) - len(arrays.get("y_test", ())):
-        told = f"{left} of {len(given)} test images of {arguments.target}"
-        print(f"clarinet: {told} are of other classes and left out", file=sys.stderr)
+        told = f"{left} of {many(len(given), 'test image')} of {arguments.target} {is_or_are(left)}"
+        print(f"clarinet: {told} of other classes and left out", file=sys.stderr)
     return arrays
 
 
@@ -211,7 +214,7 @@ def _numbered(
 ) -> tuple[list[str], list[str]]:
     """The target's classes and those told apart, of which the former (`by_name`) or the latter have names."""
     if all(name.isdecimal() for name in (own if by_name else listed)):
-        return [str(int(name)) for name in own], [str(int(name)) for name in listed]
+        return [plain_number(name) for name in own], [plain_number(name) for name in listed]
     if by_name:
         counted = arguments.labels or arguments.source
         raise DataError(

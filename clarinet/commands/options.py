@@ -1,9 +1,10 @@
 """What the commands of the library share: how they are described, and options that several of them take."""
 
 import argparse
-import json
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from clarinet.files.json_text import json_of
 from clarinet.recipes.config import GROUP_OF, unknown
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.upgrade import OWN
@@ -18,19 +19,24 @@ else:
 FAILED = 1  # exit status
 
 
-def override(text: str) -> tuple[str, Any]:
-    """Name and value of `name=value`; the value is JSON (numbers, true, false) or else the text itself."""
+def named_value(text: str) -> tuple[str, Any]:
+    """Name and value of `name=value`; the value is JSON (finite numbers, true, false) or else the text.
+
+    Raises:
+        ConfigError: there is no `=`, or no hyper-parameter of that name to change.
+    """
     name, separator, value = text.partition("=")
     if name in OWN:
-        raise ConfigError(f"--set {text}: {name} is chosen by an option of its own")
+        raise ConfigError(f"--set {text:.80}: {name} is chosen by an option of its own")
     if name not in GROUP_OF:
-        raise ConfigError(f"--set {text}: {unknown(name)}")
+        raise ConfigError(f"--set {text:.80}: {unknown(name)}")
     if not separator:
-        raise ConfigError(f"--set {text}: expected NAME=VALUE")
+        raise ConfigError(f"--set {text:.80}: expected NAME=VALUE")
     try:
-        return name, json.loads(value)
-    except (ValueError, RecursionError):
+        found = json_of(value)
+    except ValueError:
         return name, value
+    return name, value if isinstance(found, float) and not isfinite(found) else found
 
 
 def add_weights_option(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +55,7 @@ def changes_of(arguments: argparse.Namespace) -> dict[str, Any]:
     Raises:
         ConfigError: a hyper-parameter is unknown, or both name weights.
     """
-    changes = dict(override(text) for text in arguments.overrides)
+    changes = dict(named_value(text) for text in arguments.overrides)
     if arguments.weights is None:
         return changes
     if "pretrained" in changes:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from clarinet.commands.options import FAILED, Commands, add_weights_option, changes_of, named_device, percent
 from clarinet.commands.progress import shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
+from clarinet.recipes.counting import many
 from clarinet.recipes.errors import ClarinetError, ConfigError, DataNotFound, Interrupted
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
         print(f"clarinet: {error}", file=sys.stderr)
         busy, status = 0, FAILED
     if busy:
-        print(f"{busy} trials are with other processes; start again when they are done")
+        print(f"other processes have {many(busy, 'trial')}; start again when they are done")
     _report(arguments.out)
     return status
 

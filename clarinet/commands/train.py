@@ -18,6 +18,7 @@ from clarinet.commands.stopping import INTERRUPTED, stopping
 from clarinet.files.arrays import COLOUR_DIMENSIONS
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.counting import many
 from clarinet.recipes.errors import CheckpointNotWritten, ConfigError, ExportError, Interrupted
 from clarinet.recipes.fitting import architecture_for, misfit, sentence_of
 from clarinet.recipes.methods import config_for
@@ -195,7 +196,7 @@ def _regenerated(arguments: argparse.Namespace) -> dict[str, str]:
 def _say_what_is_unused(arguments: argparse.Namespace, inputs: Inputs) -> None:
     count = 0 if inputs.labels is None else int((inputs.labels.true >= 0).sum())
     if count and arguments.setting == "cc":
-        told = f"the {count} true labels of {arguments.labels} are not used; --setting pc uses them"
+        told = f"{many(count, 'true label')} of {arguments.labels} not used; --setting pc uses what is true"
         print(f"clarinet: {told}", file=sys.stderr)
 
 
@@ -318,4 +319,4 @@ def _show_summary(summary: dict[str, Any]) -> None:
 
 
 def _trials(count: int) -> str:
-    return f"{count} trial" + ("s" if count > 1 else "")
+    return many(count, "trial")

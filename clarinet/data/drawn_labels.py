@@ -11,6 +11,7 @@ from clarinet.data.seeding import generator
 from clarinet.data.training_data import check_tensor
 from clarinet.files.label_table import Labels
 from clarinet.recipes.choices import Setting
+from clarinet.recipes.counting import many
 from clarinet.recipes.errors import DataError
 
 
@@ -77,8 +78,8 @@ def simulate_labels(
     elif setting == "pc" and not questions:
         if not 0 < true_count < count:
             raise DataError(
-                f"{count:,} images and {true_count:,} true labels asked for; images must have labels of both "
-                f"kinds, so true_count (--true-labels) must lie between 1 and {count - 1:,}"
+                f"{many(count, 'image')} and {many(true_count, 'true label')} asked for; images must have "
+                f"labels of both kinds, so true_count (--true-labels) must lie between 1 and {count - 1:,}"
             )
         known[torch.randperm(count, generator=draws)[:true_count]] = True
     classes = torch.where(known, true_labels, complementary)

@@ -26,7 +26,10 @@ from clarinet.files.looks import looks_of_files
 from clarinet.files.names import NO_LABEL, classes_in_order, numbers_among, require_distinct_classes
 from clarinet.files.pictures import decoded, is_grey
 from clarinet.recipes.choices import Looks
+from clarinet.recipes.counting import is_or_are, many
 from clarinet.recipes.errors import DataError, OtherClasses
+
+LABEL_DIGITS = 9  # of a label in a list; a class has fewer
 
 
 @overload
@@ -94,7 +97,9 @@ def load_folder(
         arrays = scored(arrays, numbers)
         left = [classes[k] for k in given if numbers[k] < 0]
         if left:
-            told = f"{len(left)} of {len(given)} test images of {folder} are left out"
+            told = (
+                f"{len(left)} of {many(len(given), 'test image')} of {folder} {is_or_are(len(left))} left out"
+            )
             others = f"their classes ({', '.join(dict.fromkeys(left))}) are not among class_names"
             warnings.warn(f"{told}: {others}", OtherClasses, stacklevel=2)
     return arrays, list(class_names)
@@ -198,8 +203,9 @@ def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{labels} cannot be read: {error}") from error
     for number, words in enumerate(lines, start=1):
-        if len(words) != 2 or not words[1].isdecimal():  # noqa: PLR2004 - a name and a label
-            raise DataError(f"line {number} of {labels} is {' '.join(words)!r}; expected NAME LABEL")
+        is_pair = len(words) == 2 and words[1].isdecimal()  # noqa: PLR2004 - a name and a label
+        if not is_pair or len(words[1]) > LABEL_DIGITS:
+            raise DataError(f"line {number} of {labels} is {' '.join(words)!r:.80}; expected NAME LABEL")
     if not lines:
         raise DataError(f"{labels} lists no image")
     images = read_images([folder / name for name, _ in lines], side=None)

@@ -13,6 +13,7 @@ from clarinet.files.label_table import Labels
 from clarinet.files.looks import evenly_spread, looks_among, looks_of, looks_of_pair
 from clarinet.files.names import NO_LABEL
 from clarinet.recipes.choices import Looks
+from clarinet.recipes.counting import many, there_are
 from clarinet.recipes.errors import DataError
 
 SUM_TOLERANCE = 1e-4  # of probabilities that should sum to 1; people write a few digits
@@ -146,7 +147,8 @@ class TrainData:
         if bool(outside.any()):
             first = int(outside.nonzero()[0])
             raise DataError(
-                f"source label {first} is about image {int(self.example[first])}; there are {images} images"
+                f"source label {first} is about image {int(self.example[first])}; "
+                + there_are(images, "image")
             )
         return count
 
@@ -245,7 +247,7 @@ def _check_vector(name: str, values: Tensor, *, count: int, dtype: torch.dtype) 
             f"{name} has type {values.dtype} and shape {tuple(values.shape)}; expected {dtype} and (N,)"
         )
     if len(values) != count:
-        raise DataError(f"{name} has {len(values)} entries for {count} images")
+        raise DataError(f"{name} has {many(len(values), 'entry', 'entries')} for {many(count, 'image')}")
 
 
 def check_labels(name: str, labels: Tensor, *, count: int, lowest: int, num_classes: int) -> None:

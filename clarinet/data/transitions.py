@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.data.training_data import check_labels
+from clarinet.recipes.counting import many, there_are
 from clarinet.recipes.errors import DataError
 
 
@@ -102,7 +103,8 @@ def estimate_transition(
     """
     if len(class_probabilities) != len(complementary):
         raise DataError(
-            f"there are {len(class_probabilities)} predictions for {len(complementary)} complementary labels"
+            f"{there_are(len(class_probabilities), 'prediction')} for "
+            f"{many(len(complementary), 'complementary label')}"
         )
     num_classes = class_probabilities.shape[-1]
     check_labels("complementary", complementary, count=len(complementary), lowest=0, num_classes=num_classes)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from clarinet.data.training_data import check_labels
 from clarinet.files.names import NO_LABEL
+from clarinet.recipes.counting import many, there_are
 from clarinet.recipes.errors import DataError
 
 FALSE_ALARMS = 1e-3  # share of uniform label sets that are called non-uniform, at most
@@ -79,8 +80,8 @@ def check_uniformity(
     trust = torch.ones(len(complementary)) if weights is None else weights.cpu()
     if not len(complementary) == len(true) == len(trust):
         raise DataError(
-            f"there are {len(complementary)} complementary and {len(true)} true labels and {len(trust)} "
-            "weights; expected as many of each, -1 where there is no label"
+            f"{there_are(len(complementary), 'complementary label')}, {many(len(true), 'true label')} and "
+            f"{many(len(trust), 'weight')}; expected as many of each, -1 where there is no label"
         )
     named = _counts(complementary.cpu(), trust.double(), num_classes)  # (K,)
     known = _counts(true.cpu(), trust.double(), num_classes)  # (K,)

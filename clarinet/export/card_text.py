@@ -5,6 +5,7 @@ from typing import Any
 
 from clarinet.export.cards import card_digest
 from clarinet.recipes.config import flattened
+from clarinet.recipes.counting import many
 from clarinet.recipes.source_accuracy import SourceEstimate, in_words, upgraded_figures
 
 
@@ -57,7 +58,7 @@ def _accuracy(card: Mapping[str, Any]) -> str:
     known = metrics["target_accuracy"]
     data = card["data"] or {}
     test = data.get("target_test")
-    on = f" on {test['images']:,} test images" if test else ""
+    on = f" on {many(test['images'], 'test image')}" if test else ""
     told = _percent(known) if known is not None else "not measured: the target has no test labels"
     rows = [("Accuracy on the target" + on, told)]
     criteria = upgraded_figures(
@@ -111,7 +112,7 @@ def _learnt(card: Mapping[str, Any]) -> str:
             made = facts.get("made")  # cards before the key existed have none
             name = f"{_words(domain)} ({_plain(made)})" if made else _words(domain)
             rows.append((name, f"{facts['images']:,} of {shape}", f"`{facts['digest']}`"))
-    given = " and ".join(f"{sum(labels[kind]):,} {kind} labels" for kind in _used(card))
+    given = " and ".join(many(sum(labels[kind]), f"{kind} label") for kind in _used(card))
     drawn = labels["simulated"]
     told = ", ".join(f"{_words(name).lower()} {_value(value)}" for name, value in (drawn or {}).items())
     origin = f"They were simulated: {told}." if drawn else "The card knows of no simulation."
@@ -144,7 +145,7 @@ def _again(card: Mapping[str, Any]) -> str:
     used = ", ".join(f"{name} {number}" for name, number in card["versions"].items())
     digest = f" Data: `{card['data']['digest']}`." if card["data"] else ""
     return (
-        f"Seed {card['seed']}, {training['epochs']:,} epochs, {training['steps']:,} steps, "
+        f"Seed {card['seed']}, {many(training['epochs'], 'epoch')}, {many(training['steps'], 'step')}, "
         f"{training['seconds']:,.0f} s of training in {training['computed_in']}; {used}.{digest} "
         f"The whole configuration stands in the header of the weights.\n\nCard: `{card_digest(card)}`."
     )

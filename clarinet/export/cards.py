@@ -17,6 +17,7 @@ from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import TrainData
 from clarinet.files.names import NO_LABEL
 from clarinet.recipes.config import DEFAULTS, GROUPS, TrainConfig
+from clarinet.recipes.counting import there_are
 from clarinet.recipes.errors import DataError
 from clarinet.recipes.fitting import sentence_of
 from clarinet.run.results import TrainResult
@@ -53,7 +54,7 @@ def model_card(
     num_classes = result.model.spec.num_classes
     names = [str(k) for k in range(num_classes)] if class_names is None else list(class_names)
     if len(names) != num_classes:
-        raise DataError(f"there are {len(names)} class names, but the model has {num_classes} classes")
+        raise DataError(f"{there_are(len(names), 'class name')}, but the model has {num_classes} classes")
     config = result.config
     learnt = {"alpha": result.alpha, "simulated": dict(simulated or {}) or None}
     return {

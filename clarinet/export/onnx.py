@@ -20,6 +20,7 @@ from clarinet.export.cards import card_digest, model_card
 from clarinet.export.models import require_known_network, save_model
 from clarinet.files.arrays import RGB
 from clarinet.networks.classifier import TARGET, Classifier
+from clarinet.recipes.counting import many
 from clarinet.recipes.errors import CheckpointNotWritten, DataError, ExportError
 from clarinet.run.results import TrainResult
 from clarinet.run.tensor_files import replacing
@@ -119,7 +120,9 @@ def export_onnx(
     path, spec = Path(path), model.spec
     names = [str(k) for k in range(spec.num_classes)] if card is None else card["classes"]
     if len(names) != spec.num_classes:
-        raise DataError(f"the card names {len(names)} classes, but the model has {spec.num_classes}")
+        raise DataError(
+            f"the card names {many(len(names), 'class', 'classes')}, but the model has {spec.num_classes}"
+        )
     shape = _image_shape(image_shape, spec.image_size, spec.channels)
     proto = _graph(FromImages(copy.deepcopy(model).cpu(), shape), shape)
     facts = {"classes": json.dumps(names)} | ({} if card is None else {"card": card_digest(card)})

@@ -4,7 +4,6 @@ numpy.load would believe the header: one of 128 bytes makes it ask for 32 GB.
 """
 
 import io
-import json
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +15,11 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from clarinet.files.json_text import json_of
 from clarinet.files.names import NO_LABEL
 from clarinet.files.refusal import Refused
 from clarinet.files.zips import Members
+from clarinet.recipes.counting import there_are
 
 SUFFIX = ".npy"
 MAX_HEADER_BYTES = 4096
@@ -103,7 +104,7 @@ def read_labels(file: Members, split: str, count: int, *, most: int = 2**63) -> 
     if header.dtype.kind not in "iu":
         raise Refused(header.called, f"holds {header.dtype} values; labels must be whole numbers")
     if header.shape != (count,):
-        told = f"has the shape {words(header.shape)}, but there are {count} images in x_{split}"
+        told = f"has the shape {words(header.shape)}, but {there_are(count, 'image')} in x_{split}"
         raise Refused(header.called, told)
     values = read_array(file, header)
     if count and not (values.min() >= NO_LABEL and values.max() < most):
@@ -114,8 +115,8 @@ def read_labels(file: Members, split: str, count: int, *, most: int = 2**63) -> 
 def made_by(comment: bytes) -> str | None:
     """How images were made that are not the published ones: a line in an npz's zip comment, which is JSON."""
     try:
-        facts = json.loads(comment)
-    except (ValueError, RecursionError):
+        facts = json_of(comment)
+    except ValueError:
         return None
     said = facts.get("made", facts.get("made_by")) if isinstance(facts, dict) else None  # the latter at first
     return said if isinstance(said, str) and said.isprintable() and 0 < len(said) <= MAX_MADE else None

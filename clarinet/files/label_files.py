@@ -1,7 +1,6 @@
 """Labels from files: what the application hands out, or freezes for a run, beside the images it is about."""
 
 import csv
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,8 +12,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from clarinet.files.arrays import read_array, read_header
+from clarinet.files.json_text import json_of
 from clarinet.files.label_table import KINDS, LabelRow, Labels
 from clarinet.files.zips import Members, open_zip
+from clarinet.recipes.counting import is_or_are, many, there_are
 from clarinet.recipes.errors import ClassesNotCounted, DataError
 
 NEEDED = ("position", "kind", "weight")  # of each row
@@ -88,17 +89,22 @@ def load_labels(path: Path | str, *, images: int, num_classes: int | None = None
                 f"label {number} of {path} is of the kind {row.kind!r}; expected {' or '.join(KINDS)}"
             )
         if not 0 <= row.position < images:
-            raise DataError(f"label {number} of {path} is about image {row.position}, but there are {images}")
+            raise DataError(
+                f"label {number} of {path} is about image {row.position}, but {there_are(images, 'image')}"
+            )
         if not 0 <= row.class_ < count:
-            raise DataError(f"label {number} of {path} names class {row.class_}; there are {count} classes")
+            raise DataError(
+                f"label {number} of {path} names class {row.class_}; {there_are(count, 'class', 'classes')}"
+            )
     return Labels.of(rows, num_classes=count, named=_names(path, told.names))
 
 
 def _check_images(path: Path, told: set[int], images: int) -> None:
     if others := told - {images}:
         raise DataError(
-            f"{path} belongs to {others.pop()} images, but here are {images}, and a label finds its image by "
-            "the place; give the images as they were when they were imported, none added and none removed"
+            f"{path} belongs to {many(others.pop(), 'image')}, but here {is_or_are(images)} {images:,}, and "
+            "a label finds its image by the place; give the images as they were when they were imported, "
+            "none added and none removed"
         )
 
 
@@ -143,7 +149,7 @@ def _json_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
-            entry = json.loads(line)
+            entry = json_of(line)
             if not isinstance(entry, dict):
                 raise DataError(f"{path} has a line that is no JSON object: {line.strip()[:80]}")
             _require(path, entry, ("position", "kind", "classes", "weight"))

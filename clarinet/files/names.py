@@ -26,10 +26,24 @@ def sameness(name: str) -> str:
     return " ".join(seen.split())
 
 
+def plain_number(digits: str) -> str:
+    """A whole number of any length and script as 0 to 9 write it, without zeros in front.
+
+    Python makes no number of more than 4,300 digits.
+    """
+    return "".join(str(unicodedata.decimal(digit)) for digit in digits).lstrip("0") or "0"
+
+
 def natural(text: str) -> tuple[list[tuple[int, int, str]], str]:
     """Sort key in which 2 comes before 10."""
-    pieces = [(0, int(piece), "") if piece.isdecimal() else (1, 0, piece) for piece in _NUMBER.split(text)]
-    return pieces, text
+
+    def key(piece: str) -> tuple[int, int, str]:
+        if not piece.isdecimal():
+            return 1, 0, piece
+        number = plain_number(piece)
+        return 0, len(number), number
+
+    return [key(piece) for piece in _NUMBER.split(text)], text
 
 
 def require_distinct_paths(paths: Iterable[str]) -> None:

@@ -11,6 +11,9 @@ from torch import nn
 from clarinet.recipes.choices import TIMM
 from clarinet.recipes.errors import ConfigError
 
+# What timm's networks raise of a size that they were not made for, as each of its modules showed.
+_OF_A_SIZE = (ArithmeticError, AssertionError, LookupError, RuntimeError, ValueError)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimmFacts:
@@ -65,7 +68,7 @@ def timm_network(architecture: str, image_size: int) -> tuple[nn.Module, TimmFac
         except TypeError:  # of a network that is for one size
             body = timm.create_model(name, num_classes=0)
         features = _features(body, image_size)
-    except (ValueError, AssertionError, RuntimeError) as error:
+    except _OF_A_SIZE as error:
         why = (str(error) or type(error).__name__).split("\n", maxsplit=1)[0]
         raise ConfigError(
             f"image_size is {image_size}, which {architecture} does not take; it was made for "

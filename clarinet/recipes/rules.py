@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 
 from clarinet.recipes.choices import BACKBONES, LEAST_SIZES, Setting, is_backbone
+from clarinet.recipes.counting import many
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.recipes.groups import Length, Network, Optimisation
 from clarinet.recipes.learning import Adaptation, Distortion, Losses, Pretraining, SelfTraining
@@ -116,8 +117,8 @@ def check_lengths(length: Length, pretraining: Pretraining) -> None:
     for epochs in steps:
         if pretraining.epochs_of(epochs) >= epochs:
             raise ConfigError(
-                f"pretraining_share is {pretraining.pretraining_share}, which of {epochs} epochs leaves none "
-                "to learn from labels; lower it or train longer",
+                f"pretraining_share is {pretraining.pretraining_share}, which of {many(epochs, 'epoch')} "
+                "leaves none to learn from labels; lower it or train longer",
                 "pretraining_share",
             )
     if length.first_step_share > 0 and length.epochs == 1:
@@ -145,8 +146,9 @@ def check_adaptation(length: Length, optimisation: Optimisation, adaptation: Ada
     epochs = length.epochs - length.first_epochs
     if adaptation.adaptation_start_epoch >= epochs:
         raise ConfigError(
-            f"adaptation_start_epoch is {adaptation.adaptation_start_epoch}, but only {epochs} epochs can "
-            "adapt to the target; lower it, train longer, or take the method gac, which does not adapt",
+            f"adaptation_start_epoch is {adaptation.adaptation_start_epoch}, but only "
+            f"{many(epochs, 'epoch')} can adapt to the target; lower it, train longer, or take the method "
+            "gac, which does not adapt",
             "epochs",
         )
 
@@ -168,8 +170,8 @@ def check_label_count(labels: int, num_classes: int) -> None:
     """
     if labels < num_classes:
         raise DataError(
-            f"{labels} labels cannot tell {num_classes} classes apart; collect {num_classes - labels} more, "
-            "or name fewer classes"
+            f"{many(labels, 'label')} cannot tell {num_classes} classes apart; collect "
+            f"{num_classes - labels} more, or name fewer classes"
         )
 
 

@@ -31,7 +31,7 @@ RENAMED: Mapping[str, str] = MappingProxyType(
 GRADIENTS: Mapping[str, str] = MappingProxyType({"none": "features", "reversed": "weights"})
 """Earlier value of entropy_gradient, when T(f) inside g was always a constant, to that of today."""
 
-LATER = (
+UNTOLD = (
     "adversarial_gradient",
     "source_terms",
     "discriminator_weights",
@@ -106,7 +106,7 @@ def upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_earlier(values: Mapping[str, Any]) -> bool:
-    """Whether values that lie side by side are of the time before the fields in LATER."""
+    """Whether values that lie side by side are of the time before the fields in UNTOLD."""
     return "entropy_gradient" in values
 
 

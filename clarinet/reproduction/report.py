@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from clarinet.recipes.counting import is_or_are, many
 from clarinet.recipes.upgrade import RENAMED
 from clarinet.reproduction.grouping import Group, Record, grouped, named_preset, setting_of
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY, WITH_TRUE, Printed
@@ -208,7 +209,8 @@ def _grounds(groups: Sequence[Group]) -> list[str]:
     )
     commands = dict.fromkeys(record["command"] for record in used if record["command"])
     older = sum(group.older for group in groups)
-    left_out = [f"{older} results of other data or hyper-parameters are left out."] if older else []
+    words = f"{many(older, 'result')} of other data or hyper-parameters {is_or_are(older)} left out."
+    left_out = [words] if older else []
     return [
         table(rows),
         table(times),

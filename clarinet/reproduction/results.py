@@ -14,11 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from clarinet.files.json_text import json_of
 from clarinet.recipes.config import DEFAULTS, flattened
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.recipes.identity import IDENTITIES
 from clarinet.recipes.source_accuracy import upgraded_figures
-from clarinet.recipes.upgrade import LATER, is_earlier, upgraded_preset
+from clarinet.recipes.upgrade import UNTOLD, is_earlier, upgraded_preset
 from clarinet.recipes.upgrade import upgraded as renamed
 from clarinet.reproduction.trials import Trial
 from clarinet.run.results import TrainResult
@@ -164,7 +165,7 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _untold(trial: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a trial from before the fields in LATER had instead of what its preset has of them today.
+    """What a trial from before the fields in UNTOLD had instead of what its preset has of them today.
 
     They say how paper and code are read. So it counts as a trial with these changes, though its command names
     none of them, and not as one of the preset.
@@ -173,7 +174,7 @@ def _untold(trial: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, An
         today = Trial.from_dict(dict(trial)).config().flat()
     except ConfigError:  # it cannot be trained any more
         return {}
-    return {name: config[name] for name in LATER if config[name] != today[name]}
+    return {name: config[name] for name in UNTOLD if config[name] != today[name]}
 
 
 def stem_of(record: dict[str, Any]) -> str:
@@ -207,7 +208,7 @@ def _parsed(text: bytes, where: str, what: str) -> dict[str, Any]:
     """A record of any known version from JSON; `where` and `what` name its place in an error."""
     again = f"delete {what}, and its trial is trained again"
     try:
-        record = json.loads(text)
+        record = json_of(text)
     except ValueError as error:
         raise DataError(f"{where} cannot be read as a trial's result: {error}; {again}") from error
     if not isinstance(record, dict) or record.get("format_version") != FORMAT_VERSION:

@@ -16,6 +16,7 @@ from clarinet.data.drawn_labels import simulate_labels
 from clarinet.data.training_data import TrainData
 from clarinet.files.names import NO_LABEL
 from clarinet.recipes.choices import Looks, Setting
+from clarinet.recipes.counting import many
 from clarinet.recipes.errors import ConfigError, DataError
 from clarinet.reproduction.readers import Domain, read_domain, require_data
 
@@ -195,7 +196,9 @@ def labelled(
     """
     truth = data.source.y_train
     if not 0 <= answers <= len(truth):
-        raise DataError(f"{answers} answers were asked for; {data.source.name} has {len(truth)} images")
+        raise DataError(
+            f"asked for: {many(answers, 'answer')}; {data.source.name} has {many(len(truth), 'image')}"
+        )
     asked = truth[:answers] if answers else truth
     labels = simulate_labels(
         asked,

@@ -12,6 +12,7 @@ from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import SUM_TOLERANCE, check_images
 from clarinet.networks.classifier import TARGET, Classifier, Domain
 from clarinet.recipes.binomial import Interval, share_interval
+from clarinet.recipes.counting import many, there_are
 from clarinet.recipes.errors import DataError
 from clarinet.recipes.source_accuracy import accuracy_interval
 from clarinet.run.results import TrainResult
@@ -203,8 +204,8 @@ def _hit_share(
     trust = torch.ones(len(labels)) if weights is None else weights.cpu()
     if not len(predicted) == len(labels) == len(trust):
         raise DataError(
-            f"there are {len(predicted)} predictions, {len(labels)} labels and {len(trust)} weights; "
-            "expected as many of each"
+            f"{there_are(len(predicted), 'prediction')}, {many(len(labels), 'label')} and "
+            f"{many(len(trust), 'weight')}; expected as many of each"
         )
     trust = trust.double()
     total = float(trust.sum())

@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from clarinet.files.json_text import json_of
 from clarinet.recipes.errors import CheckpointError, CheckpointNotWritten
 
 FORMAT_VERSION = 1
@@ -115,7 +116,7 @@ def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dic
     """
     try:
         with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {})[HEADER_KEY])
+            header = json_of((file.metadata() or {})[HEADER_KEY])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from error

@@ -66,10 +66,18 @@ def json_of(size: int) -> bytes:
 
 JSON = {"content-type": "application/json"}
 ANSWERS = f"/api/v1/campaigns/{UUID(int=7)}/answers"  # fixed: each test process names its cases alike
+OF_ANSWERS = (ANSWERS, "/api/v1/campaigns/xx/leases/renew")
 
 
 class TestNobodyIsParsed:
     """Who is not known makes us read little, and parse nothing of answers."""
+
+    @pytest.fixture
+    def plain(self, settings: Settings, database: Database) -> Iterator[TestClient]:
+        """Nobody's client of a server whose answers the framework serves."""
+        app = create_app(settings, database=database, publish=lambda _: None, answering="plain")
+        with TestClient(app, raise_server_exceptions=False) as client:
+            yield client
 
     @pytest.fixture
     def parsed(self, monkeypatch: pytest.MonkeyPatch) -> list[object]:
@@ -100,22 +108,30 @@ class TestNobodyIsParsed:
 
         assert (response.status_code, parsed) == (401, [])
 
-    def test_nor_a_small_one_of_answers(self, anonymous: TestClient, parsed: list[object]) -> None:
-        response = anonymous.post(ANSWERS, content=b"{" * 1_000, headers=JSON)
-
-        assert (response.status_code, response.json()["type"]) == (401, "/problems/not-signed-in")
-        assert parsed == []
-
-    def test_the_plain_execution_of_answers_has_the_same_limit(
-        self, settings: Settings, database: Database, session: Session, annotator: User
+    @pytest.mark.parametrize("path", OF_ANSWERS)
+    def test_nor_a_small_one_of_answers(
+        self, anonymous: TestClient, plain: TestClient, parsed: list[object], path: str
     ) -> None:
-        plain = create_app(settings, database=database, publish=lambda _: None, answering="plain")
-        headers = JSON | {"Authorization": f"Bearer {make_token(session, annotator)}"}
+        """Neither where the address has no campaign, with which the framework deals, nor in the plain way."""
+        for client in (anonymous, plain):
+            response = client.post(path, content=b"{" * 1_000, headers=JSON)
 
-        with TestClient(plain, raise_server_exceptions=False) as client:
-            response = client.post(ANSWERS, content=json_of(70_000), headers=headers)
+            assert (response.status_code, response.json()["type"]) == (401, "/problems/not-signed-in")
+            assert parsed == []
+            assert client.post(path, content=b"{}").status_code == 401
 
-        assert response.status_code == 413
+    @pytest.mark.parametrize("path", OF_ANSWERS)
+    def test_known_people_are_told_alike_what_is_wrong(
+        self, client: TestClient, plain: TestClient, session: Session, annotator: User, path: str
+    ) -> None:
+        headers = {"Authorization": f"Bearer {make_token(session, annotator)}"}
+        of_text = headers | {"content-type": "text/plain"}
+
+        for served in (client, plain):
+            for untold in (headers, of_text):
+                assert served.post(path, content=b"{}", headers=untold).status_code == 415
+            assert served.post(path, content=b"{", headers=headers | JSON).status_code == 422
+            assert served.post(path, content=json_of(70_000), headers=headers | JSON).status_code == 413
 
     def test_known_people_may_send_more_elsewhere(self, client: TestClient) -> None:
         body = b'{"name": "' + b"x" * 100_000 + b'"}'

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.storage import Storage, StoredFileMissing
+from app.storage import Storage, StoredFileDamaged, StoredFileMissing
 
 
 @pytest.fixture
@@ -51,3 +51,21 @@ def test_delete_tree_takes_one_prefix(store: Storage) -> None:
 def test_what_is_not_there_is_said_with_what_to_do(store: Storage) -> None:
     with pytest.raises(StoredFileMissing, match="Restore the folder from a backup"):
         store.read("datasets/lost.bin", offset=3, length=4)
+    store.put("datasets", b"in the folder's place")
+    with pytest.raises(StoredFileMissing):
+        store.read("datasets/lost.bin")
+
+
+def test_what_cannot_be_read_or_is_not_what_was_written_is_said(store: Storage) -> None:
+    digest = store.put("a/b.bin", b"0123456789")
+    part = hashlib.sha256(b"345").hexdigest()
+
+    assert store.read_as_written("a/b.bin", digest) == b"0123456789"
+    assert store.read_as_written("a/b.bin", part, offset=3, length=3) == b"345"
+    store.path("a/b.bin").write_bytes(b"01234")
+    with pytest.raises(StoredFileDamaged, match="damaged or cannot be read"):
+        store.read_as_written("a/b.bin", digest)
+    with pytest.raises(StoredFileDamaged):
+        store.read_as_written("a/b.bin", part, offset=3, length=3)
+    with pytest.raises(StoredFileDamaged):
+        store.read("a")  # a folder

@@ -85,7 +85,7 @@ class TestTrainConfig:
 
     def test_pretraining_that_takes_all_of_one_of_two_steps_is_refused(self) -> None:
         """The run would be queued, and its second step refused when the first has ended."""
-        with pytest.raises(ConfigError, match=r"pretraining_share is 0\.6, which of 1 epochs leaves none"):
+        with pytest.raises(ConfigError, match=r"pretraining_share is 0\.6, which of 1 epoch leaves none"):
             config_for("gac+dan", "short", epochs=2, pretraining_share=0.6, adaptation_start_epoch=0)
 
     def test_a_number_beyond_all_floats_is_a_sentence(self) -> None:

@@ -239,8 +239,8 @@ def test_a_module_of_ones_own_takes_the_recipe_for_photographs() -> None:
 
     assert made.result_.config.network.pretrained == "own"
     assert seen == [8, 8, 8, 8]
-    body = made.result_.model.extractor.body
-    assert not torch.equal(body.layer.weight, own.layer.weight)
+    moved = made.result_.model.extractor.state_dict()["body.layer.weight"]
+    assert not torch.equal(moved, own.layer.weight)
     assert made.predict_proba(TARGET).shape == (len(TARGET), 3)
 
 

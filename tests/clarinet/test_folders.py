@@ -197,7 +197,7 @@ class TestFolders:
         with pytest.raises(DataError, match="whose name is not in UTF-8"):
             load_folder(tmp_path, side=16)
 
-    @pytest.mark.parametrize("text", ["a.png", "a.png x", "a.png 1 2"])
+    @pytest.mark.parametrize("text", ["a.png", "a.png x", "a.png 1 2", "a.png 1" + "0" * 5_000])
     def test_a_list_of_another_form_names_the_line(self, text: str, tmp_path: Path) -> None:
         (tmp_path / "labels.txt").write_text(f"\n{text}\n")
 

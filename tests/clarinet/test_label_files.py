@@ -190,6 +190,7 @@ class TestProbabilities:
         ("l.csv", f"{HEADER}\n-1,true,1,1,", "about image -1"),
         ("l.jsonl", "{", "cannot be read as labels"),
         ("l.jsonl", "[1]", "no JSON object"),
+        ("l.jsonl", "[" * 100_000, r"l\.jsonl cannot be read as labels: its JSON is nested too deeply"),
         (
             "l.jsonl",
             json.dumps({"position": 0, "kind": "true", "classes": [True], "weight": 1}),

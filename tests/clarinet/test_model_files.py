@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from clarinet.export import models
 from clarinet.export.onnx import export_model, export_onnx
@@ -51,6 +52,14 @@ def test_a_checkpoint_is_no_model(tmp_path: Path) -> None:
 
     with pytest.raises(CheckpointError, match="does not hold a model"):
         models.load_model(tmp_path / "c.safetensors")
+
+
+def test_a_header_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    header = {tensor_files.HEADER_KEY: "[" * 100_000}
+    save_file({"a": torch.ones(1)}, tmp_path / "m.safetensors", metadata=header)
+
+    with pytest.raises(CheckpointError, match="cannot be read: its JSON is nested too deeply"):
+        models.load_model(tmp_path / "m.safetensors")
 
 
 def test_another_format_version_is_refused(

@@ -1,12 +1,21 @@
 """Names of classes: which spellings are one, and which class of one list is which of another."""
 
+import random
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from clarinet import load_folder
-from clarinet.files.names import NO_LABEL, numbers_among, require_distinct_classes, sameness, share_no_class
+from clarinet.files.names import (
+    NO_LABEL,
+    natural,
+    numbers_among,
+    plain_number,
+    require_distinct_classes,
+    sameness,
+    share_no_class,
+)
 from clarinet.recipes.errors import DataError
 
 SAME = [
@@ -32,6 +41,17 @@ def test_people_take_these_for_one(one: str, other: str) -> None:
 def test_these_are_two(one: str, other: str) -> None:
     assert numbers_among([one], [other]) == [NO_LABEL]
     require_distinct_classes("labels", [one, other])
+
+
+def test_numbers_of_any_length_and_script_are_in_order() -> None:
+    huge = "1" * 5_000  # more digits than Python takes for a number
+    in_order = ["0", "2", "\u0663", "007", "10", "a2", "a10", f"a{huge[1:]}", f"a{huge}", "a b"]
+
+    mixed = random.Random(0).sample(in_order, len(in_order))
+    assert sorted(mixed, key=natural) == in_order
+    drawn = random.Random(0).sample(range(10**6), 200)
+    assert sorted(map(str, drawn), key=natural) == list(map(str, sorted(drawn)))
+    assert [plain_number(digits) for digits in ("000", "007", "\u0661\u0662", huge)] == ["0", "7", "12", huge]
 
 
 def test_the_very_name_goes_first_and_what_could_mean_two_means_none() -> None:

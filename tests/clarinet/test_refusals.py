@@ -20,7 +20,7 @@ TWO, THREE = torch.tensor([0, 1]), torch.tensor([0, 1, 2])
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: check_uniformity(THREE, TWO, 3), "3 complementary and 2 true labels"),
+        (lambda: check_uniformity(THREE, TWO, 3), "3 complementary labels, 2 true labels and 3 weights"),
         (lambda: check_uniformity(THREE, THREE, 3, weights=torch.ones(2)), "2 weights"),
         (lambda: check_uniformity(THREE, THREE, 2), "allowed are -1 to 1"),
         (lambda: check_uniformity(THREE.float(), THREE, 3), "expected torch.int64"),

@@ -73,7 +73,7 @@ class TestReport:
         old["config"]["learning_rate"] = 1.0
 
         assert tables(grouped([old, new]))["cc"][1][-2] == "90.00"
-        assert "1 results of other data or hyper-parameters" in markdown([old, new])
+        assert "1 result of other data or hyper-parameters" in markdown([old, new])
 
     def test_what_a_preset_has_changed_in_since_is_told_as_it_is_typed(self) -> None:
         as_now, before, elsewhere = (make_record(0.9, task=task) for task in ("M->m", "U->M", "M->U"))

@@ -232,7 +232,7 @@ class TestCommand:
 
         assert main(words) == 1
 
-        assert "85 answers were asked for" in capsys.readouterr().err
+        assert "asked for: 85 answers" in capsys.readouterr().err
         assert "U->M" in (tmp_path / "out" / "README.md").read_text()
 
     @pytest.mark.parametrize(

@@ -296,9 +296,19 @@ class TestRefusals:
 
         assert refused.value.field == "architecture"
 
-    def test_an_image_size_that_the_network_does_not_take(self) -> None:
-        with pytest.raises(ConfigError, match=r"image_size is 16, which timm/.*made for 299") as refused:
-            make_network("timm/inception_v3", size=16)
+    @pytest.mark.parametrize(
+        ("name", "size", "match"),
+        [
+            ("inception_v3", 16, "made for 299"),
+            ("mvitv2_tiny", 100, "made for 224 .*out of bounds"),
+            ("test_maxvit", 28, "made for 160 .*by zero"),
+        ],
+    )
+    def test_an_image_size_that_the_network_does_not_take(self, name: str, size: int, match: str) -> None:
+        with pytest.raises(
+            ConfigError, match=rf"image_size is {size}, which timm/{name} .*{match}"
+        ) as refused:
+            make_network(f"timm/{name}", size=size)
 
         assert refused.value.field == "image_size"
 

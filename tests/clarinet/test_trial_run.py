@@ -63,8 +63,9 @@ class TestRunTrial:
         assert "no longer a finite number" in record["failure"]
         assert run_trial(wild, data, tmp_path, device=CPU) == record
 
-    def test_damaged_results_are_a_sentence(self, data: TaskData, tmp_path: Path) -> None:
-        (tmp_path / "trials.jsonl").write_bytes(b"\xff{\n")
+    @pytest.mark.parametrize("content", [b"\xff{", b"[" * 100_000])
+    def test_damaged_results_are_a_sentence(self, content: bytes, data: TaskData, tmp_path: Path) -> None:
+        (tmp_path / "trials.jsonl").write_bytes(content + b"\n")
 
         with pytest.raises(DataError, match=r"trials\.jsonl, line 1, cannot be read as a trial's result"):
             run_trial(make_trial(), data, tmp_path, device=CPU)

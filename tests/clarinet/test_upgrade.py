@@ -16,10 +16,10 @@ from clarinet.recipes.config import flattened
 from clarinet.recipes.upgrade import (
     CONSTANT,
     GRADIENTS,
-    LATER,
     PRESETS,
     RENAMED,
     STRENGTHS,
+    UNTOLD,
     upgraded_preset,
 )
 from clarinet.reproduction.grouping import grouped
@@ -44,7 +44,7 @@ def earlier(method: str, preset: str, **changes: Any) -> dict[str, Any]:
 
 def as_earlier(config: TrainConfig) -> dict[str, Any]:
     """A configuration as that version would have written it."""
-    values = {name: value for name, value in config.flat().items() if name not in {*LATER, *NEW}}
+    values = {name: value for name, value in config.flat().items() if name not in {*UNTOLD, *NEW}}
     kind, weight = values.pop("adaptation_kind"), values.pop("adaptation_weight")
     names = {today: name for name, today in RENAMED.items() if name not in {*STRENGTHS, "entropy_gradient"}}
     renamed = {names.get(name, name): value for name, value in values.items()}

@@ -328,8 +328,29 @@ def test_the_whole_loop_from_a_script(live: Live, tmp_path: Path) -> None:
     assert run["seeds"] == [3, 4]
     assert 0 <= run["mean_accuracy"] <= 1
     assert "% on the target" in live.clarinet("run", "show", str(run["number"]))
+    assert "Epochs is '1" in refused(live, *words, "--set", "epochs=" + "1" * 5_000)
     assert "is closed" in live.clarinet("campaign", "close", "From a script")
     assert "Nothing is wrong." in live.clarinet("audit", "From a script")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--set", "epochs"], "--set epochs: expected NAME=VALUE"),
+        (["--set", "epoch=3"], "--set epoch=3: unknown hyper-parameter 'epoch'; did you mean epochs"),
+        (["--set", "seed=3"], "--set seed=3: seed is chosen by an option of its own"),
+        (["--seeds", "0,one"], "--seeds 0,one: expected whole numbers with commas, for example 0,1,2."),
+        (["--seeds", "1" * 5_000], f"--seeds {'1' * 80}: expected whole numbers"),
+    ],
+    ids=range(5),
+)
+def test_a_run_that_cannot_be_meant_is_refused_before_a_server_is_asked(words: list[str], told: str) -> None:
+    nowhere = ["--base-url", "http://127.0.0.1:9", "--token", "t"]
+
+    done = CliRunner().invoke(cli, ["run", "start", "Cats", "--target", "Dogs", *nowhere, *words])
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"clarinet: {told}")
 
 
 def refused(live: Live, *words: str, **environment: str) -> str:

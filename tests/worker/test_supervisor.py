@@ -1,5 +1,6 @@
 """Supervisor and trainer as real processes, killed, stopped and doubled."""
 
+import hashlib
 import os
 import signal
 import sqlite3
@@ -22,6 +23,7 @@ from app.registry import service as registry
 from app.registry.models import Model
 from app.runs import service as runs
 from app.runs import trials
+from app.runs.labels import key_of
 from app.runs.models import Metric, Run, Trial, TrialState
 from tests.factories import make_run
 from tests.worker.conftest import (
@@ -117,16 +119,17 @@ class TestTrainTrial:
     @pytest.mark.long
     def test_an_error_nobody_foresaw_fails_with_its_last_lines(self, context: Context) -> None:
         trial = make_trial(context)
-        with context.reading() as session:
-            digest = session.get_one(Run, trial.run_id).snapshot_digest
-        context.storage.path(f"snapshots/{digest}.npz").write_bytes(b"damaged")
+        digest = hashlib.sha256(b"no npz").hexdigest()
+        context.storage.put(key_of(digest), b"no npz")
+        with context.unit_of_work() as session:
+            session.get_one(Run, trial.run_id).snapshot_digest = digest
 
         train_trial(context, trial.id)
 
         ended = trial_of(context, trial.id)
         assert ended.state is TrialState.FAILED
         assert ended.failure is not None
-        assert "does not match its own digest" in ended.failure.splitlines()[0]
+        assert "ValueError: " in ended.failure.splitlines()[0]
         assert context.storage.path(f"trials/{trial.id}/log.txt").exists()
 
     def test_a_second_delivery_does_nothing(self, context: Context) -> None:

@@ -22,12 +22,14 @@ from sqlalchemy.orm import Session
 from app.campaigns.models import Campaign
 from app.claims import Claim, ClaimLost
 from app.clock import utc_now
+from app.datasets.intake.shards import shard_key
 from app.datasets.models import Dataset
+from app.datasets.service import prefix_of
 from app.db import Database
 from app.registry import service as registry
 from app.registry.models import Model
 from app.runs import trials
-from app.runs.labels import freeze
+from app.runs.labels import freeze, key_of
 from app.runs.models import Metric, Run, Trial, TrialState
 from clarinet.data.training_data import TrainData
 from clarinet.export.cards import card_digest
@@ -363,6 +365,27 @@ class TestTrainedWeights:
 
         assert trial.state is TrialState.FAILED
         assert re.search(told, trial.failure or "")
+
+
+@pytest.mark.parametrize("happened", ["damaged", "missing"])
+@pytest.mark.parametrize("kept", ["shard", "snapshot"])
+def test_files_that_the_server_lost_fail_the_trial_in_words(
+    happened: str, kept: str, context: Context
+) -> None:
+    with context.unit_of_work() as session:
+        run = make_run(session, context.storage, train=2)
+        target = session.get_one(Dataset, run.target_dataset_id)
+        key = shard_key(prefix_of(target), 0) if kept == "shard" else key_of(run.snapshot_digest)
+    context.storage.path(key).unlink()
+    if happened == "damaged":
+        context.storage.put(key, b"something else")
+
+    code = _train(claimed(context, run), torch.device("cpu"), lambda: False)
+
+    trial = trial_of(context, run.trials[0].id)
+    assert (code, trial.state) == (Exit.ENDED, TrialState.FAILED)
+    told = {"damaged": "it is damaged or cannot be read", "missing": "is no longer in the server's folder"}
+    assert told[happened] in (trial.failure or "")
 
 
 @pytest.mark.long(but=["sqlite-clarinet-plus"])

@@ -19,11 +19,12 @@ class Commands(TyperGroup):
         from pydantic import ValidationError
 
         from app.errors import AppError
+        from clarinet.recipes.errors import ClarinetError
 
         try:
             return super().invoke(ctx)
-        except AppError as error:
-            _refuse(error.detail)
+        except (AppError, ClarinetError) as error:
+            _refuse(str(error))
         except ValidationError as error:
             _refuse("; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors()))
 

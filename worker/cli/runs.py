@@ -1,6 +1,5 @@
 """`clarinet run`: launching trainings on a server and reading their accuracy."""
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -68,13 +67,15 @@ def start_run(
     as_json: AsJson = False,
 ) -> None:
     """Launch a training on the campaign's labels as they are now."""
+    from clarinet.commands.options import named_value
+
+    wanted = {"seeds": _seeds(seeds), "config": dict(named_value(text) for text in values or [])}
     with connect(base_url, token) as client:
         body = {
             "method": method,
             "setting": setting,
-            "seeds": [int(seed) for seed in seeds.split(",")],
             "target_dataset_id": find(client, "datasets", target)["id"],
-            "config": dict(_value(text) for text in values or []),
+            **wanted,
         }
         if preset:
             body["preset"] = preset
@@ -84,12 +85,15 @@ def start_run(
     _show_run(row, as_json=as_json)
 
 
-def _value(text: str) -> tuple[str, Any]:
-    name, _, value = text.partition("=")
+def _seeds(text: str) -> list[int]:
+    from app.errors import AppError
+
     try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
+        return [int(seed) for seed in text.split(",")]
+    except ValueError:  # also of more digits than Python reads
+        raise AppError(
+            f"--seeds {text:.80}: expected whole numbers with commas, for example 0,1,2."
+        ) from None
 
 
 @runs.command("show")

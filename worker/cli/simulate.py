@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clarinet.recipes.counting import many
 from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show
 
 if TYPE_CHECKING:
@@ -75,9 +76,10 @@ def simulate(
             tally = simulate(client, found, plan, stop=stop, truth=truth, on_progress=on_progress)
     figures = tally.summary()
     words = (
-        f"{figures['answers']} answers in {figures['seconds']} s ({figures['answers_per_s']} answers/s): "
-        f"{figures['yes']} yes, {figures['no']} no, {figures['wrong']} of them wrong. "
-        f"{figures['waiting']} questions still wait."
+        f"{many(figures['answers'], 'answer')} in {figures['seconds']} s "
+        f"({figures['answers_per_s']} answers/s): {figures['yes']} yes, {figures['no']} no, "
+        f"{figures['wrong']} of them wrong. "
+        f"{many(figures['waiting'], 'question')} still to answer."
     )
     show(figures, words, as_json=as_json)
 

@@ -23,7 +23,7 @@ from app.runs import configs, trials
 from app.runs.configs import WITHOUT_A_FILE
 from app.runs.models import Run, Trial
 from app.settings import Settings
-from app.storage import Storage
+from app.storage import Storage, StoredFileDamaged, StoredFileMissing
 from clarinet.export.onnx import export_model
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import (
@@ -226,7 +226,7 @@ def _train(work: ClaimedTrial, device: torch.device, should_stop: Callable[[], b
         result = _from_checkpoint_or_anew(once, checkpoint)
     except Interrupted:
         return Exit.INTERRUPTED
-    except ClarinetError as error:
+    except (ClarinetError, StoredFileMissing, StoredFileDamaged) as error:
         reason = str(error)
         work.fail(reason[:1].upper() + reason[1:] + ("" if reason.endswith(".") else "."))
         return Exit.ENDED

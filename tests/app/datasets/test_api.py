@@ -8,11 +8,13 @@ from uuid import UUID, uuid4
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app import jobs
 from app.accounts.models import User
 from app.datasets import service
+from app.datasets.intake.shards import shard_key
 from app.datasets.models import Dataset, DatasetState
 from app.db import Base, Database
 from app.jobs import Job
@@ -207,6 +209,20 @@ class TestImage:
         assert (again.status_code, again.content) == (304, b"")
         assert again.headers["etag"] == etag
         assert annotator_client.get(url, headers={"If-None-Match": '"other"'}).status_code == 200
+
+    def test_other_bytes_than_were_stored_are_not_shown_nor_kept(
+        self, client: TestClient, session: Session, storage: Storage, url: str
+    ) -> None:
+        dataset = session.scalars(select(Dataset)).one()
+        shard = storage.path(shard_key(service.prefix_of(dataset), 0))
+        content = bytearray(shard.read_bytes())
+        content[40] ^= 1  # of the first picture's pixels
+        shard.write_bytes(content)
+
+        damaged = client.get(url)
+
+        assert (damaged.status_code, damaged.json()["type"]) == (409, "/problems/stored-file-damaged")
+        assert damaged.headers["cache-control"] == "no-store"
 
     def test_one_must_be_signed_in(self, anonymous: TestClient, url: str) -> None:
         assert anonymous.get(url).status_code == 401

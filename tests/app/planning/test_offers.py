@@ -20,7 +20,7 @@ from clarinet.files.label_table import LabelKind
 def written_out(cases: Cases, policy: Policy) -> dict[str, float]:
     """The same figures, by walking through every sequence of answers of every case."""
     sums = dict.fromkeys(
-        ("answers", "true", "complementary", "wrong_t", "wrong_c", "later", "later_yes"), 0.0
+        ("answers", "true", "complementary", "wrong_t", "wrong_c", "after_first", "yes_after_first"), 0.0
     )
     for share, chance, match in zip(cases.shares, cases.chance_yes, cases.is_match, strict=True):
         for sequence in product((True, False), repeat=MAX_SLOTS):
@@ -33,8 +33,8 @@ def written_out(cases: Cases, policy: Policy) -> dict[str, float]:
                 said.append(yes)
             kind = verdict(said.count(True), said.count(False), confirm_yes=policy.confirm_yes).kind
             sums["answers"] += weight * len(said)
-            sums["later"] += weight * (len(said) - 1)
-            sums["later_yes"] += weight * sum(said[1:])
+            sums["after_first"] += weight * (len(said) - 1)
+            sums["yes_after_first"] += weight * sum(said[1:])
             sums["true"] += weight * (kind is LabelKind.TRUE)
             sums["complementary"] += weight * (kind is LabelKind.COMPLEMENTARY)
             sums["wrong_t"] += weight * (kind is LabelKind.TRUE and not match)
@@ -50,7 +50,7 @@ class TestYield:
     ) -> None:
         found = yield_of(uniform_cases(error, num_classes), Policy(confirm_yes=False))
 
-        assert (found.answers, found.later) == (1, 0)
+        assert (found.answers, found.after_first) == (1, 0)
         assert found.true == pytest.approx(1 / num_classes)
         assert found.wrong_true == pytest.approx(error)
         assert found.wrong_complementary == pytest.approx(error / (num_classes - 1))
@@ -95,7 +95,9 @@ class TestYield:
         assert (found.true, found.complementary) == pytest.approx((slow["true"], slow["complementary"]))
         assert found.wrong_true * found.true == pytest.approx(slow["wrong_t"])
         assert found.wrong_complementary * found.complementary == pytest.approx(slow["wrong_c"])
-        assert (found.later, found.later_yes) == pytest.approx((slow["later"], slow["later_yes"]))
+        assert (found.after_first, found.yes_after_first) == pytest.approx(
+            (slow["after_first"], slow["yes_after_first"])
+        )
 
     def test_errors_that_concentrate_make_confirmation_gain_less(self) -> None:
         # Everybody who errs takes a class for its neighbour. One question in five asks about the right class,
@@ -124,8 +126,10 @@ class TestErrorFromAgreement:
         found = yield_of(uniform_cases(error, num_classes), Policy(confirm_yes=True))
         many = 10**9
 
-        later_yes, later = round(many * found.later_yes), round(many * found.later)
-        estimate = error_from_agreement(later_yes, later - later_yes, num_classes=num_classes)
+        yes_after_first, after_first = round(many * found.yes_after_first), round(many * found.after_first)
+        estimate = error_from_agreement(
+            yes_after_first, after_first - yes_after_first, num_classes=num_classes
+        )
 
         assert estimate == pytest.approx(error, abs=1e-4)
 
@@ -137,7 +141,7 @@ class TestErrorFromAgreement:
     def test_overlap_tells_nothing_of_errors(self) -> None:
         for error in (0.0, 0.3):
             found = yield_of(uniform_cases(error, 10), Policy(confirm_yes=False, overlap=3))
-            assert found.later_yes / found.later == pytest.approx(1 / 10)
+            assert found.yes_after_first / found.after_first == pytest.approx(1 / 10)
 
 
 class TestOffers:

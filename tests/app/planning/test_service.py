@@ -38,7 +38,7 @@ class TestMeasured:
         assert plan.error.source == "measured"
         # 9 of the 11 later answers are yes; that share is what the estimated rate must give.
         found = yield_of(uniform_cases(plan.error.value, 3), Policy(confirm_yes=True))
-        assert found.later_yes / found.later == pytest.approx(9 / 11)
+        assert found.yes_after_first / found.after_first == pytest.approx(9 / 11)
 
     def test_without_answers_figures_are_assumed_and_what_is_typed_wins(
         self, session: Session, admin: User

@@ -93,6 +93,20 @@ class TestOnnx:
             answer = client.get(f"/api/v1/models/{with_onnx.id}/{file}")
             assert (answer.status_code, answer.json()["type"]) == (409, "/problems/stored-file-missing")
 
+    @pytest.mark.parametrize(
+        ("name", "files"), [("model.onnx", {"onnx", "download"}), ("model.safetensors", {"download"})]
+    )
+    def test_files_that_are_damaged_are_said(
+        self, name: str, files: set[str], client: TestClient, storage: Storage, with_onnx: Model
+    ) -> None:
+        storage.put(f"{with_onnx.key}/{name}", b"grap")
+
+        answers = {file: client.get(f"/api/v1/models/{with_onnx.id}/{file}") for file in ("onnx", "download")}
+
+        assert {file for file, answer in answers.items() if answer.status_code == 409} == files
+        for file in files:
+            assert answers[file].json()["type"] == "/problems/stored-file-damaged"
+
     def test_the_page_leads_to_it(self, client: TestClient, with_onnx: Model) -> None:
         page = client.get(f"/models/{with_onnx.id}", headers=HTML)
 

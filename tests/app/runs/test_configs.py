@@ -180,6 +180,8 @@ class TestForm:
         assert field_named("pretrained").choices == ("", "hub")
         assert field_named("architecture").choices == ()
         assert field_named("architecture").suggestions == ARCHITECTURES
+        assert field_named("architecture").help.endswith("shows when the training begins.")
+        assert not field_named("pretrained").help.endswith("shows when the training begins.")
         assert (field_named("epochs").minimum, field_named("epochs").maximum) == (1, 100_000)
         assert field_named("norm_per_domain").kind == "boolean"
 

@@ -1,8 +1,11 @@
 """The page that starts a run: its form, and what is wrong beside its field."""
 
 import re
+from collections.abc import Callable
 from html import unescape
+from pathlib import Path
 
+import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -10,6 +13,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.datasets import service as datasets
+from app.datasets.intake.shards import shard_key
 from app.datasets.models import Dataset
 from app.runs import configs
 from app.runs.models import Run
@@ -18,6 +22,20 @@ from tests.app.runs.conftest import answered, inputs_of
 from tests.factories import make_dataset
 
 HTML = {"accept": "text/html"}
+Damage = Callable[[Path], None]
+
+
+def cut_off(shard: Path) -> None:
+    shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 2])
+
+
+def overwritten(shard: Path) -> None:
+    shard.write_bytes(bytes(shard.stat().st_size))
+
+
+def now_a_folder(shard: Path) -> None:
+    shard.unlink()
+    shard.mkdir()
 
 
 def latest_run(session: Session) -> Run:
@@ -74,6 +92,27 @@ class TestNewRun:
 
         assert page.status_code == 409
         assert "Restore the folder from a backup, or make this anew." in page.text
+
+    @pytest.mark.parametrize("damage", [cut_off, overwritten, now_a_folder])
+    def test_pictures_that_are_damaged_are_said_in_the_form_and_the_api(
+        self,
+        damage: Damage,
+        client: TestClient,
+        session: Session,
+        storage: Storage,
+        campaign: Campaign,
+    ) -> None:
+        target = make_dataset(session, storage, looks=None)
+        damage(storage.path(shard_key(datasets.prefix_of(target), 0)))
+        session.commit()
+        chosen = {"target_dataset_id": str(target.id)}
+
+        page = client.get(f"/campaigns/{campaign.id}/runs/new", params=chosen, headers=HTML)
+        started = client.post(f"/api/v1/campaigns/{campaign.id}/runs", json=chosen)
+
+        assert page.status_code == 409
+        assert "it is damaged or cannot be read. Restore the folder from a backup" in page.text
+        assert (started.status_code, started.json()["type"]) == (409, "/problems/stored-file-damaged")
 
     def test_a_recipe_for_other_images_is_told_before_and_after_it_starts(
         self, client: TestClient, session: Session, storage: Storage, campaign: Campaign

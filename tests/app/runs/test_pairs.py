@@ -10,7 +10,7 @@ from app.accounts.errors import NotAllowed
 from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.datasets.errors import DatasetNotFound
-from app.datasets.models import Dataset, Example, Split
+from app.datasets.models import Dataset, Example
 from app.runs import service
 from app.runs.errors import NoSharedClass, OneClassAlone, TargetIsSource
 from app.runs.models import Run
@@ -69,7 +69,9 @@ class TestPair:
     ) -> None:
         source = make_dataset(session, storage, name="Pets")
 
-        with pytest.raises(TargetIsSource, match='"Pets" has the images that the campaign asks about'):
+        with pytest.raises(
+            TargetIsSource, match=r'"Pets" has images that the campaign asks about: 6 of its 6 for training'
+        ):
             look(session, storage, make_campaign(session, dataset=source), source, admin)
 
     def test_the_same_images_under_another_name_and_in_another_order_are_refused(
@@ -84,9 +86,35 @@ class TestPair:
 
         with pytest.raises(TargetIsSource):
             look(session, storage, campaign, target, admin)
-        for digests in ("abce", "bcde"):  # one other image is enough
-            _give_digests(session, target, digests)
+
+    @pytest.mark.parametrize(
+        ("digests", "shared"),
+        [
+            ("abcz", 3),  # one exchanged
+            ("abcdz", 4),  # one added
+            ("abc", 3),  # one left out
+            ("ab", 2),
+            ("aaaz", 3),  # one of them again and again
+            ("abyz", None),  # half of it
+            ("vwxyz", None),
+        ],
+    )
+    def test_a_target_of_which_most_images_are_the_sources_is_refused_with_their_number(
+        self, *, digests: str, shared: int | None, session: Session, storage: Storage, admin: User
+    ) -> None:
+        """Test images do not count: those of both have the first letter."""
+        source = make_dataset(session, storage, train=4, test=2)
+        target = make_dataset(session, storage, train=len(digests), test=2)
+        _give_digests(session, source, "abcdaa")
+        _give_digests(session, target, digests + "aa")
+        campaign = make_campaign(session, dataset=source)
+
+        if shared is None:
             assert look(session, storage, campaign, target, admin)
+            return
+        told = rf"asks about: {shared} of its {len(digests)} for training, and at most half may be\."
+        with pytest.raises(TargetIsSource, match=told):
+            look(session, storage, campaign, target, admin)
 
     @pytest.mark.parametrize(
         ("known", "is_refused"),
@@ -210,6 +238,5 @@ def _give_digests(session: Session, dataset: Dataset, digests: str) -> None:
         session.execute(
             update(Example)
             .where(Example.dataset_id == dataset.id, Example.position == position)
-            .where(Example.split == Split.TRAIN)
             .values(digest=digest * 64)
         )

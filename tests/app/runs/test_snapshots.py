@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from app.runs.labels import freeze, key_of, thaw
-from app.storage import Storage
+from app.storage import Storage, StoredFileDamaged
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import LabelRow, Labels
 
@@ -28,6 +28,18 @@ def test_a_snapshot_has_the_columns_that_it_always_had(tmp_path: Path) -> None:
         assert {name: arrays[name].dtype.str for name in arrays.files} == COLUMNS
         assert arrays["kinds"].tolist() == [1, 0, 0]
     assert freeze(storage, Labels.of(ROWS, num_classes=4)) == digest
+
+
+def test_one_that_was_damaged_is_said_until_the_same_labels_are_frozen_again(tmp_path: Path) -> None:
+    storage, labels = Storage(tmp_path), Labels.of(ROWS, num_classes=3)
+    digest = freeze(storage, labels)
+    storage.path(key_of(digest)).write_bytes(b"")
+
+    with pytest.raises(StoredFileDamaged):
+        thaw(storage, digest, num_classes=3)
+    freeze(storage, labels)
+
+    assert thaw(storage, digest, num_classes=3).weights.tolist() == [1, 0.5, 0.25]
 
 
 @pytest.mark.parametrize("reader", ["thaw", "load_labels"])
