@@ -241,11 +241,11 @@ class TestFineTuning:
         assert [report.losses for report in result.reports] == [report.losses for report in whole.reports]
 
     def test_a_step_brings_the_network_to_the_classes(self, tuned: TrainConfig, data: TrainData) -> None:
-        longer = tuned.changed(epochs=2, fine_tuning_turns=1, fine_tuning_steps=60, warmup=0.1)
+        longer = tuned.changed(epochs=2, fine_tuning_turns=1, fine_tuning_steps=30, warmup=0.1)
         losses = [train(longer, data).reports[1].losses["fine_tuning"]]
         losses.append(train(longer.changed(learning_rate=0.0), data).reports[1].losses["fine_tuning"])
 
-        assert losses[0] < 0.7 * losses[1]
+        assert losses[0] < 0.85 * losses[1]
 
     @pytest.mark.parametrize(
         ("changes", "words"),
