@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clarinet.commands.models import OpenedModel, add_model_options, opened_model
 from clarinet.commands.options import Commands, percent
 from clarinet.commands.options import images as in_words
-from clarinet.files.names import NO_LABEL, numbers_among
+from clarinet.files.names import NO_LABEL, numbers_among, plain_number
 from clarinet.recipes.binomial import clopper_pearson
 from clarinet.recipes.errors import DataError
 
@@ -74,7 +74,7 @@ def _numbers(folder: Path, model: OpenedModel, labels: Sequence[str]) -> list[in
     """The model's number of each image's class, or -1; raises DataError where it knows none of them."""
     own = sorted(set(labels))
     # Folders of numbers may be filled up with zeros.
-    spelt = [str(int(name)) if name.isdecimal() and not model.has_names else name for name in own]
+    spelt = [plain_number(name) if name.isdecimal() and not model.has_names else name for name in own]
     found = dict(zip(own, numbers_among(model.names, spelt), strict=True))
     if all(number == NO_LABEL for number in found.values()):
         raise DataError(

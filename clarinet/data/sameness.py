@@ -38,7 +38,9 @@ def _digests(images: Tensor | ImageStream) -> Iterator[bytes]:
     for start in range(0, len(images), BLOCK):
         rows = torch.arange(start, min(start + BLOCK, len(images)))
         block = images[rows] if isinstance(images, Tensor) else images.read(rows)
-        yield from (blake2b(image.data, digest_size=16).digest() for image in block.contiguous().numpy())
+        yield from (
+            blake2b(image.data, digest_size=16).digest() for image in block.contiguous().cpu().numpy()
+        )
 
 
 def _are_among(source: Iterable[Path], target: Iterable[Path]) -> Iterator[bool]:

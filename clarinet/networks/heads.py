@@ -79,5 +79,5 @@ class CommonSpaceHead(nn.Linear):
 
 
 def _roots(features: Tensor) -> Tensor:
-    """Square roots that keep the sign."""
-    return features.sign() * features.abs().sqrt()
+    """Square roots that keep the sign; their slope at 0 is 0, not infinite."""
+    return features.sign() * features.abs().clamp(min=torch.finfo().tiny).sqrt()

@@ -26,7 +26,7 @@ def exchanged(classes: Tensor, votes: Votes) -> Tensor | None:
         now = against[order]
         own = now.diagonal()
         gain = own[:, None] + own - now - now.T  # (K, K) of an exchange
-        if float(gain.max()) <= LEAST_EXCHANGE:
+        if not float(gain.max()) > LEAST_EXCHANGE:  # nor where nothing can be compared
             return None if bool((order == torch.arange(num_classes, device=order.device)).all()) else order
         pair = torch.stack([gain.argmax() // num_classes, gain.argmax() % num_classes])
         order[pair] = order[pair.flip(0)]

@@ -33,6 +33,7 @@ MISSING = 2  # classes that are looked for inside the others, at most
 MISSING_SHARE = 0.5  # of an equal share, below which a class is looked for
 LEAST_GAIN = 2.0  # nats by which all labels together must contradict a split less than none
 LEAST_HALVED = 4  # images
+SEARCHED = 12  # classes inside which one is looked for, the largest first
 LEAST_CLASS = 1e-3  # probability that neighbours leave to any class
 
 
@@ -153,13 +154,15 @@ def _apart(images: _Images, found: Round, draws: torch.Generator) -> Round:
     for missing in shares.argsort()[:MISSING].tolist():
         if shares[missing] > MISSING_SHARE / num_classes:
             break
-        begun = [found.classes] + [
+        largest = [other for other in shares.argsort(descending=True).tolist() if other != missing][:SEARCHED]
+        begun = (
             _moved(found.classes, half, other, missing)
-            for other in range(num_classes)
-            if other != missing
+            for other in largest
             for half in _halves(images, found.classes, other, draws)
-        ]
-        plain, *split = (images.after(one, TRIED) for one in begun)
+        )
+        plain = images.after(found.classes, TRIED)
+        # One after the other: of many images a round takes much memory.
+        split = (images.after(one, TRIED) for one in begun)
         best = min(split, key=lambda one: one.contradiction, default=plain)
         gain = (plain.contradiction - best.contradiction) * images.labels
         found = best if gain > LEAST_GAIN else plain

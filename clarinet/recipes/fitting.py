@@ -127,6 +127,9 @@ def misfit(config: TrainConfig, looks: Looks) -> str:
     if is_for(config) == looks:
         return ""
     fitting = preset_for(config.method, looks, looks)
+    if fitting == config.preset:
+        network = config.network.architecture
+        return f"the images look like {looks}, but {network} is a network for {is_for(config)}"
     told = f"the images look like {looks}, but preset {config.preset} is made for {is_for(config)}"
     return f"{told}; preset {fitting} is made for {looks}"
 

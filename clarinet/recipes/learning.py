@@ -238,8 +238,9 @@ class SelfTraining(Group):
     )
     fine_tuning_turns: int = option(
         0,
-        "How often a network of kept features learns from the classes that were found with it: its features "
-        "are then computed anew, and the classes found once more.",
+        "How often a network of kept features learns from the classes that were found with it, on images "
+        "distorted in a way of its own. Its features are then computed anew, and the classes found once "
+        "more.",
         minimum=0,
         maximum=20,
     )

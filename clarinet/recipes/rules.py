@@ -90,7 +90,7 @@ def check_fine_tuning(length: Length, network: Network, self_training: SelfTrain
     if length.epochs <= turns:
         raise ConfigError(
             f"epochs is {length.epochs}, but {turns} turns of fine-tuning need {turns + 1} rounds at least: "
-            "before, between and after them",
+            "before, between and after them; train longer, or set fine_tuning_turns lower",
             "epochs",
         )
     least = max(16, LEAST_SIZES.get(network.architecture, 0))

@@ -183,7 +183,12 @@ class Clarinet:
             raise DataError("there are no true labels to score by; give y, or a folder of class folders")
         numbers = numbers_for(known, self.classes_, images=len(images))
         hits = self._probabilities(images).argmax(1) == numbers
-        weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        weights = np.ones(len(hits)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        if weights.shape != hits.shape or not weights.sum() > 0:
+            raise DataError(
+                f"sample_weight has shape {weights.shape} and sum {weights.sum()}; give {len(hits)} numbers, "
+                "one for each image, whose sum is above 0"
+            )
         return float(np.average(hits, weights=weights))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - none has parameters of its own

@@ -18,7 +18,7 @@ from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain
 from clarinet.networks.precision import mixed
 from clarinet.plus.two_domains import Round
 from clarinet.recipes.config import TrainConfig
-from clarinet.recipes.errors import Diverged
+from clarinet.recipes.errors import ConfigError, Diverged
 from clarinet.run.asked import Asked
 from clarinet.run.building import Networks, build_optimizer, set_rates
 from clarinet.run.turns import Run
@@ -45,10 +45,33 @@ class Batches:
         pixels = taken(self.images, rows).float() / 255
         if pixels.shape[-1] != self.size:
             pixels = F.interpolate(pixels, size=(self.size, self.size), mode="bilinear", antialias=True)
-        seed_global(pixels.device, seed, f"{self.name}/{step}")  # for an own distortion
+        for device in {pixels.device, torch.device("cpu")}:  # an own distortion may draw on either
+            seed_global(device, seed, f"{self.name}/{step}")
         draws = generator(seed, f"distortion/{self.name}/{step}")
         pixels = self.distortion(pixels, torch.ones(len(pixels), dtype=torch.bool), draws)
         return pixels, self.classes[on_device(rows, self.classes.device)]
+
+
+def check_size(config: TrainConfig, network: Classifier, device: torch.device) -> None:
+    """Refuse a size of images for the fine-tuning that the network does not take, before anything is done.
+
+    Raises:
+        ConfigError: what it said of them.
+    """
+    size = config.self_training.fine_tuning_size
+    if not (size and config.self_training.fine_tuning_turns):
+        return
+    blank = torch.zeros(2, network.spec.channels, size, size, device=device)
+    try:
+        with torch.inference_mode():
+            network.features_of(blank)
+    except Exception as error:  # whatever a network says that is for one size
+        why = (str(error) or type(error).__name__).split("\n", maxsplit=1)[0]
+        raise ConfigError(
+            f"fine_tuning_size is {size}, which {network.spec.architecture} does not take ({why}); set it to "
+            "0, which means image_size",
+            "fine_tuning_size",
+        ) from error
 
 
 def fine_tune(
@@ -56,10 +79,11 @@ def fine_tune(
 ) -> Run[float]:
     """Move the weights of a network towards the classes found; it keeps the statistics of its normalisation.
 
-    A step takes as many images of each domain, distorted, and brings what the network says of them to what
-    the rounds found (cross-entropy in nats). The network in training stands beside the given one, which
-    becomes the average of its weights (Polyak; `average_decay`). The label predictor begins as the round's,
-    in the round's space, and is left as it was given: the next rounds find their own.
+    A step takes batch_size images of each domain, or all of fewer, in distortions of its own. It brings what
+    the network says of them to what the rounds found (mean cross-entropy of both domains, in nats). The
+    network in training stands beside the given one, which becomes the average of its weights (Polyak;
+    `average_decay`). The label predictor begins as the round's, in the round's space, and is left as it was
+    given: the next rounds find their own.
 
     Args:
         run: as the caller asked; its config says how many steps, how large and how fast.
@@ -77,7 +101,8 @@ def fine_tune(
         Interrupted: should_stop said so; the turn then begins anew when the run goes on.
     """
     config = run.config
-    student = copy.deepcopy(network).requires_grad_(True)
+    student = copy.deepcopy(network)  # layers of one's own that are frozen stay so
+    student.predictor.requires_grad_(True)
     optimizer = build_optimizer(config, Networks(classifier=student, averaged=network, adaptation=None))
     sources = [
         _batches(run, domains, images, classes, f"fine-tuning/{turn}/{name}")
@@ -98,9 +123,10 @@ def fine_tune(
         _average(network, student, min(config.optimisation.average_decay, _early(step)))
         total += loss.detach()
         yield
+    run.doing("fine-tuning", steps, steps)
     mean = float(total) / steps
     if not math.isfinite(mean):
-        raise Diverged(0, {"fine_tuning": mean})
+        raise Diverged(after, {"fine_tuning": mean})
     return mean
 
 
@@ -123,8 +149,8 @@ def _loss(config: TrainConfig, student: Classifier, batches: list[tuple[Tensor, 
     for part, domain, (_, classes) in zip(parts, DOMAINS, batches, strict=True):
         with mixed(config.network.precision, pixels.device):
             features = student.features_of(part, domain)
-        losses.append(F.cross_entropy(student.classify(features, domain), classes, reduction="none"))
-    return torch.cat(losses).mean()
+        losses.append(F.cross_entropy(student.classify(features, domain), classes))
+    return torch.stack(losses).mean()
 
 
 @torch.no_grad()

@@ -1,5 +1,6 @@
 """A run on kept features: those of a trained backbone, from which classes are found in rounds."""
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,10 +16,10 @@ from clarinet.networks.heads import CommonSpaceHead
 from clarinet.plus.two_domains import Round, rounds
 from clarinet.plus.votes import label_votes
 from clarinet.recipes.config import TrainConfig
-from clarinet.recipes.errors import CheckpointError, Interrupted
+from clarinet.recipes.errors import CheckpointError, ConfigError, Diverged, Interrupted
 from clarinet.run.asked import Asked
 from clarinet.run.building import build_network
-from clarinet.run.fine_tuning import fine_tune
+from clarinet.run.fine_tuning import check_size, fine_tune
 from clarinet.run.reporting import report, result
 from clarinet.run.results import TrainResult
 from clarinet.run.resuming import Kept, restored_kept, save_kept
@@ -65,13 +66,14 @@ def train_on_kept(run: Asked, stage: Stage) -> Run[TrainResult]:
     network, pretrained = build_network(
         domains.spec, config, run.device, run.weights_folder, domains.own.backbone
     )
-    network.eval().requires_grad_(False)
+    network.eval().predictor.requires_grad_(False)
+    check_size(config, network, run.device)
     digest = pretrained.digest if pretrained else ""
     kept = _restored(run, network, digest)
     clock = time.perf_counter() - kept.seconds
     while True:
         if not kept.features:
-            kept.features = yield from _features(run, stage, network)
+            kept.features = yield from _features(run, stage, network, after=len(kept.reports))
             kept.seconds = time.perf_counter() - clock
             if run.checkpoint:
                 save_kept(run.checkpoint, kept, config, data_digest=run.digest, weights_digest=digest)
@@ -82,6 +84,7 @@ def train_on_kept(run: Asked, stage: Stage) -> Run[TrainResult]:
         loss = yield from fine_tune(run, domains, network, found, turn=turn, after=done)
         weights = network.extractor.state_dict()
         kept = Kept(turn, weights=weights, losses={"fine_tuning": loss}, reports=kept.reports)
+    network.requires_grad_(False)
     return result(
         config,
         stage,
@@ -146,7 +149,7 @@ def _restored(run: Asked, network: Classifier, digest: str) -> Kept:
     return kept
 
 
-def _features(run: Asked, stage: Stage, network: Classifier) -> Run[dict[str, Tensor]]:
+def _features(run: Asked, stage: Stage, network: Classifier, *, after: int) -> Run[dict[str, Tensor]]:
     """The features of all images, by domain; stops after each chunk."""
     domains, found = stage.domains, dict[str, Tensor]()
     wanted: list[tuple[str, Pixels | None, Domain]] = [
@@ -161,13 +164,25 @@ def _features(run: Asked, stage: Stage, network: Classifier) -> Run[dict[str, Te
             found[name] = torch.empty(len(images), network.extractor.features, device=run.device)
             done = 0
             for chunk in _by_chunks(run, network, images, domain):
-                run.stop_if_asked(0)  # they are kept when all are there
+                run.stop_if_asked(after)  # they are kept when all are there
                 found[name][done : done + len(chunk)] = chunk
                 done += len(chunk)
                 seen += len(chunk)
                 run.doing("features", seen, total)
                 yield
+            _require_finite(found[name], after)
     return found
+
+
+def _require_finite(features: Tensor, after: int) -> None:
+    """Refuse features that are none: of damaged weights, or of a fine-tuning that ran away."""
+    if bool(features.isfinite().all()):
+        return
+    if after:
+        raise Diverged(after, {"features": math.nan})
+    raise ConfigError(
+        "the network gives features that are no numbers; its trained weights are damaged", "pretrained"
+    )
 
 
 def _by_chunks(run: Asked, network: Classifier, images: Pixels, domain: Domain) -> Iterator[Tensor]:

@@ -502,6 +502,9 @@ class TestFitting:
             "made for photographs"
         )
         assert misfit(config_for("gac", "short", architecture="resnet18"), "photographs") == ""
+        assert misfit(config_for("clarinet-plus", "digits", architecture="resnet18"), "digits") == (
+            "the images look like digits, but resnet18 is a network for photographs"
+        )
         assert misfit(config_for("clarinet-plus", "photographs"), "digits").endswith(
             "preset digits is made for digits"
         )

@@ -244,6 +244,19 @@ def test_a_module_of_ones_own_takes_the_recipe_for_photographs() -> None:
     assert made.predict_proba(TARGET).shape == (len(TARGET), 3)
 
 
+def test_a_module_that_is_for_one_size_is_not_fine_tuned_on_another() -> None:
+    one_size = nn.Sequential(nn.Flatten(), nn.Linear(3 * 40 * 40, 8))
+    made = Clarinet(preset="photographs", backbone=one_size, changes={"image_size": 40}, device="cpu")
+
+    with pytest.raises(ConfigError, match=r"fine_tuning_size is 160, which .* set it to 0"):
+        made.fit(SOURCE, NOT, target=TARGET)
+
+
+def test_a_score_with_weights_needs_one_for_each_image(fitted: Clarinet) -> None:
+    with pytest.raises(DataError, match="one for each image"):
+        fitted.score(TARGET[:4], NAMES[[0, 1, 2, 0]], sample_weight=np.zeros(4))
+
+
 def test_weights_of_ones_own_need_a_module() -> None:
     config = config_for("clarinet-plus", "photographs", pretrained="own")
 

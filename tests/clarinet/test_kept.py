@@ -215,7 +215,7 @@ class TestFineTuning:
         ]
         assert [report.epoch for report in result.reports] == [1, 2, 3, 4, 5]
         steps = [doing.done for doing in told if doing.kind == "fine-tuning"]
-        assert steps == [0, 1, 2, 0, 1, 2]
+        assert steps == [0, 1, 2, 3, 0, 1, 2, 3]
 
     def test_its_model_says_what_it_reported(self, tuned: TrainConfig, data: TrainData) -> None:
         result = train(tuned, data)
@@ -258,6 +258,28 @@ class TestFineTuning:
     def test_what_it_needs_is_said(self, tuned: TrainConfig, changes: dict[str, int], words: str) -> None:
         with pytest.raises(ConfigError, match=words):
             tuned.changed(**changes)
+
+
+def test_weights_that_give_no_numbers_are_refused(
+    config: TrainConfig, data: TrainData, weights: Path, tmp_path: Path
+) -> None:
+    tensors = torch.load(weights, weights_only=True)
+    tensors["features.12.1.bias"].fill_(torch.nan)
+    torch.save(tensors, tmp_path / "net.pth")
+
+    with pytest.raises(ConfigError, match="its trained weights are damaged"):
+        train(config.changed(pretrained=str(tmp_path / "net.pth")), data)
+
+
+def test_the_head_has_a_slope_where_a_feature_is_zero() -> None:
+    head = CommonSpaceHead(4, 2, DomainInForce())
+    features = torch.tensor([[0.0, 1.0, 0.0, -4.0]], requires_grad=True)
+
+    head(features).sum().backward()
+
+    assert features.grad is not None
+    assert bool(features.grad.isfinite().all())
+    assert head.placed(features).tolist()[0] == pytest.approx([0.0, 5**-0.5, 0.0, -2 * 5**-0.5])
 
 
 def test_features_of_other_weights_are_refused(

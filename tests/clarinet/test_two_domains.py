@@ -158,6 +158,9 @@ class TestExchange:
         assert exchanged(self.groups(0, 1, 2), self.labels(wrong=3)) is None
         assert exchanged(self.groups(1, 0, 2), Votes(nothing, nothing)) is None
 
+    def test_nothing_is_exchanged_where_nothing_can_be_compared(self) -> None:
+        assert exchanged(torch.full((30, 3), torch.nan), self.labels()) is None
+
     def test_true_labels_speak_for_their_class(self) -> None:
         true = Votes(torch.zeros(30, 3), F.one_hot(self.TRUTH, 3).float())
 
