@@ -103,7 +103,7 @@ function options(data, element) {
 function legend(element, data, index) {
   const words = element.querySelector("[data-legend]");
   if (!data.x.length) {
-    words.textContent = "The first figure comes with the first epoch.";
+    words.textContent = data.over ? "No epoch ended, so there is no figure." : "The first figure comes with the first epoch.";
     return;
   }
   const at = index ?? data.x.length - 1;
