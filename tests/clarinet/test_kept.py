@@ -19,7 +19,7 @@ from clarinet.recipes.doing import Doing
 from clarinet.recipes.errors import CheckpointMismatch, ConfigError, Interrupted
 from clarinet.run.training import EpochReport, TrainResult
 
-pytestmark = pytest.mark.long(but=["two_domains", "needs", "space"])
+pytestmark = pytest.mark.long
 COLOURS = torch.tensor([[220, 30, 30], [30, 200, 40], [40, 60, 220]])
 
 
