@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from clarinet.commands.models import OpenedModel, add_model_options, opened_model
 from clarinet.commands.options import Commands, percent
-from clarinet.commands.options import images as in_words
 from clarinet.files.names import NO_LABEL, numbers_among, plain_number
 from clarinet.recipes.binomial import clopper_pearson
+from clarinet.recipes.counting import many
 from clarinet.recipes.errors import DataError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _sentences(figures: dict[str, Any]) -> list[str]:
     told = []
     if left := figures["left_out"]:
         told.append(
-            f"{in_words(sum(left.values()))} of {', '.join(left)} left out: the model knows "
+            f"{many(sum(left.values()), 'image')} of {', '.join(left)} left out: the model knows "
             f"{', '.join(figures['classes'])}"
         )
     if without := figures["without_images"]:
@@ -135,7 +135,7 @@ def _sentences(figures: dict[str, Any]) -> list[str]:
 
 def _show(figures: dict[str, Any]) -> None:
     interval = f"95 % interval {100 * figures['low']:.2f} to {percent(figures['high'])}"
-    print(f"accuracy {percent(figures['accuracy'])} on {in_words(figures['images'])}, {interval}")
+    print(f"accuracy {percent(figures['accuracy'])} on {many(figures['images'], 'image')}, {interval}")
     names, counts = figures["classes"], [sum(row) for row in figures["confusion"]]
     rows = zip(names, map(str, counts), map(percent, figures["per_class_accuracy"]), strict=True)
     print()

@@ -73,8 +73,3 @@ def named_device(name: str) -> "torch.device":
 def percent(share: float | None) -> str:
     """A share in [0, 1] as people read it; a dash for none."""
     return "-" if share is None else f"{100 * share:.2f} %"
-
-
-def images(count: int) -> str:
-    """So many images, in words."""
-    return f"{count:,} image" + ("" if count == 1 else "s")

@@ -5,7 +5,8 @@ import csv
 from pathlib import Path
 
 from clarinet.commands.models import add_model_options, opened_model
-from clarinet.commands.options import Commands, images
+from clarinet.commands.options import Commands
+from clarinet.recipes.counting import many
 from clarinet.recipes.errors import DataError
 
 DIGITS = 6  # of a probability
@@ -51,7 +52,7 @@ def run_predict(arguments: argparse.Namespace) -> int:
             likeliest = model.names[row.index(max(row))]
             shares = (f"{share:.{DIGITS}f}" for share in row)
             table.writerow([path.relative_to(around).as_posix(), likeliest, *shares])
-    print(f"{arguments.out}: {images(len(files))}, {len(model.names)} classes")
+    print(f"{arguments.out}: {many(len(files), 'image')}, {many(len(model.names), 'class', 'classes')}")
     return 0
 
 

@@ -107,7 +107,6 @@ _PHOTOGRAPHS_QUICK: dict[str, Any] = {
     "complementary_loss": "bounded",
     "adaptation_kind": "none",
     "distortion_kind": "photographs",
-    "checkpoint_every": 1,
 }
 _PHOTOGRAPHS: dict[str, Any] = _PHOTOGRAPHS_QUICK | {
     "epochs": 24,

@@ -23,8 +23,8 @@ from clarinet.run.asked import Asked
 from clarinet.run.building import Networks, build_optimizer, set_rates
 from clarinet.run.turns import Run
 
-# Drawings, and pictures without colours, look like what they show to such a network.
 DOMAINS: tuple[Domain, Domain] = (SOURCE, TARGET)
+# Drawings, and pictures without colours, then look to the network like what they show.
 DISTORTION = PhotoDistortion(turn=20.0, grey=0.25, lines=0.3)
 
 
