@@ -7,14 +7,18 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, select, text
 
+from app.datasets.models import Dataset
 from app.db import Base, connect
 from app.jobs import Job
-from app.runs.models import Trial
+from app.runs.models import Run, Trial
 from app.settings import Settings
 from app.storage import Storage
+from clarinet.recipes.methods import config_for
+from tests.factories import make_run
 from worker.context import Context
+from worker.trainer.trial_data import TrialData, load
 
 
 def wait_until(condition: Callable[[], bool], *, timeout_s: float = 30.0) -> None:
@@ -101,10 +105,25 @@ SUPERVISE = """
 import sys
 from uuid import UUID
 from app.settings import Settings
+from clarinet.recipes.methods import config_for
+from tests.factories import make_run
 from worker.context import Context
+from worker.trainer.trial_data import TrialData, load
 from worker.supervisor import train_trial
 train_trial(Context.of(Settings()), UUID(sys.argv[1]))
 """
 """A worker's child that supervises one trial, without a broker."""
 
 PYTHON = sys.executable
+
+
+@pytest.fixture
+def loaded(context: Context) -> tuple[Run, TrialData]:
+    """A run and its data."""
+    with context.unit_of_work() as session:
+        run = make_run(session, context.storage)
+        for dataset in session.scalars(select(Dataset)):
+            is_target = dataset.id == run.target_dataset_id
+            dataset.made = "regenerated, seed 0" if is_target else "regenerated, seed 1"
+        session.flush()
+        return run, load(session, context.storage, run, config_for("clarinet"))

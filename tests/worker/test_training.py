@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-import numpy as np
 import onnxruntime
 import pytest
 import timm
@@ -19,7 +18,6 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from app.campaigns.models import Campaign
 from app.claims import Claim, ClaimLost
 from app.clock import utc_now
 from app.datasets.intake.shards import shard_key
@@ -29,26 +27,24 @@ from app.db import Database
 from app.registry import service as registry
 from app.registry.models import Model
 from app.runs import trials
-from app.runs.labels import freeze, key_of
+from app.runs.labels import key_of
 from app.runs.models import Metric, Run, Trial, TrialState
-from clarinet.data.training_data import TrainData
 from clarinet.export.cards import card_digest
 from clarinet.export.models import load_card, load_model
-from clarinet.files.label_table import COMPLEMENTARY, Labels
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.doing import Doing
-from clarinet.recipes.errors import CheckpointError, CheckpointNotWritten, DataError
+from clarinet.recipes.errors import CheckpointError, CheckpointNotWritten
 from clarinet.recipes.methods import config_for
 from clarinet.recipes.presets import METHODS
 from clarinet.run.evaluation import predict
 from clarinet.run.training import TrainResult, train
 from tests.clarinet.factories import in_memory
-from tests.factories import make_dataset, make_labels, make_run
+from tests.factories import make_run
 from tests.worker.conftest import both_databases, trial_of
 from worker.context import Context
 from worker.trainer.exits import Exit
 from worker.trainer.training import ClaimedTrial, _from_checkpoint_or_anew, _train
-from worker.trainer.trial_data import TrialData, load
+from worker.trainer.trial_data import TrialData
 
 pytestmark = pytest.mark.long
 
@@ -96,18 +92,6 @@ class Watched:
 
 
 @pytest.fixture
-def loaded(context: Context) -> tuple[Run, TrialData]:
-    """A run and its data."""
-    with context.unit_of_work() as session:
-        run = make_run(session, context.storage)
-        for dataset in session.scalars(select(Dataset)):
-            is_target = dataset.id == run.target_dataset_id
-            dataset.made = "regenerated, seed 0" if is_target else "regenerated, seed 1"
-        session.flush()
-        return run, load(session, context.storage, run, config_for("clarinet"))
-
-
-@pytest.fixture
 def result(loaded: tuple[Run, TrialData]) -> TrainResult:
     """A training of two steps."""
     run, trial_data = loaded
@@ -120,20 +104,6 @@ def claimed(context: Context, run: Run, database: Any = None) -> ClaimedTrial:
         claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=utc_now())
     assert claim is not None
     return ClaimedTrial(database or context.database, context.storage, claim, run.trials[0], run)
-
-
-def test_questions_are_told_as_uniform_unless_labels_from_elsewhere_are_among_them(
-    context: Context, loaded: tuple[Run, TrialData]
-) -> None:
-    run, own = loaded
-    assert own.data.probabilities is not None
-    count = len(own.data.complementary)
-    assert own.data.probabilities.tolist() == pytest.approx([1 / own.data.num_classes] * count)
-
-    with context.unit_of_work() as session:
-        found = session.get_one(Run, run.id)
-        found.snapshot_facts = found.snapshot_facts | {"imported": 3}
-        assert load(session, context.storage, found, config_for("clarinet")).data.probabilities is None
 
 
 @pytest.mark.long
@@ -413,133 +383,3 @@ def test_a_trial_of_each_method_trains_to_a_published_model(method: str, context
     assert (trial.state, trial.failure) == (TrialState.SUCCEEDED, None)
     assert epochs == [1, 2]
     assert (model.card["method"], model.card["setting"], model.card["epochs"]) == (method, setting, 2)
-
-
-class TestLoad:
-    def test_every_label_comes_with_its_image(self, loaded: tuple[Run, TrialData]) -> None:
-        data: TrainData = loaded[1].data
-
-        assert data.probabilities is not None
-        assert bool((data.probabilities == 0.5).all())
-        assert data.example is not None
-        assert sorted(data.example.tolist()) == list(range(120))
-        labelled = (data.complementary >= 0).int() + (data.true >= 0).int()
-        assert labelled.eq(1).all()
-        # In the factory's images a brighter one has a higher class.
-        assert isinstance(data.source_images, torch.Tensor)
-        bright = (data.source_images.flatten(1).float().mean(1) > 75)[data.example]
-        true = data.true >= 0
-        torch.testing.assert_close(data.true[true], bright[true].long())
-        torch.testing.assert_close(data.complementary[~true], (~bright[~true]).long())
-
-    def test_an_image_with_two_complementary_labels_is_kept_once(self, context: Context) -> None:
-        with context.unit_of_work() as session:
-            run = make_run(session, context.storage, train=4)
-            source = session.get_one(Campaign, run.campaign_id).dataset_id
-            labels = make_labels(session, context.storage, session.get_one(Dataset, source))
-            assert labels.example_ids is not None
-            assert labels.positions is not None
-            double = Labels(
-                example_ids=labels.example_ids[[2, 2]],
-                positions=labels.positions[[2, 2]],
-                kinds=labels.kinds[[2, 2]] * 0 + COMPLEMENTARY,
-                classes=np.array([0, 1]),
-                weights=labels.weights[[2, 2]],
-                num_classes=2,
-            )
-            run.snapshot_digest = freeze(context.storage, double)
-            data = load(session, context.storage, run, config_for("clarinet")).data
-
-        assert len(data.source_images) == 4
-        assert data.complementary.tolist() == [0, 1]
-        assert data.example is not None
-        assert data.example.tolist() == [2, 2]
-        assert not data.true.ge(0).any()
-
-    def test_true_classes_of_the_target_are_mapped_by_name(self, context: Context) -> None:
-        with context.unit_of_work() as session:
-            swapped = make_dataset(
-                session, context.storage, class_names=("dog", "owl", "cat"), train=3, test=6
-            )
-            run = make_run(session, context.storage, train=4, target=swapped)
-            trial_data = load(session, context.storage, run, config_for("clarinet"))
-
-        labels = trial_data.data.target_test_labels
-        assert labels is not None
-        # Positions 3 to 8 take turns: dog, owl, cat; the campaign knows cat (0) and dog (1), and no owl.
-        assert labels.tolist() == [1, 0, 1, 0]
-        assert trial_data.scored_on == 4
-
-    def test_a_class_is_the_same_however_its_name_is_written(self, context: Context) -> None:
-        """In the library as well: see tests/clarinet/test_names.py."""
-        with context.unit_of_work() as session:
-            spelt = make_dataset(session, context.storage, class_names=("DOG ", "Cat\u200b"), train=2, test=4)
-            run = make_run(session, context.storage, train=4, target=spelt)
-            trial_data = load(session, context.storage, run, config_for("clarinet"))
-
-        labels = trial_data.data.target_test_labels
-        assert labels is not None
-        assert labels.tolist() == [1, 0, 1, 0]
-
-    def test_a_target_without_known_classes_is_not_scored(self, context: Context) -> None:
-        with context.unit_of_work() as session:
-            plain = make_dataset(session, context.storage, class_names=None, train=3, test=2)
-            run = make_run(session, context.storage, train=4, target=plain)
-            trial_data = load(session, context.storage, run, config_for("clarinet"))
-
-        assert trial_data.data.target_test_images is None
-        assert trial_data.scored_on == 0
-
-    def test_labels_of_other_images_are_refused(self, context: Context) -> None:
-        with context.unit_of_work() as session:
-            run = make_run(session, context.storage, train=4)
-            other = make_labels(session, context.storage, make_dataset(session, context.storage, train=4))
-            run.snapshot_digest = freeze(context.storage, other)
-            with pytest.raises(DataError, match="does not have"):
-                load(session, context.storage, run, config_for("clarinet"))
-
-    @pytest.mark.long
-    def test_images_that_would_fill_the_memory_are_read_while_it_trains_and_end_alike(
-        self, context: Context, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def trained(session: Session, run: Run) -> tuple[TrialData, TrainResult]:
-            config = TrainConfig.from_dict(run.config | {"seed": 0})
-            loaded = load(session, context.storage, run, config)
-            return loaded, train(config, loaded.data)
-
-        with context.unit_of_work() as session:
-            target = make_dataset(
-                session, context.storage, class_names=("dog", "owl", "cat"), train=120, test=9
-            )
-            run = make_run(session, context.storage, target=target)
-            _, resident = trained(session, run)
-            monkeypatch.setattr("worker.trainer.trial_data.RESIDENT_BYTES", 100)
-            loaded, streamed = trained(session, run)
-
-        for images in (
-            loaded.data.source_images,
-            loaded.data.target_images,
-            loaded.data.target_test_images,
-        ):
-            assert hasattr(images, "read")
-        assert loaded.scored_on == 6
-        assert streamed.target_accuracy == resident.target_accuracy
-        for name, values in resident.model.state_dict().items():
-            assert torch.equal(values, streamed.model.state_dict()[name])
-
-    def test_large_images_that_would_fill_the_memory_are_read_in_the_size_of_the_trial(
-        self, context: Context, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        with context.unit_of_work() as session:
-            target = make_dataset(session, context.storage, train=5, size=40)
-            run = make_run(session, context.storage, train=4, target=target)
-            own = load(
-                session, context.storage, run, config_for("clarinet", image_size=20)
-            ).data.target_images
-            monkeypatch.setattr("worker.trainer.trial_data.RESIDENT_BYTES", 5 * 30 * 30)
-            less = load(
-                session, context.storage, run, config_for("clarinet", image_size=20)
-            ).data.target_images
-
-        assert in_memory(own).shape == (5, 40, 40)
-        assert in_memory(less).shape == (5, 20, 20)
