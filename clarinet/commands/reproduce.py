@@ -41,7 +41,8 @@ def add_reproduce(commands: Commands) -> None:
         "is kept: a second start does the rest.",
     )
     add = parser.add_argument
-    add("tasks", nargs="*", metavar="TASK", help="U-M, M-U, M-m, S-M, Y-M, Y-S, C-T (all by default), or P-p")
+    own = "P-p, photo-art_painting and the other pairs of photo, art_painting, sketch"
+    add("tasks", nargs="*", metavar="TASK", help=f"U-M, M-U, M-m, S-M, Y-M, Y-S, C-T (all by default); {own}")
     add(
         "--methods",
         nargs="+",

@@ -4,8 +4,10 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import torch
@@ -16,6 +18,8 @@ from clarinet.data.npz import load_npz
 from clarinet.recipes.errors import DataError, DataNotFound
 from clarinet.reproduction.cameras import two_cameras
 from clarinet.reproduction.synthetic import recipe_of
+
+PACS_CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -264,6 +268,30 @@ def _cameras(*, second: bool) -> tuple[_Form, ...]:
     return tuple(replace(form, read=seen(form.read)) for form in forms)
 
 
+def _pacs(look: str) -> tuple[_Form, ...]:
+    """PACS by one look, CLASS/*: no split is official, so all images train, and all of a target score."""
+
+    def read(folder: Path) -> Arrays:
+        arrays, classes = load_folder(folder, side=None)
+        if classes != list(PACS_CLASSES):
+            raise DataError(f"{look} of PACS needs the classes {', '.join(PACS_CLASSES)}; it has {classes}")
+        return arrays | {"x_test": arrays["x_train"], "y_test": arrays["y_train"]}
+
+    def unpacked(archive: Path) -> Arrays:
+        try:
+            with ZipFile(archive) as images, TemporaryDirectory() as place:
+                images.extractall(place)
+                return read(Path(place))
+        except BadZipFile as error:
+            raise DataError(f"{archive} is damaged: {error}") from error
+
+    zipped, plain = f"pacs_{look}.zip", f"PACS/{look}"
+    return (
+        _Form((zipped,), lambda folder: unpacked(folder / zipped), " (CLASS/*.jpg in it)"),
+        _Form((plain,), lambda folder: read(folder / plain), " (a folder CLASS/*.jpg)"),
+    )
+
+
 def _fetch(read: Callable[..., Arrays]) -> Callable[[Path], Any]:
     return lambda folder: read(folder, download=True)
 
@@ -319,6 +347,9 @@ DATA_SETS: Mapping[str, _DataSet] = MappingProxyType(
         ),
         "camera_1": _DataSet("CIFAR-10 by the first camera", _cameras(second=False), _fetch(_cifar10)),
         "camera_2": _DataSet("CIFAR-10 by the second camera", _cameras(second=True), _fetch(_cifar10)),
+        "photo": _DataSet("PACS photographs, all of which score", _pacs("photo")),
+        "art_painting": _DataSet("PACS paintings, all of which score", _pacs("art_painting")),
+        "sketch": _DataSet("PACS sketches, all of which score", _pacs("sketch")),
         "stl10": _DataSet("STL-10", (_npz("stl10.npz"), _Form(("stl10_binary",), _stl10)), _fetch(_stl10)),
     }
 )

@@ -1,8 +1,9 @@
-"""The paper's seven tasks, and one of our own: which data, how much of it, and the network that learns it."""
+"""The paper's seven tasks, and our own of photographs: which data, how much of it, and the network."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import permutations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,12 +19,13 @@ from clarinet.files.names import NO_LABEL
 from clarinet.recipes.choices import Looks, Setting
 from clarinet.recipes.counting import many
 from clarinet.recipes.errors import ConfigError, DataError
-from clarinet.reproduction.readers import Domain, read_domain, require_data
+from clarinet.reproduction.readers import PACS_CLASSES, Domain, read_domain, require_data
 
 DIGITS = tuple("0123456789")
 SHARED_OBJECTS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "horse", "ship", "truck")
 CIFAR_CLASSES = (*SHARED_OBJECTS[:6], "frog", *SHARED_OBJECTS[6:])
 STL_CLASSES = ("airplane", "bird", "automobile", "cat", "deer", "dog", "horse", "monkey", "ship", "truck")
+PACS_LOOKS = ("art_painting", "photo", "sketch")
 SMALL = 32  # pixels to which STL-10 is brought
 
 
@@ -76,8 +78,19 @@ _OWN = Task(
     looks="photographs",
     network={"architecture": "resnet18", "image_size": 32},
 )
-TASKS: Mapping[str, Task] = MappingProxyType({task.name: task for task in (*_TASKS, _OWN)})
-"""Name to task: the paper's, and photographs by two cameras."""
+_PACS = tuple(
+    Task(
+        name=f"{source}->{target}",
+        source=source,
+        target=target,
+        classes=PACS_CLASSES,
+        looks="photographs",
+        network={"architecture": "resnet18", "image_size": 96},
+    )
+    for source, target in permutations(PACS_LOOKS, 2)
+)
+TASKS: Mapping[str, Task] = MappingProxyType({task.name: task for task in (*_TASKS, _OWN, *_PACS)})
+"""Name to task: the paper's, photographs by two cameras, and photographs, paintings and sketches of PACS."""
 
 
 def task_called(name: str) -> Task:
@@ -129,7 +142,7 @@ def load_task(task: Task, folder: Path, *, download: bool = False) -> TaskData:
 
 def _shared(domain: Domain, task: Task) -> Domain:
     """A domain with the classes of the task alone; the nine that CIFAR-10 and STL-10 share, in one order."""
-    if task.classes in (DIGITS, CIFAR_CLASSES):
+    if task.classes in (DIGITS, CIFAR_CLASSES, PACS_CLASSES):
         return domain
     own = CIFAR_CLASSES if domain.name.startswith("CIFAR") else STL_CLASSES
     for images, labels in ((domain.x_train, domain.y_train), (domain.x_test, domain.y_test)):

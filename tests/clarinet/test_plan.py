@@ -52,7 +52,7 @@ def test_a_preset_is_for_the_methods_that_have_it() -> None:
     ]
 
 
-@pytest.mark.parametrize("task", ["C->T", "P->p"])
+@pytest.mark.parametrize("task", ["C->T", "P->p", "photo->sketch"])
 def test_our_method_trains_photographs_on_tasks_of_photographs(task: str) -> None:
     """The paper's methods keep the paper's network; who names a preset has it."""
     methods = ["clarinet", "clarinet-plus", "clarinet-plus:digits"]

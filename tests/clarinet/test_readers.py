@@ -3,9 +3,11 @@
 import bz2
 import pickle
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from PIL import Image
 
 from clarinet.recipes.errors import DataError, DataNotFound
 from clarinet.reproduction.cameras import second_camera
-from clarinet.reproduction.readers import DATA_SETS, read_domain
+from clarinet.reproduction.readers import DATA_SETS, PACS_CLASSES, read_domain
 from clarinet.reproduction.synthetic import write_synthetic_digits
 from clarinet.reproduction.tasks import TASKS, labelled, load_task, task_called
 
@@ -35,6 +37,15 @@ def write_npz(path: Path, *shape: int, **more: Any) -> None:
         y_test=np.arange(4, dtype=np.uint8),
         **more,
     )
+
+
+def write_pacs(path: Path, classes: Iterable[str], brightness: int) -> None:
+    """A zip of class folders with one PNG each."""
+    with ZipFile(path, "w") as archive:
+        for name in classes:
+            picture = BytesIO()
+            Image.new("RGB", (8, 8), (brightness, brightness, 0)).save(picture, "PNG")
+            archive.writestr(f"{name}/1.png", picture.getvalue())
 
 
 def check(name: str, folder: Path, *shape: int) -> str:
@@ -193,7 +204,7 @@ class TestRefusals:
         with pytest.raises(DataNotFound, match=rf"no .* in {tmp_path}: put there \S+") as caught:
             read_domain(name, tmp_path)
 
-        fetched = name not in {"mnist_m", "syn_digits"}
+        fetched = name not in {"mnist_m", "syn_digits", "photo", "art_painting", "sketch"}
         assert ("--download" in str(caught.value)) == fetched
         assert ("make-syn-digits" in str(caught.value)) == (name == "syn_digits")
 
@@ -288,6 +299,26 @@ class TestTasks:
         assert data.target.x_test is not None
         assert data.target.x_test.shape == (12, 32, 32, 3)
         assert "second camera" in data.target.name
+
+    def test_a_zip_of_class_folders_is_a_domain_whose_images_all_score(self, tmp_path: Path) -> None:
+        for look, brightness in (("photo", 200), ("sketch", 40)):
+            write_pacs(tmp_path / f"pacs_{look}.zip", PACS_CLASSES, brightness)
+
+        data = load_task(task_called("photo-sketch"), tmp_path)
+
+        assert data.source.y_train.tolist() == data.target.y_train.tolist() == [*range(7)]
+        assert data.target.y_test is not None
+        assert data.target.y_test.tolist() == [*range(7)]
+        assert (int(data.source.x_train.max()), int(data.target.x_train.max())) == (200, 40)
+        assert "all of which score (pacs_sketch.zip, 7 + 7 images)" in data.target.name
+
+    def test_a_zip_of_other_classes_or_a_damaged_one_is_refused(self, tmp_path: Path) -> None:
+        write_pacs(tmp_path / "pacs_photo.zip", ("cat", "dog"), 200)
+        with pytest.raises(DataError, match=r"needs the classes dog, elephant.* it has .'cat', 'dog'"):
+            read_domain("photo", tmp_path)
+        (tmp_path / "pacs_photo.zip").write_bytes(b"no zip")
+        with pytest.raises(DataError, match="damaged"):
+            read_domain("photo", tmp_path)
 
     def test_the_second_camera_sees_less(self) -> None:
         lines = torch.zeros(1, 32, 32, 3, dtype=torch.uint8)
