@@ -41,7 +41,8 @@ class Domains:
         complementary_rows, true_rows: rows that train; the true ones are none in the cc setting, the
             complementary ones where the config uses none.
         held_out_rows: rows whose complementary label only estimates the accuracy; weights above 0.
-        test, test_labels: target images to score on, and their classes.
+        test, test_labels: target images to score on, and their classes; `test` is `target` itself where the
+            images that train score.
         own: network and distortion that the caller brought in the place of the config's.
     """
 
@@ -109,10 +110,14 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device, own: Own
     no_classes = classes_by_image(
         example[complementary_rows], complementary[complementary_rows], len(data.source_images)
     )
+    target = pixels_of(data.target_images, spec, device)
+    test: Pixels | None = target
+    if data.target_test_images is not data.target_images:
+        test = None if data.target_test_images is None else pixels_of(data.target_test_images, spec, device)
     return Domains(
         spec=spec,
         source=pixels_of(data.source_images, spec, device),
-        target=pixels_of(data.target_images, spec, device),
+        target=target,
         source_is_grey=_is_grey(data.source_images) or spec.sees_ink,
         target_is_grey=_is_grey(data.target_images),
         complementary=complementary.to(device),
@@ -127,7 +132,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device, own: Own
         complementary_rows=complementary_rows,
         true_rows=true_rows,
         held_out_rows=held_out_rows,
-        test=None if data.target_test_images is None else pixels_of(data.target_test_images, spec, device),
+        test=test,
         test_labels=data.target_test_labels,
         own=own,
     )

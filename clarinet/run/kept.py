@@ -31,7 +31,7 @@ CHUNK = 64  # images whose features are computed at once
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByFeatures:
-    """Predictions of a head on features (N, D) that are kept."""
+    """Predictions of a head on kept features (N, D); test images that are the target's have no own ones."""
 
     network: Classifier
     features: dict[str, Tensor]
@@ -46,7 +46,8 @@ class ByFeatures:
 
     def test(self, rows: Tensor | None) -> Tensor:
         """Of its test images."""
-        return self._predicted(self.features["test"], rows, TARGET)
+        own = self.features.get("test")
+        return self._predicted(self.features["target"] if own is None else own, rows, TARGET)
 
     def _predicted(self, features: Tensor, rows: Tensor | None, domain: Domain) -> Tensor:
         chosen = features if rows is None else features[rows.to(features.device)]
@@ -155,7 +156,7 @@ def _features(run: Asked, stage: Stage, network: Classifier, *, after: int) -> R
     wanted: list[tuple[str, Pixels | None, Domain]] = [
         ("source", domains.source, SOURCE),
         ("target", domains.target, TARGET),
-        ("test", domains.test, TARGET),
+        ("test", None if domains.test is domains.target else domains.test, TARGET),
     ]
     seen, total = 0, sum(len(images) for _, images, _ in wanted if images is not None)
     run.doing("features", seen, total)

@@ -59,7 +59,7 @@ def data() -> TrainData:
     source, classes = pictures(90, 1, 1.0)
     target, others = pictures(75, 2, 0.6)
     labels = simulate_labels(classes, num_classes=3, seed=0, setting="cc")
-    return TrainData.of(labels, source, target_images=target, test=(target, others))
+    return TrainData.of(labels, source, target_images=target, test=(target.clone(), others))
 
 
 def test_a_run_learns_both_domains_and_its_model_says_what_it_reported(
@@ -141,6 +141,21 @@ def test_a_run_says_how_far_it_is_with_its_features_and_nothing_when_they_are_ke
     dones = [0, 64, 90, 154, 165, 229, 240]
     assert told == [*(Doing("features", done, 240) for done in dones), 1]
     assert again == []
+
+
+def test_images_that_train_and_score_are_seen_once(
+    config: TrainConfig, data: TrainData, tmp_path: Path
+) -> None:
+    same = replace(data, target_test_images=data.target_images)
+    told: list[Doing] = []
+
+    once = train(config, same, checkpoint=tmp_path / "run", on_doing=told.append)
+
+    assert told[-1] == Doing("features", 165, 165)
+    twice = train(config, data)
+    assert [one.target_accuracy for one in once.reports] == [one.target_accuracy for one in twice.reports]
+    again = train(config, same, checkpoint=tmp_path / "run")
+    assert again.target_accuracy == once.target_accuracy
 
 
 def test_a_run_that_is_interrupted_in_its_features_begins_them_anew(
