@@ -66,6 +66,12 @@ def add_reproduce(commands: Commands) -> None:
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="overrides", help="as in train")
     add_weights_option(parser)
     add("--data", type=Path, help=f"folder of the data (default: ${DATA_VARIABLE} or data)")
+    add(
+        "--references",
+        action="store_true",
+        help="train nothing: show what linear heads on true labels of source or target reach on the features "
+        "of the preset's network for photographs",
+    )
     add("--download", action="store_true", help="let torchvision fetch what is missing")
     add("--out", type=Path, default=Path("docs/results/reproduction"), help="default: %(default)s")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
@@ -86,6 +92,8 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--seeds {arguments.seeds}: at least 1 is needed")
     if arguments.at_once is not None and arguments.at_once < 1:
         raise ConfigError(f"--at-once {arguments.at_once}: at least 1 is needed")
+    if arguments.references:
+        return _show_references(arguments)
     trials = _planned(arguments)
     folder_for_results(arguments.out)
     try:
@@ -131,12 +139,33 @@ def _planned(arguments: argparse.Namespace) -> "dict[str, list[Trial]]":
     return {name: [t for t in trials if t.task == name] for name in TASKS if name in asked}
 
 
+def _show_references(arguments: argparse.Namespace) -> int:
+    from clarinet.recipes.methods import config_for
+    from clarinet.reproduction.references import references
+    from clarinet.reproduction.tasks import task_called
+
+    if not arguments.tasks:
+        raise ConfigError("--references: name the tasks, such as photo-art_painting")
+    config = config_for("clarinet-plus", arguments.preset or "photographs", **changes_of(arguments))
+    if not config.network.kept_features:
+        raise ConfigError(f"--references: {arguments.preset} keeps no features; take photographs")
+    tasks = [task_called(name) for name in arguments.tasks]
+    print("| task | head on the source's true labels | on the target's own |\n| --- | --- | --- |")
+    for name, (by_source, ceiling) in references(tasks, _data_folder(arguments), config).items():
+        print(f"| {name} | {percent(by_source)} | {percent(ceiling)} |")
+    return 0
+
+
+def _data_folder(arguments: argparse.Namespace) -> Path:
+    return arguments.data or Path(os.environ.get(DATA_VARIABLE, "data"))
+
+
 def _train_all(arguments: argparse.Namespace, trials: "dict[str, list[Trial]]", stop: list[int]) -> int:
     """Go through the tasks whose data is there; returns how many trials other processes hold."""
     from clarinet.reproduction.readers import require_data
     from clarinet.reproduction.tasks import TASKS, load_task
 
-    folder = arguments.data or Path(os.environ.get(DATA_VARIABLE, "data"))
+    folder = _data_folder(arguments)
     device = named_device(arguments.device)
     missing: list[DataNotFound] = []
     busy = 0

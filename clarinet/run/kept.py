@@ -164,7 +164,7 @@ def _features(run: Asked, stage: Stage, network: Classifier, *, after: int) -> R
         if images is not None:
             found[name] = torch.empty(len(images), network.extractor.features, device=run.device)
             done = 0
-            for chunk in _by_chunks(run, network, images, domain):
+            for chunk in features_by_chunks(network, images, domain, run.device):
                 run.stop_if_asked(after)  # they are kept when all are there
                 found[name][done : done + len(chunk)] = chunk
                 done += len(chunk)
@@ -186,8 +186,18 @@ def _require_finite(features: Tensor, after: int) -> None:
     )
 
 
-def _by_chunks(run: Asked, network: Classifier, images: Pixels, domain: Domain) -> Iterator[Tensor]:
+def features_by_chunks(
+    network: Classifier, images: Pixels, domain: Domain, device: torch.device
+) -> Iterator[Tensor]:
+    """Features (CHUNK, D) of uint8 images in their order, in float32, as the model will predict.
+
+    Args:
+        network: in eval mode, on the device.
+        images: of the network's size and channels.
+        domain: that they are of.
+        device: where features are wanted.
+    """
     for chunk in parts(images, CHUNK):
-        pixels = normalised(chunk.to(run.device).float() / 255, network.spec.input_normalisation)
-        with torch.inference_mode():  # in float32, as the model will predict
+        pixels = normalised(chunk.to(device).float() / 255, network.spec.input_normalisation)
+        with torch.inference_mode():
             yield network.features_of(pixels, domain)
