@@ -119,7 +119,7 @@ def _page(
         names=service.names_of(session, [run]),
         made=service.made_of(session, run),
         summary=summary,
-        curve_data=curve(run, service.metrics_of(session, run), on_target=summary.scored_on > 0),
+        curve_data=curve(run, service.metrics_of(session, run), on_target=summary.scored.images > 0),
         latest=latest,
         details=details_of(run, latest),
         recipe=service.recipe_of(session, run),

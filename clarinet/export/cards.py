@@ -120,10 +120,11 @@ def card_digest(card: Mapping[str, Any]) -> str:
 
 
 def _metrics(result: TrainResult) -> dict[str, Any]:
-    """Scores on the target's test set, and what the last epoch tells without target labels."""
+    """Scores on the target, and what the last epoch tells without target labels."""
     last = result.reports[-1].to_dict() if result.reports else {}
     return {
         "target_accuracy": result.target_accuracy,
+        "scored_on": result.scored_on.to_dict() if result.scored_on.images else None,
         "per_class_accuracy": result.per_class_accuracy,
         "confusion": result.confusion,
         "without_target_labels": {name: last[name] for name in last if name not in _NO_CRITERIA},
@@ -134,12 +135,14 @@ def _data_facts(data: TrainData, made: Mapping[str, str]) -> dict[str, Any]:
     def domain(images: Tensor | ImageStream) -> dict[str, Any]:
         return {"images": len(images), "shape": list(images.shape[1:]), "digest": digest_of(images)}
 
-    test = None
+    test, target = None, domain(data.target_images) | {"made": made.get("target")}
     if data.target_test_images is not None and data.target_test_labels is not None:
         test = domain(data.target_test_images) | {"labels_digest": digest_of(data.target_test_labels)}
+    elif data.target_labels is not None:
+        target["labels_digest"] = digest_of(data.target_labels)
     return {
         "source": domain(data.source_images) | {"made": made.get("source")},
-        "target": domain(data.target_images) | {"made": made.get("target")},
+        "target": target,
         "target_test": test,
         "digest": fingerprint(data),
     }
