@@ -16,6 +16,7 @@ from clarinet.data.fingerprint import digest_of, fingerprint
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import TrainData
 from clarinet.files.names import NO_LABEL
+from clarinet.recipes.choices import HUB, OWN_WEIGHTS
 from clarinet.recipes.config import DEFAULTS, GROUPS, TrainConfig
 from clarinet.recipes.counting import there_are
 from clarinet.recipes.errors import DataError
@@ -55,7 +56,7 @@ def model_card(
     names = [str(k) for k in range(num_classes)] if class_names is None else list(class_names)
     if len(names) != num_classes:
         raise DataError(f"{there_are(len(names), 'class name')}, but the model has {num_classes} classes")
-    config = result.config
+    config = _without_places(result)
     learnt = {"alpha": result.alpha, "simulated": dict(simulated or {}) or None}
     return {
         "card_version": CARD_VERSION,
@@ -81,6 +82,14 @@ def model_card(
         },
         "versions": versions(),
     }
+
+
+def _without_places(result: TrainResult) -> TrainConfig:
+    """The config with the name and digest of a file of trained weights, and not where it lay."""
+    config, began = result.config, result.pretrained
+    if began is None or config.network.pretrained in {HUB, OWN_WEIGHTS}:
+        return config
+    return config.changed(pretrained=began.name, pretrained_digest=began.digest)
 
 
 def paper_parts(config: TrainConfig) -> dict[str, bool]:
