@@ -8,6 +8,8 @@ from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db import Base, BigId
+from app.runs.targets import scored_of
+from clarinet.recipes.scoring import ScoredOn
 from clarinet.recipes.upgrade import upgraded_preset
 
 
@@ -28,3 +30,8 @@ class Model(Base):
     def preset(self) -> str:
         """What the preset on the card is called today."""
         return upgraded_preset(self.card["method"], self.card["preset"])
+
+    @property
+    def scored(self) -> ScoredOn | None:
+        """The images that its accuracy was measured on."""
+        return scored_of(self.card)

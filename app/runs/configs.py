@@ -108,7 +108,7 @@ def form_fields() -> tuple[ConfigField, ...]:
 
 
 def _field(name: str, kind: Any, metadata: Mapping[str, Any], weights: tuple[str, ...]) -> ConfigField:
-    choices = (*WITHOUT_A_FILE, *weights) if name == "pretrained" else get_args(kind)
+    choices = (*weights, *WITHOUT_A_FILE) if name == "pretrained" else get_args(kind)
     names = metadata.get("names")
     return ConfigField(
         name=name,

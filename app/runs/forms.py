@@ -12,7 +12,8 @@ from app.pages import read_form
 from app.runs import configs
 from app.runs.configs import ConfigField
 from app.runs.schemas import NoteForm
-from clarinet.recipes.choices import Looks
+from app.runs.weights import file_for
+from clarinet.recipes.choices import HUB, Looks
 from clarinet.recipes.config import GROUP_OF
 from clarinet.recipes.fitting import asked_of, preset_for
 from clarinet.recipes.presets import METHODS
@@ -26,7 +27,7 @@ PREFIX = "config."  # so that no hyper-parameter can take the name of another fi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """What a form asked for."""
+    """What a form asked for; `offered` is the file of trained weights that it had chosen, or ""."""
 
     method: str
     setting: str
@@ -35,7 +36,19 @@ class RunRequest:
     seeds: list[int]
     target_dataset_id: UUID
     config: dict[str, Any]
+    offered: str
     note: str
+
+    def config_on(self, looks: Looks) -> dict[str, Any]:
+        """The single values for a run on such images.
+
+        A file that was only offered stays where the recipe would download weights, and not with another one,
+        for which the form was not reloaded.
+        """
+        values = configs.preset_values(self.method, self.preset, looks)
+        if values["pretrained"] == HUB or self.config.get("pretrained") != self.offered:
+            return self.config
+        return {name: value for name, value in self.config.items() if name != "pretrained"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,31 +110,45 @@ def resolved(recipe: str, looks: Looks) -> str:
     return f"{method}{SEPARATOR}{preset_for(method, preset, looks)}"
 
 
-def trained(recipe: str, looks: Looks, datasets: Sequence[Dataset]) -> configs.Recipe | None:
-    """What a recipe of known preset trains on a source and, if there is one, a target."""
+def trained(
+    recipe: str, looks: Looks, datasets: Sequence[Dataset], *, weights: Sequence[str] = ()
+) -> configs.Recipe | None:
+    """What the form offers to train on a source and, if there is one, a target.
+
+    Args:
+        recipe: a known one, by the name of a preset.
+        looks: of the images.
+        datasets: the source and, if there is one, the target.
+        weights: files of trained weights that may be chosen.
+    """
     source, target = datasets[0], datasets[-1]
-    return configs.recipe_of(_defaults(recipe), looks, (source.in_colour, target.in_colour))
+    return configs.recipe_of(_offered(recipe, weights), looks, (source.in_colour, target.in_colour))
 
 
 def input_groups(recipe: str, typed: Mapping[str, Any], *, weights: Sequence[str] = ()) -> list[InputGroup]:
-    """An input for each hyper-parameter: what was typed, else the value of the recipe.
+    """An input for each hyper-parameter: what was typed, else what is offered, mostly the recipe's value.
 
     Args:
         recipe: a known one, by the name of a preset.
         typed: texts by input name.
         weights: files of trained weights that may be chosen.
     """
-    preset = _defaults(recipe)
+    preset, offered = _defaults(recipe), _offered(recipe, weights)
 
     def input_of(field: ConfigField) -> FieldInput:
-        value = preset[field.name]
-        text = str(typed.get(PREFIX + field.name, configs.written(value)))
-        return FieldInput(field, text, configs.shown(value))
+        text = str(typed.get(PREFIX + field.name, configs.written(offered[field.name])))
+        return FieldInput(field, text, configs.shown(preset[field.name]))
 
     return [
         InputGroup(group.title, group.sentence, [input_of(field) for field in group.fields])
         for group in configs.form_groups(tuple(weights))
     ]
+
+
+def offered_weights(recipe: str, weights: Sequence[str]) -> str:
+    """The file that the form offers in the place of a recipe's download; "" where it offers none."""
+    values = _defaults(recipe)
+    return file_for(values["architecture"], weights) or "" if values["pretrained"] == HUB else ""
 
 
 def place_of(field: str) -> str:
@@ -166,6 +193,7 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
             seeds=seeds,
             target_dataset_id=target,
             config=overrides,
+            offered=_text(form, "offered"),
             note=noted.note,
         ),
         {},
@@ -176,6 +204,12 @@ def _defaults(recipe: str) -> Mapping[str, Any]:
     """The values of a recipe; of one that means what fits, those for digits."""
     method, _, preset = recipe.partition(SEPARATOR)
     return configs.preset_values(method, preset, "digits")
+
+
+def _offered(recipe: str, weights: Sequence[str]) -> Mapping[str, Any]:
+    """The values of a recipe, with a file of trained weights that is here in the place of a download."""
+    found = offered_weights(recipe, weights)
+    return {**_defaults(recipe), "pretrained": found} if found else _defaults(recipe)
 
 
 def _text(form: FormData, name: str) -> str:

@@ -86,7 +86,7 @@ class Trial(Claimable, Base):
     queued_at: Mapped[datetime]  # last time it was nudged
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
-    target_accuracy: Mapped[float | None]  # fraction, on the target's test split, last epoch
+    target_accuracy: Mapped[float | None]  # fraction, on the target's images that score, last epoch
     result: Mapped[dict[str, Any] | None]  # per_class_accuracy, confusion, steps, epochs, seconds, versions
     # What its process does while no epoch ends, and how much of it is done; all three or none.
     doing: Mapped[DoingKind | None] = mapped_column(String(20))

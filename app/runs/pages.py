@@ -119,7 +119,7 @@ def _page(
         names=service.names_of(session, [run]),
         made=service.made_of(session, run),
         summary=summary,
-        curve_data=curve(run, service.metrics_of(session, run), on_target=summary.scored_on > 0),
+        curve_data=curve(run, service.metrics_of(session, run), on_target=summary.scored.images > 0),
         latest=latest,
         details=details_of(run, latest),
         recipe=service.recipe_of(session, run),
@@ -188,7 +188,8 @@ def start_run_from_form(
                     storage=storage,
                 )
                 pair = look_at_pair(looking, storage, campaign, asked.target_dataset_id, by=user)
-                weights = weights_asked_for(settings.weights_dir, asked.config, by=user)
+                config = asked.config_on(pair.looks)
+                weights = weights_asked_for(settings.weights_dir, config, by=user)
             run = service.start_run(
                 session,
                 labels,
@@ -197,7 +198,7 @@ def start_run_from_form(
                 setting=asked.setting,
                 preset=asked.preset,
                 seeds=asked.seeds,
-                config=asked.config,
+                config=config,
                 weights=weights,
                 note=asked.note,
                 by=user,
@@ -262,7 +263,8 @@ def _form(
         readiness=Readiness.about(session, campaign, now=utc_now()),
         recipe=recipe,
         loaded=loaded,
-        trains=forms.trained(loaded, looks, both),
+        offered=forms.offered_weights(loaded, weights),
+        trains=forms.trained(loaded, looks, both, weights=weights),
         recipes=forms.recipes(),
         methods=configs.methods().values(),
         settings=forms.settings(),

@@ -1,7 +1,7 @@
 """What the JSON API of runs accepts and returns."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import (
@@ -119,9 +119,19 @@ class RunSummary(Output):
     state: TrialState
     seeds: list[int]
     scored_on: int = Field(
-        description="test images of the target with a known class; 0: its accuracy is not measured"
+        description="images of the target that score, whose class is known and one of the campaign's; 0: its "
+        "accuracy is not measured"
     )
-    mean_accuracy: float | None = Field(description="on the target's test split")
+    scored_split: Literal["test", "train"] = Field(
+        description="which they are: test images, or, where none of those scores, the images that the target "
+        "trains on; training sees these without their classes"
+    )
+    scored_of: int = Field(description="how many images that split of the target has")
+    mean_accuracy: float | None = Field(description="on the images that score")
+    interval_low: float | None = Field(
+        description="lower end of its 95 % sampling interval (Clopper and Pearson)"
+    )
+    interval_high: float | None = Field(description="upper end")
     std_accuracy: float | None = Field(description="sample standard deviation over the seeds")
     lowest_accuracy: float | None = Field(description="of several seeds")
     highest_accuracy: float | None = Field(description="of several seeds")
@@ -152,7 +162,11 @@ class RunSummary(Output):
             "std_accuracy": summary.spread,
             "lowest_accuracy": summary.lowest,
             "highest_accuracy": summary.highest,
-            "scored_on": summary.scored_on,
+            "scored_on": summary.scored.images,
+            "scored_split": summary.scored.split,
+            "scored_of": summary.scored.of,
+            "interval_low": summary.low,
+            "interval_high": summary.high,
             "source_estimate": summary.source,
             "epoch": summary.epoch,
             "epochs": summary.epochs,

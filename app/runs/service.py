@@ -33,7 +33,7 @@ from app.runs.labels import Readiness, collect, freeze
 from app.runs.models import Metric, Run, Trial, TrialState, doing_of
 from app.runs.pairs import Pair, remember_looks
 from app.runs.summary import Summary, summarise
-from app.runs.targets import scored_images
+from app.runs.targets import scored_by
 from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
 from clarinet.recipes.errors import DataError
@@ -240,7 +240,7 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
         run.id: summarise(
             run,
             latest,
-            scored_on=scored_images(targets[run.target_dataset_id], run.snapshot_facts["classes"]),
+            scored=scored_by(run, targets[run.target_dataset_id]),
             now=now,
         )
         for run in runs

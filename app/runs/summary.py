@@ -10,6 +10,7 @@ from typing import Any
 from app.runs.configs import epochs_of
 from app.runs.estimates import estimate_of, over_seeds
 from app.runs.models import Metric, Run, Trial, TrialState
+from clarinet.recipes.scoring import MOST_PER_EPOCH, ScoredOn
 from clarinet.recipes.source_accuracy import SourceEstimate
 
 # An accuracy with the ends of its interval, where it has one.
@@ -26,7 +27,8 @@ class Summary:
         mean, spread: of the target accuracy; spread is the sample standard deviation, None for one seed.
         lowest, highest: of the seeds, where the mean is of several.
         seeds: how many the mean is over.
-        scored_on: test images of the target with a known class; 0 where its accuracy stays unmeasured.
+        low, high: ends of the 95 % sampling interval of the mean; None without one.
+        scored: the images of the target that score; none where its accuracy stays unmeasured.
         source: estimated accuracy on the source, or what it lacks; None where nothing is told of it.
         source_by_trial: the same of single seeds, by trial id.
         is_final: whether every seed has ended well.
@@ -39,7 +41,9 @@ class Summary:
     lowest: float | None
     highest: float | None
     seeds: int
-    scored_on: int
+    low: float | None
+    high: float | None
+    scored: ScoredOn
     source: SourceEstimate | None
     source_by_trial: dict[Any, SourceEstimate]
     is_final: bool
@@ -48,13 +52,13 @@ class Summary:
     epochs: int
 
 
-def summarise(run: Run, latest: dict[Any, Metric], *, scored_on: int, now: datetime) -> Summary:
+def summarise(run: Run, latest: dict[Any, Metric], *, scored: ScoredOn, now: datetime) -> Summary:
     """The figures of a run whose trials are loaded.
 
     Args:
         run: with its trials.
         latest: the last metric of each trial, by trial id.
-        scored_on: test images of the target with a known class.
+        scored: the images of the target that score.
         now: to count the time since a metric was reported.
     """
     # A seed that failed or was cancelled has figures of an unfinished training; they would spoil the mean.
@@ -67,14 +71,21 @@ def summarise(run: Run, latest: dict[Any, Metric], *, scored_on: int, now: datet
         if trial.id in latest and (found := estimate_of(run, latest[trial.id])) is not None
     }
     is_several = len(accuracies) > 1
+    mean = fmean(accuracies) if accuracies else None
+    low, high = None, None
+    if mean is not None and scored.images:
+        is_whole = all(trial.state is TrialState.SUCCEEDED for trial in counted)
+        low, high = scored.interval(mean, most=None if is_whole else MOST_PER_EPOCH)
     epochs = epochs_of(run.config)
     return Summary(
-        mean=fmean(accuracies) if accuracies else None,
+        mean=mean,
+        low=low,
+        high=high,
         spread=stdev(accuracies) if is_several else None,
         lowest=min(accuracies) if is_several else None,
         highest=max(accuracies) if is_several else None,
         seeds=len(accuracies),
-        scored_on=scored_on,
+        scored=scored,
         source=over_seeds([estimates[trial.id] for trial in counted if trial.id in estimates]),
         source_by_trial=estimates,
         is_final=all(trial.state is TrialState.SUCCEEDED for trial in run.trials),

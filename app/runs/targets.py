@@ -1,20 +1,44 @@
-"""Whether the accuracy on a target can be measured: its test images whose class is one of the campaign's."""
+"""Which of a target's images measure the accuracy on it: those whose class is one of the campaign's."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from app.datasets.models import Dataset
+from app.datasets.models import Dataset, Split
+from app.runs.models import Run
 from clarinet.files.names import NO_LABEL, numbers_among
+from clarinet.recipes.scoring import ScoredOn
 
 
-def scored_images(target: Dataset, classes: Sequence[str]) -> int:
-    """How many images of a ready target score a run; 0 where its accuracy on the target stays unmeasured.
+def scored_images(target: Dataset, classes: Sequence[str]) -> ScoredOn:
+    """The images of a ready target that score a run: test images, else those that it trains on.
 
     Args:
         target: the dataset.
         classes: names in the campaign's order.
     """
-    if not target.class_names or not target.test_per_class:
-        return 0
-    numbers = numbers_among(classes, target.class_names)
-    counts = zip(numbers, target.test_per_class, strict=True)
-    return sum(count for number, count in counts if number != NO_LABEL)
+    numbers = numbers_among(classes, target.class_names or [])
+    test = _among(Split.TEST, target.test_per_class, numbers, of=target.test_count)
+    return (
+        test if test.images else _among(Split.TRAIN, target.train_per_class, numbers, of=target.train_count)
+    )
+
+
+def scored_by(run: Run, target: Dataset) -> ScoredOn:
+    """The images that scored a run, or will: as its results say, else as `scored_images` does."""
+    told = [found for trial in run.trials if trial.result and (found := scored_of(trial.result)) is not None]
+    return told[0] if told else scored_images(target, run.snapshot_facts["classes"])
+
+
+def scored_of(facts: Mapping[str, Any]) -> ScoredOn | None:
+    """What a trial's result or a model's card says, of any version; earlier ones scored test images alone."""
+    if "scored" in facts:
+        return ScoredOn.from_dict(facts["scored"])
+    count = facts.get("scored_on")
+    return None if count is None else ScoredOn(split="test", images=count, of=count)
+
+
+def _among(split: Split, per_class: Sequence[int] | None, numbers: Sequence[int], *, of: int) -> ScoredOn:
+    counts = zip(numbers, per_class or [0] * len(numbers), strict=True)
+    return ScoredOn(
+        split=split.value, images=sum(count for number, count in counts if number != NO_LABEL), of=of
+    )

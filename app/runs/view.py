@@ -19,9 +19,8 @@ class Details:
 
     Args:
         classes: names in the campaign's order.
-        per_class: (name, mean accuracy or None where no test image has the class).
+        per_class: (name, mean accuracy or None where no image that scores has the class).
         confusion: summed counts [true][predicted]; None until a seed has ended.
-        scored_on: test images of the target with a known class; None until a seed has ended.
         losses: (name, mean over the seeds), of each seed's last epoch.
         failures: (seed, first line, further lines) of trials that failed.
         merged: (seed, class) of trials that take hardly any picture of the target for a class.
@@ -31,7 +30,6 @@ class Details:
     classes: list[str]
     per_class: list[tuple[str, float | None]]
     confusion: list[list[int]] | None
-    scored_on: int | None
     losses: list[tuple[str, float]]
     failures: list[tuple[int, str, str]]
     merged: list[tuple[int, str]]
@@ -60,7 +58,6 @@ def details_of(run: Run, latest: Mapping[UUID, Metric]) -> Details:
         classes=classes,
         per_class=_per_class(classes, scored),
         confusion=_summed([result["confusion"] for result in scored]),
-        scored_on=results[0].get("scored_on") if results else None,
         losses=[(name.replace("_", " "), fmean(values)) for name, values in losses.items()],
         failures=[
             (trial.seed, *_first_line(trial.failure)) for trial in run.trials if trial.failure is not None

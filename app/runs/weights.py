@@ -5,8 +5,9 @@ This process knows no torch. What a file holds is for the training process to re
 
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from app.datasets.errors import PathNotAllowed
 from app.datasets.uploads import open_server_file
 from app.runs.configs import WITHOUT_A_FILE
 from app.runs.errors import WeightsFolderUnusable
+from clarinet.recipes.choices import TIMM
 
 ENDINGS = (".safetensors", ".pt", ".pth")  # the latter two: a state dict
 DIGESTS = 1_000  # that are remembered; a file of 100 MB takes a good part of a second to hash
@@ -66,6 +68,20 @@ def weights_names(folder: Path | None, *, by: User) -> list[str]:
         return [] if folder is None else [found.name for found in _listed(folder)]
     except WeightsFolderUnusable:
         return []
+
+
+def file_for(architecture: str, names: Sequence[str]) -> str | None:
+    """The first file that is named after a network, as packages name them; whether it fits shows in training.
+
+    "efficientnet-lite0-57934424.pth" is named after timm/tf_efficientnet_lite0.
+    """
+    wanted = _plain(architecture.removeprefix(TIMM).partition(".")[0])
+    return next((name for name in names if f"{_plain(name)}-".startswith(f"{wanted}-")), None)
+
+
+def _plain(name: str) -> str:
+    """Small letters and digits, one hyphen for all else; without timm's mark of TensorFlow's networks."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).removeprefix("tf-")
 
 
 def weights_asked_for(

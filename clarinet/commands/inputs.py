@@ -3,6 +3,7 @@
 import argparse
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,8 @@ class Inputs:
     """Both domains, the labels of a file where one gives them, and the classes.
 
     Args:
-        source, target: arrays; test images of classes that are not told apart are left out.
+        source, target: arrays; the target's labels count the classes told apart. Test images of others are
+            left out, and images that train have -1.
         labels: of `--labels`.
         num_classes: K.
         class_names: K names, or None where the classes are only numbers.
@@ -170,22 +172,64 @@ def _scored(
     *,
     is_part: bool,
 ) -> "DomainData":
-    """The target with its test set in the classes that are told apart, as far as it has those.
+    """The target with the classes, among those told apart, of what scores: test images, or those that train.
 
-    Others are a mistake, unless `is_part`: people may have been asked about a part of the classes.
+    Classes of test images that are not told apart are a mistake, unless `is_part`: people may have been asked
+    about a part of the classes. Of images that train they are only told of; those images do not score.
     """
-    from clarinet.data.folders import scored
+    from clarinet.data.folders import numbered, scored
 
-    given = target.get("y_test")
-    if given is None or "x_test" not in target:
-        return {"x_train": target["x_train"]}
-    if given.ndim != 1 or given.shape != target["x_test"].shape[:1]:
-        return target  # which is refused, in words, with the rest of the data
+    classes = partial(_classes, arguments, tested=tested, num_classes=num_classes, names=names)
+    found: DomainData = {"x_train": target["x_train"]}
+    if "x_test" in target and "y_test" in target:
+        given = target["y_test"]
+        if given.ndim != 1 or given.shape != target["x_test"].shape[:1]:
+            return target  # which is refused, in words, with the rest of the data
+        own, listed, numbers = classes("y_test", given, is_part=is_part)
+        others = [own[k] for k in sorted(set(given.tolist())) if k >= 0 and numbers[k] < 0]
+        if others and not is_part:
+            raise DataError(
+                f"{arguments.target} has images of {', '.join(others)}, but {arguments.source} has the "
+                f"classes {', '.join(listed)}; both need a folder of each class under one name"
+            )
+        found = scored({**found, "x_test": target["x_test"], "y_test": given}, numbers)
+        if left := len(given) - len(found.get("y_test", ())):
+            told = f"{left} of {many(len(given), 'test image')} of {arguments.target} {is_or_are(left)}"
+            print(f"clarinet: {told} of other classes and left out", file=sys.stderr)
+    if "y_test" in found or "y_train" not in target:
+        return found
+    given = target["y_train"]
+    try:
+        labels = numbered(given, classes("y_train", given, is_part=is_part)[2])
+    except DataError as unknown:
+        print(f"clarinet: {unknown}. So nothing scores", file=sys.stderr)
+        return found
+    if left := int((labels < 0).sum()):
+        told = f"{left} of {many(len(given), 'training image')} of {arguments.target} {is_or_are(left)}"
+        print(f"clarinet: {told} of other classes and do not score", file=sys.stderr)
+    return {**found, "y_train": labels}
+
+
+def _classes(
+    arguments: argparse.Namespace,
+    array: str,
+    given: "Tensor",
+    *,
+    tested: list[str],
+    num_classes: int,
+    names: list[str],
+    is_part: bool,
+) -> tuple[list[str], list[str], list[int]]:
+    """The classes that the target's labels count, those told apart, and the number of each among the latter.
+
+    Raises:
+        DataError: they cannot be compared.
+    """
     largest = int(given.max()) if len(given) else -1
     if not tested and largest >= (MOST_CLASSES if names else num_classes):
         more = f"; say --classes {largest + 1} if the source merely lacks images of some"
         raise DataError(
-            f"y_test of {arguments.target} has labels up to {largest}, but "
+            f"{array} of {arguments.target} has labels up to {largest}, but "
             + there_are(num_classes, "class", "classes")
             + (more if not (names or is_part) and largest < MOST_CLASSES else "")
         )
@@ -195,18 +239,7 @@ def _scored(
         own, listed = _numbered(arguments, own, listed, by_name=bool(tested))
     require_distinct_classes(arguments.labels or arguments.source, listed)
     require_distinct_classes(arguments.target, own)
-    numbers = numbers_among(listed, own)
-    others = [own[number] for number in sorted(set(given.tolist())) if number >= 0 and numbers[number] < 0]
-    if others and not is_part:
-        raise DataError(
-            f"{arguments.target} has images of {', '.join(others)}, but {arguments.source} has the classes "
-            f"{', '.join(listed)}; both need a folder of each class under one name"
-        )
-    arrays = scored(target, numbers)
-    if left := len(given) - len(arrays.get("y_test", ())):
-        told = f"{left} of {many(len(given), 'test image')} of {arguments.target} {is_or_are(left)}"
-        print(f"clarinet: {told} of other classes and left out", file=sys.stderr)
-    return arrays
+    return own, listed, numbers_among(listed, own)
 
 
 def _numbered(

@@ -85,7 +85,13 @@ def train_data(arguments: argparse.Namespace, config: TrainConfig, inputs: Input
         )
     target = inputs.target
     test = target.get("x_test"), target.get("y_test")
-    return TrainData.of(labels, inputs.source["x_train"], target_images=target["x_train"], test=test)
+    return TrainData.of(
+        labels,
+        inputs.source["x_train"],
+        target_images=target["x_train"],
+        test=test,
+        target_labels=target.get("y_train"),
+    )
 
 
 def _check_options(arguments: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from clarinet.commands.options import percent
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.doing import Doing
+from clarinet.recipes.scoring import ScoredOn
 from clarinet.recipes.source_accuracy import in_words
 from clarinet.run.pacing import Paced
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 Show = Callable[["EpochReport"], None]
 LINE_S = 10.0  # at least between two lines of what a run is doing
-NOT_MEASURED = "the accuracy on the target was not measured: the target has no test labels"
+NOT_MEASURED = "the accuracy on the target was not measured: no image of it has a known class"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +107,16 @@ def _accuracies(report: "EpochReport") -> str:
 
 def say_how_well(result: "TrainResult") -> None:
     """What is known of a finished run: the target first, the source as what it is, an estimate."""
-    told = f"seed {result.config.seed}: "
     known, found = result.target_accuracy, result.reports[-1].source_estimate
-    on_target = NOT_MEASURED if known is None else f"{percent(known)} on the target"
-    print(f"{told}{on_target}; {result.seconds:.0f} s")
+    on_target = NOT_MEASURED if known is None else measured(known, result.scored_on)
+    print(f"seed {result.config.seed}, {result.seconds:.0f} s: {on_target}")
     if found is not None:
-        print(f"{told}on the source, estimated from held-out answers: {in_words(found)}")
+        print(f"seed {result.config.seed}: on the source, estimated from held-out answers: {in_words(found)}")
+
+
+def measured(accuracy: float, scored: ScoredOn) -> str:
+    """An accuracy with its interval, and the images that it was measured on."""
+    return f"{percent(accuracy)} ({scored.interval_in_words(accuracy)}) on the target, {scored.in_words()}"
 
 
 @contextmanager

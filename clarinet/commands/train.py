@@ -37,7 +37,8 @@ def add_train(commands: Commands) -> None:
         "train",
         help="train on two npz files or folders of images",
         description="Train on a source, whose labels are drawn from its y_train or come from a label file, "
-        "and an unlabelled target; score on the target's x_test and y_test.",
+        "and an unlabelled target; score on the target's x_test and y_test, else on those of its x_train "
+        "whose class y_train tells, which training never sees.",
     )
     train.add_argument(
         "--source",
@@ -49,7 +50,8 @@ def add_train(commands: Commands) -> None:
         "--target",
         type=Path,
         required=True,
-        help="npz with x_train; x_test and y_test to score on; or folder of train/* and test/CLASS/*",
+        help="npz with x_train; x_test and y_test to score on, or y_train; or folder of train/* and "
+        "test/CLASS/*, or of CLASS/*",
     )
     train.add_argument(
         "--classes",
@@ -279,6 +281,7 @@ def _trial(result: "TrainResult") -> dict[str, Any]:
     return {
         "seed": result.config.seed,
         "target_accuracy": result.target_accuracy,
+        "scored_on": result.scored_on.to_dict() if result.scored_on.images else None,
         "epochs": result.epochs,
         "steps": result.steps,
         "seconds": round(result.seconds, 3),

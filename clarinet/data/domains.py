@@ -19,6 +19,7 @@ from clarinet.networks.classifier import ModelSpec, spec_for
 from clarinet.networks.own import NOTHING, Own
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.fitting import sees_ink
+from clarinet.recipes.scoring import ScoredOn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,8 +42,11 @@ class Domains:
         complementary_rows, true_rows: rows that train; the true ones are none in the cc setting, the
             complementary ones where the config uses none.
         held_out_rows: rows whose complementary label only estimates the accuracy; weights above 0.
-        test, test_labels: target images to score on, and their classes; `test` is `target` itself where the
-            images that train score.
+        test: target images to score on, `target` itself where they are the same; None where none does, or
+            images that it trains on do.
+        scored_rows: (T,) rows of `target` that score in their place; None where they do not.
+        test_labels: (T,) classes of the images that score, of either kind.
+        scored_on: which these are.
         own: network and distortion that the caller brought in the place of the config's.
     """
 
@@ -64,7 +68,9 @@ class Domains:
     true_rows: Tensor
     held_out_rows: Tensor
     test: Pixels | None
+    scored_rows: Tensor | None
     test_labels: Tensor | None
+    scored_on: ScoredOn
     own: Own = NOTHING
 
     @property
@@ -114,6 +120,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device, own: Own
     test: Pixels | None = target
     if data.target_test_images is not data.target_images:
         test = None if data.target_test_images is None else pixels_of(data.target_test_images, spec, device)
+    scored_rows, test_labels = _scored(data)
     return Domains(
         spec=spec,
         source=pixels_of(data.source_images, spec, device),
@@ -133,9 +140,21 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device, own: Own
         true_rows=true_rows,
         held_out_rows=held_out_rows,
         test=test,
-        test_labels=data.target_test_labels,
+        scored_rows=scored_rows,
+        test_labels=test_labels,
+        scored_on=data.scored_on,
         own=own,
     )
+
+
+def _scored(data: TrainData) -> tuple[Tensor | None, Tensor | None]:
+    """(T,) rows of the target that score, None where test images do; and (T,) the classes of what scores."""
+    if data.target_test_labels is not None or not data.scored_on.images:
+        return None, data.target_test_labels
+    assert data.target_labels is not None
+    classes = data.target_labels.cpu()
+    rows = (classes != NO_LABEL).nonzero().squeeze(1)
+    return rows, classes[rows]
 
 
 def true_label_share(true_count: int, complementary_count: int, num_classes: int) -> float:

@@ -141,13 +141,18 @@ def placed_in(folder: Path) -> tuple[dict[str, Path], list[Placed]]:
 
 def scored(arrays: DomainData, numbers: Sequence[int]) -> DomainData:
     """Arrays with other numbers for their test labels; what has none, or -1, is left out with its image."""
-    # What is unknown, -1, finds the last entry.
-    labels = torch.tensor([*numbers, NO_LABEL])[arrays["y_test"].clamp(min=NO_LABEL)]  # (T,)
+    labels = numbered(arrays["y_test"], numbers)  # (T,)
     kept = labels >= 0
     if bool(kept.any()):
         return {**arrays, "x_test": arrays["x_test"][kept], "y_test": labels[kept]}
     trained = {name: array for name, array in arrays.items() if name not in {"x_test", "y_test"}}
     return cast("DomainData", trained)
+
+
+def numbered(labels: Tensor, numbers: Sequence[int]) -> Tensor:
+    """(N,) labels with other numbers: each class the one at its place, and -1 for what has none or is -1."""
+    # What is unknown, -1, finds the last entry.
+    return torch.tensor([*numbers, NO_LABEL])[labels.clamp(min=NO_LABEL)]
 
 
 def files_below(folder: Path) -> Iterator[Path]:

@@ -15,6 +15,7 @@ from clarinet.files.names import NO_LABEL
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.counting import many, there_are
 from clarinet.recipes.errors import DataError
+from clarinet.recipes.scoring import ScoredOn
 
 SUM_TOLERANCE = 1e-4  # of probabilities that should sum to 1; people write a few digits
 
@@ -58,6 +59,8 @@ class TrainData:
         target_images: uint8, (M, H, W) or (M, H, W, 3), no labels.
         target_test_images: uint8 images to score on, or None.
         target_test_labels: (T,) int64 true classes of those, or None.
+        target_labels: (M,) int64 true classes of the target's images, -1 where one is unknown or not told
+            apart. They score where there are no test images, and do nothing else.
         num_classes: K >= 2, from the class list, never from the largest label.
 
     Raises:
@@ -77,6 +80,7 @@ class TrainData:
     target_images: Tensor | ImageStream
     target_test_images: Tensor | ImageStream | None = None
     target_test_labels: Tensor | None = None
+    target_labels: Tensor | None = None
     num_classes: int
 
     @classmethod
@@ -87,6 +91,7 @@ class TrainData:
         *,
         target_images: Tensor | ImageStream,
         test: tuple[Tensor | ImageStream | None, Tensor | None] = (None, None),
+        target_labels: Tensor | None = None,
     ) -> "TrainData":
         """Source images with the labels about them, beside a target. Here labels become tensors.
 
@@ -94,6 +99,7 @@ class TrainData:
             labels: of the source images.
             source_images, target_images: see TrainData.
             test: target images to score on and their true classes; by default there are none.
+            target_labels: see TrainData.
 
         Raises:
             DataError: as TrainData does.
@@ -108,6 +114,7 @@ class TrainData:
             target_images=target_images,
             target_test_images=test[0],
             target_test_labels=test[1],
+            target_labels=target_labels,
             num_classes=labels.num_classes,
         )
 
@@ -135,6 +142,15 @@ class TrainData:
     def looks(self) -> Looks:
         """What the images are: "photographs" where those of one domain are; of each a sample is read."""
         return looks_of_pair(looks_of_images(self.source_images), looks_of_images(self.target_images))
+
+    @property
+    def scored_on(self) -> ScoredOn:
+        """Which of the target's images score: the test images, else those with a class."""
+        if self.target_test_labels is not None:
+            count = len(self.target_test_labels)
+            return ScoredOn(split="test", images=count, of=count)
+        known = 0 if self.target_labels is None else int((self.target_labels != NO_LABEL).sum())
+        return ScoredOn(split="train", images=known, of=len(self.target_images))
 
     def _check_example(self) -> int:
         """The number of labels, L."""
@@ -194,6 +210,15 @@ class TrainData:
                 )
 
     def _check_test(self) -> None:
+        if self.target_labels is not None:
+            count = len(self.target_images)
+            check_labels(
+                "target_labels",
+                self.target_labels,
+                count=count,
+                lowest=NO_LABEL,
+                num_classes=self.num_classes,
+            )
         if (self.target_test_images is None) != (self.target_test_labels is None):
             raise DataError("target_test_images and target_test_labels are given together or not at all")
         if self.target_test_images is None or self.target_test_labels is None:

@@ -6,6 +6,7 @@ from typing import Any
 from clarinet.export.cards import card_digest
 from clarinet.recipes.config import flattened
 from clarinet.recipes.counting import many
+from clarinet.recipes.scoring import ScoredOn
 from clarinet.recipes.source_accuracy import SourceEstimate, in_words, upgraded_figures
 
 
@@ -56,10 +57,12 @@ def _ink(network: Mapping[str, Any]) -> str:
 def _accuracy(card: Mapping[str, Any]) -> str:
     metrics = card["metrics"]
     known = metrics["target_accuracy"]
-    data = card["data"] or {}
-    test = data.get("target_test")
-    on = f" on {many(test['images'], 'test image')}" if test else ""
-    told = _percent(known) if known is not None else "not measured: the target has no test labels"
+    scored = _scored_on(card)
+    told = "not measured: no image of the target has a known class" if known is None else _percent(known)
+    on = ""
+    if known is not None and scored is not None:
+        on = f" with its 95 % interval, on {scored.in_words()}"
+        told += f" ({scored.interval_in_words(known)})"
     rows = [("Accuracy on the target" + on, told)]
     criteria = upgraded_figures(
         metrics["without_target_labels"], num_classes=len(card["classes"]), config=flattened(card["config"])
@@ -70,6 +73,15 @@ def _accuracy(card: Mapping[str, Any]) -> str:
         rows.append(("Accuracy on the source, estimated from held-out answers, with its 95 % interval", told))
     rows += [(_words(name), _value(value)) for name, value in criteria.items() if value is not None]
     return _table(("Measure", "Value"), rows) + "\n\nOnly the first line has seen labels of the target."
+
+
+def _scored_on(card: Mapping[str, Any]) -> ScoredOn | None:
+    """The images that scored; cards from before there was a choice tell of test images alone, if they do."""
+    told = card["metrics"].get("scored_on")
+    if told is not None:
+        return ScoredOn.from_dict(told)
+    test = (card["data"] or {}).get("target_test")
+    return ScoredOn(split="test", images=test["images"], of=test["images"]) if test else None
 
 
 def _by_class(card: Mapping[str, Any]) -> str:

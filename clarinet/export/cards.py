@@ -16,6 +16,7 @@ from clarinet.data.fingerprint import digest_of, fingerprint
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import TrainData
 from clarinet.files.names import NO_LABEL
+from clarinet.recipes.choices import HUB, OWN_WEIGHTS
 from clarinet.recipes.config import DEFAULTS, GROUPS, TrainConfig
 from clarinet.recipes.counting import there_are
 from clarinet.recipes.errors import DataError
@@ -55,7 +56,7 @@ def model_card(
     names = [str(k) for k in range(num_classes)] if class_names is None else list(class_names)
     if len(names) != num_classes:
         raise DataError(f"{there_are(len(names), 'class name')}, but the model has {num_classes} classes")
-    config = result.config
+    config = _without_places(result)
     learnt = {"alpha": result.alpha, "simulated": dict(simulated or {}) or None}
     return {
         "card_version": CARD_VERSION,
@@ -81,6 +82,14 @@ def model_card(
         },
         "versions": versions(),
     }
+
+
+def _without_places(result: TrainResult) -> TrainConfig:
+    """The config with the name and digest of a file of trained weights, and not where it lay."""
+    config, began = result.config, result.pretrained
+    if began is None or config.network.pretrained in {HUB, OWN_WEIGHTS}:
+        return config
+    return config.changed(pretrained=began.name, pretrained_digest=began.digest)
 
 
 def paper_parts(config: TrainConfig) -> dict[str, bool]:
@@ -120,10 +129,11 @@ def card_digest(card: Mapping[str, Any]) -> str:
 
 
 def _metrics(result: TrainResult) -> dict[str, Any]:
-    """Scores on the target's test set, and what the last epoch tells without target labels."""
+    """Scores on the target, and what the last epoch tells without target labels."""
     last = result.reports[-1].to_dict() if result.reports else {}
     return {
         "target_accuracy": result.target_accuracy,
+        "scored_on": result.scored_on.to_dict() if result.scored_on.images else None,
         "per_class_accuracy": result.per_class_accuracy,
         "confusion": result.confusion,
         "without_target_labels": {name: last[name] for name in last if name not in _NO_CRITERIA},
@@ -134,12 +144,14 @@ def _data_facts(data: TrainData, made: Mapping[str, str]) -> dict[str, Any]:
     def domain(images: Tensor | ImageStream) -> dict[str, Any]:
         return {"images": len(images), "shape": list(images.shape[1:]), "digest": digest_of(images)}
 
-    test = None
+    test, target = None, domain(data.target_images) | {"made": made.get("target")}
     if data.target_test_images is not None and data.target_test_labels is not None:
         test = domain(data.target_test_images) | {"labels_digest": digest_of(data.target_test_labels)}
+    elif data.target_labels is not None:
+        target["labels_digest"] = digest_of(data.target_labels)
     return {
         "source": domain(data.source_images) | {"made": made.get("source")},
-        "target": domain(data.target_images) | {"made": made.get("target")},
+        "target": target,
         "target_test": test,
         "digest": fingerprint(data),
     }

@@ -145,7 +145,6 @@ def _by_timm(backbone: Backbone, given: dict[str, Tensor]) -> dict[str, Tensor]:
 
 # What the readers of safetensors, zip and pickle raise on other bytes.
 _UNREADABLE = (
-    OSError,
     EOFError,
     RuntimeError,
     ValueError,
@@ -167,9 +166,13 @@ def _read(path: Path) -> tuple[dict[str, Tensor], str]:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             file.seek(0)
             content = _content(file, path.suffix)
-    except _UNREADABLE as error:
-        reason = (str(error) or type(error).__name__).split("\n", maxsplit=1)[0]
-        raise ConfigError(f"pretrained: {path} cannot be read: {reason}") from error
+    except OSError as error:
+        raise ConfigError(f"pretrained: {path} cannot be read: {error.strerror or error}") from error
+    except _UNREADABLE as error:  # whose own words are advice to who calls torch
+        raise ConfigError(
+            f"pretrained: {path} cannot be read as trained weights; give a file of safetensors, or one that "
+            "torch.save wrote, which holds tensors by name and no whole model"
+        ) from error
     if not isinstance(content, Mapping) or not all(isinstance(value, Tensor) for value in content.values()):
         raise ConfigError(f"pretrained: {path} does not hold tensors by name")
     return dict(content), digest

@@ -15,6 +15,7 @@ from clarinet.networks.classifier import SOURCE, TARGET, Classifier
 from clarinet.networks.weights import TrainedWeights
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Diverged
+from clarinet.recipes.scoring import MOST_PER_EPOCH
 from clarinet.recipes.source_accuracy import SourceEstimate
 from clarinet.run.evaluation import (
     accuracy_from_complementary,
@@ -27,7 +28,7 @@ from clarinet.run.results import EpochReport, TrainResult
 from clarinet.run.resuming import RunState
 from clarinet.run.stages import Stage
 
-LOOKED_AT_PER_EPOCH = 2000  # images of the target predicted after each epoch; the last epoch scores all
+LOOKED_AT_PER_EPOCH = MOST_PER_EPOCH  # images of the target predicted after each epoch
 # Images of the target for each class, on average: of fewer a class of equal size may be missed by chance.
 LEAST_PER_CLASS = 20
 
@@ -193,17 +194,24 @@ def _held_out_share(config: TrainConfig, domains: Domains) -> float:
 def _target_accuracy(
     config: TrainConfig, predicting: Predicting, domains: Domains, *, whole: bool
 ) -> float | None:
-    if domains.test is None or domains.test_labels is None:
+    if domains.test_labels is None:
         return None
     rows, labels = None, domains.test_labels
     if not whole:
         rows = _looked_at(len(labels), LOOKED_AT_PER_EPOCH, config, "report/test")
         labels = labels[rows.to(labels.device)]
-    return score(predicting.test(rows).argmax(1), labels, domains.spec.num_classes).accuracy
+    return score(_of_scored(predicting, domains, rows).argmax(1), labels, domains.spec.num_classes).accuracy
+
+
+def _of_scored(predicting: Predicting, domains: Domains, rows: Tensor | None) -> Tensor:
+    """Predictions of the images that score, (R, K), or of some rows among them."""
+    if domains.scored_rows is None:
+        return predicting.test(rows)
+    return predicting.target(domains.scored_rows if rows is None else domains.scored_rows[rows])
 
 
 def run_result(config: TrainConfig, state: RunState, stage: Stage) -> TrainResult:
-    """The result of a run after the last step of its last stage, with its score on the whole test set."""
+    """The result of a run after the last step of its last stage, with its score on all images that score."""
     network = state.networks.averaged.eval()
     return result(
         config,
@@ -232,8 +240,9 @@ def result(
 ) -> TrainResult:
     """The result of a run: see `TrainResult`; `predicting` is the model, and step the stage's last."""
     domains, scores = stage.domains, None
-    if domains.test is not None and domains.test_labels is not None:
-        scores = score(predicting.test(None).argmax(1), domains.test_labels, domains.spec.num_classes)
+    if domains.test_labels is not None:
+        predicted = _of_scored(predicting, domains, None).argmax(1)
+        scores = score(predicted, domains.test_labels, domains.spec.num_classes)
     return TrainResult(
         model=model,
         config=config,
@@ -248,4 +257,5 @@ def result(
         epochs=config.length.epochs,
         seconds=seconds,
         pretrained=pretrained,
+        scored_on=domains.scored_on,
     )

@@ -10,6 +10,7 @@ from clarinet.networks.precision import in_bfloat16
 from clarinet.networks.weights import TrainedWeights
 from clarinet.recipes.choices import Precision
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.scoring import ScoredOn
 from clarinet.recipes.source_accuracy import EARLIER, SourceEstimate
 
 # Of an equal share. The first 350 trainings of docs/results have targets with classes of about one size. 47
@@ -26,8 +27,8 @@ class EpochReport:
         step, steps: optimiser steps done and in all.
         seconds: time spent training so far, over all resumptions.
         losses: mean of each loss over the epoch, in nats.
-        target_accuracy: in [0, 1], on at most 2,000 test images before the last epoch of a step; None without
-            test labels and in the pretraining, where the classifier learns nothing.
+        target_accuracy: in [0, 1], on at most 2,000 of the images that score before the last epoch of a step;
+            None without any, and in the pretraining, where the classifier learns nothing.
         source_estimate: from held-out complementary labels, or how many more these would have to be; None
             without any, where the labels cannot be uniform and how their questions were drawn is unknown, and
             where the config's share of wrong ones is 1/K or more, or above 0 beside questions of known,
@@ -79,9 +80,9 @@ class TrainResult:
         model: the classifier of the last step, averaged where the config asks for it, in eval mode.
         config: what it was trained with.
         reports: one per epoch.
-        target_accuracy: on the whole target test set, in [0, 1]; None without test labels, as are the next
-            two.
-        per_class_accuracy: by class; None for a class without test images.
+        target_accuracy: on all of the target's images that score, in [0, 1]; None without any, as are the
+            next two.
+        per_class_accuracy: by class; None for a class of which no image scores.
         confusion: counts [true class][predicted class].
         label_uniformity: p-value of the complementary labels' uniformity, see `uniformity.check_uniformity`;
             None where there are none, or none trains and the probabilities of their questions are known.
@@ -93,6 +94,7 @@ class TrainResult:
         steps, epochs: trained in all.
         seconds: time spent training, over all resumptions.
         pretrained: the file of trained weights that the network began with; None without.
+        scored_on: which images score: test images of the target, or those it trained on.
     """
 
     model: Classifier
@@ -108,6 +110,7 @@ class TrainResult:
     epochs: int
     seconds: float
     pretrained: TrainedWeights | None = None
+    scored_on: ScoredOn
 
     @property
     def computed_in(self) -> Precision:

@@ -76,7 +76,7 @@ def train(
         own: a network or a distortion in the place of the config's; without a checkpoint only.
 
     Returns:
-        The model of the last step, with all reports and its score on the whole target test set.
+        The model of the last step, with all reports and its score on all images that score.
 
     Raises:
         DataError: the data does not fit the setting.

@@ -152,14 +152,21 @@ class TestRefusals:
 
     @pytest.mark.parametrize("suffix", ["safetensors", "pth"])
     @pytest.mark.parametrize(
-        "content", [b"", b"no weights", b"\x80\x02.", b"\x80\x02Q", b"PK\x03\x04nonsense"]
+        "content",
+        [b"", b"no weights", b"\x80\x02.", b"\x80\x02Q", b"PK\x03\x04nonsense", b"\xff\xd8\xff\xe0JFIF"],
     )
     def test_a_file_of_something_else(self, tmp_path: Path, suffix: str, content: bytes) -> None:
         path = tmp_path / f"weights.{suffix}"
         path.write_bytes(content)
 
-        with pytest.raises(ConfigError, match="cannot be read"):
+        with pytest.raises(ConfigError, match=r"cannot be read as trained weights; .* no whole model$"):
             load_pretrained(backbone_of(make_backbone("resnet18")), str(path))
+
+    def test_a_whole_model_is_no_state_dict(self, tmp_path: Path) -> None:
+        torch.save(trained("resnet18"), tmp_path / "model.pth")
+
+        with pytest.raises(ConfigError, match=r"tensors by name and no whole model$"):
+            load_pretrained(backbone_of(make_backbone("resnet18")), str(tmp_path / "model.pth"))
 
     def test_a_pickle_that_would_run_code(self, tmp_path: Path) -> None:
         class Harmful:

@@ -134,6 +134,24 @@ def test_people_get_a_line_per_epoch_and_a_summary(
     assert [line.split()[1] for line in lines[:2]] == ["1/2", "2/2"]
     assert re.fullmatch(r"\S+ \(\S+, \w+\): \d+\.\d\d % on the target over 1 trial", lines[-1])
     assert "estimate needs 200 held-out answers; there are " in lines[-2]
+    measured = r"\d+\.\d\d % \(\d+\.\d to \d+\.\d %\) on the target, 64 test images"
+    assert re.fullmatch(rf"seed 0, \d+ s: {measured}", lines[-3])
+
+
+def test_a_target_without_a_test_split_scores_by_its_own_images(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with np.load(files[4]) as target:
+        arrays = {"x_train": target["x_train"], "y_train": target["y_test"]}
+    np.savez(files[4], **arrays)
+
+    assert main([*files, *SHORT]) == 0
+    told = "on the target, its 64 training images, whose classes are known; training saw the images without"
+    assert told in capsys.readouterr().out
+    assert main([*files, *SHORT, "--json"]) == 0
+    [trial] = json.loads(capsys.readouterr().out.splitlines()[-1])["trials"]
+    assert trial["scored_on"] == {"split": "train", "images": 64, "of": 64}
+    assert trial["target_accuracy"] is not None
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,60 @@ def test_images_of_classes_that_nobody_was_asked_about_are_not_scored(
     assert "10 of 32 test images" in capsys.readouterr().err
 
 
+class TestWithoutTestImages:
+    """The training images of the target score, as far as their classes are told apart."""
+
+    @pytest.fixture(autouse=True)
+    def only_train(self, arguments: Namespace) -> None:
+        shutil.rmtree(arguments.target / "train")
+        (arguments.target / "test").rename(arguments.target / "train")
+
+    def test_they_score_by_name(self, arguments: Namespace, campaign: Namespace) -> None:
+        folders, asked = read(arguments).target, read(campaign).target
+
+        assert set(folders) == {"x_train", "y_train"}
+        assert torch.bincount(folders["y_train"]).tolist() == [11, 11, 10]
+        assert [CAMPAIGN[k] for k in asked["y_train"]] == [NAMES[k] for k in folders["y_train"]]
+
+    def test_others_than_are_told_apart_stay_and_do_not_score(
+        self, arguments: Namespace, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (arguments.target / "train" / "b").rename(arguments.target / "train" / "owl")
+
+        target = read(arguments).target
+
+        assert len(target["x_train"]) == 32
+        assert torch.bincount(target["y_train"] + 1).tolist() == [11, 11, 0, 10]
+        told = f"11 of 32 training images of {arguments.target} are of other classes and do not score"
+        assert told in capsys.readouterr().err
+
+    def test_classes_that_cannot_be_compared_are_told_and_nothing_scores(
+        self, arguments: Namespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        images = np.zeros((4, 28, 28), np.uint8)
+        np.savez(tmp_path / "b.npz", x_train=images, y_train=np.array([2, -1, 0, 1]))
+        beside = Namespace(**vars(arguments) | {"target": tmp_path / "b.npz"})
+
+        assert set(read(beside).target) == {"x_train"}
+        assert "say --classes 3 if they count the classes in this order. So" in capsys.readouterr().err
+        beside.classes = 3
+        assert read(beside).target["y_train"].tolist() == [2, -1, 0, 1]
+        assert "1 of 4 training images" in capsys.readouterr().err
+
+    def test_they_score_too_where_no_test_image_does(self, arguments: Namespace, tmp_path: Path) -> None:
+        inputs = read(arguments)
+        images, classes = in_memory(inputs.source["x_train"]), inputs.source["y_train"].numpy()
+        np.savez(tmp_path / "a.npz", x_train=images.numpy(), y_train=classes)
+        dark = images.numpy() // 2
+        np.savez(tmp_path / "b.npz", x_train=dark, y_train=classes, x_test=dark[:3], y_test=np.full(3, -1))
+        files = {"source": tmp_path / "a.npz", "target": tmp_path / "b.npz"}
+
+        target = read(Namespace(**vars(arguments) | files)).target
+
+        assert set(target) == {"x_train", "y_train"}
+        assert torch.equal(target["y_train"], inputs.source["y_train"])
+
+
 def test_labels_without_names_are_never_taken_for_the_folders(campaign: Namespace) -> None:
     """The campaign counts in its own order, of which such a file tells nothing."""
     campaign.labels.write_text(campaign.labels.read_text().replace("class_name", "remark"))

@@ -85,6 +85,23 @@ def test_a_run_learns_both_domains_and_its_model_says_what_it_reported(
     assert torch.equal(again.argmax(1), classes)
 
 
+def test_the_targets_own_images_score_by_features_that_are_there(
+    config: TrainConfig, data: TrainData
+) -> None:
+    assert isinstance(data.target_test_labels, Tensor)
+    unscored = replace(data, target_test_images=None, target_test_labels=None)
+    told: list[Doing] = []
+
+    known = train(config, replace(unscored, target_labels=data.target_test_labels), on_doing=told.append)
+    unknown = train(config, unscored)
+
+    assert {doing.total for doing in told} == {90 + 75}
+    assert known.target_accuracy == train(config, data).target_accuracy
+    assert unknown.target_accuracy is None
+    for name, values in known.model.state_dict().items():
+        assert torch.equal(values, unknown.model.state_dict()[name])
+
+
 def test_an_exported_graph_says_what_the_model_says(
     config: TrainConfig, data: TrainData, tmp_path: Path
 ) -> None:

@@ -239,7 +239,12 @@ class TestRuns:
         status = main(words)
 
         assert status == 0
-        assert load_card(tmp_path / "model" / "model.safetensors")["pretrained"]["name"] == Path(weights).name
+        card = load_card(tmp_path / "model" / "model.safetensors")
+        assert card["pretrained"]["name"] == Path(weights).name
+        assert card["config"]["network"]["pretrained"] == Path(weights).name
+        assert card["config"]["network"]["pretrained_digest"] == card["pretrained"]["digest"]
+        for file in (tmp_path / "model").iterdir():
+            assert str(tmp_path).encode() not in file.read_bytes()
         assert main([*words, "--set", "pretrained=hub"]) == FAILED
         assert "--weights and --set pretrained both name trained weights" in capsys.readouterr().err
 

@@ -50,14 +50,21 @@ def test_what_was_not_measured_is_told_as_that_and_an_estimate_with_what_it_is()
     enough = {"estimate": 0.9, "low": 0.8, "high": 0.95, "held_out": 300, "needed": 200, "missing": 0}
     lacking = enough | {"estimate": None, "low": None, "high": None, "held_out": 96, "missing": 2080}
 
-    first = "Run 7: succeeded, not measured on the target, which has no test labels"
+    first = (
+        "Run 7: succeeded, not measured on the target: no image of it has a known class that is one of these"
+    )
     source = "On the source, estimated from held-out answers: "
     assert told(row) == first
     assert told(row | {"source_estimate": enough}) == f"{first}\n{source}90.0 % (80.0 to 95.0 %)"
     assert "needs 200 held-out answers; there are 96: about 2,080 more" in told(
         row | {"source_estimate": lacking}
     )
-    assert told(row | {"mean_accuracy": 0.75, "scored_on": 9}) == "Run 7: succeeded, 75.00 % on the target"
+    known = {"mean_accuracy": 0.75, "interval_low": 0.5, "interval_high": 0.9}
+    scored = {"scored_on": 9, "scored_split": "train", "scored_of": 9}
+    assert told(row | known | scored) == (
+        "Run 7: succeeded, 75.00 % (50.00 to 90.00 %) on the target, its 9 training images, whose classes "
+        "are known; training saw the images without classes"
+    )
 
 
 @pytest.mark.parametrize("path", commands(), ids=lambda path: " ".join(path) or "clarinet")

@@ -92,6 +92,7 @@ class TestTrainTrial:
         assert ended.target_accuracy is not None
         assert ended.result is not None
         assert ended.result["scored_on"] == 40
+        assert ended.result["scored"] == {"split": "test", "images": 40, "of": 40}
         assert sum(map(sum, ended.result["confusion"])) == 40
         with context.reading() as session:
             model = session.scalars(select(Model).where(Model.trial_id == trial.id)).one()

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
-from app.datasets.models import Dataset
+from app.datasets.models import Dataset, Example, Split
 from app.runs.labels import freeze
 from app.runs.models import Run
 from clarinet.data.training_data import TrainData
@@ -14,6 +15,7 @@ from clarinet.files.label_table import COMPLEMENTARY, Labels
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import DataError
 from clarinet.recipes.methods import config_for
+from clarinet.recipes.scoring import ScoredOn
 from clarinet.run.training import TrainResult, train
 from tests.clarinet.factories import in_memory
 from tests.factories import make_dataset, make_labels, make_run
@@ -90,7 +92,7 @@ class TestLoad:
         assert labels is not None
         # Positions 3 to 8 take turns: dog, owl, cat; the campaign knows cat (0) and dog (1), and no owl.
         assert labels.tolist() == [1, 0, 1, 0]
-        assert trial_data.scored_on == 4
+        assert trial_data.scored == ScoredOn(split="test", images=4, of=6)
 
     def test_a_class_is_the_same_however_its_name_is_written(self, context: Context) -> None:
         """In the library as well: see tests/clarinet/test_names.py."""
@@ -110,7 +112,50 @@ class TestLoad:
             trial_data = load(session, context.storage, run, config_for("clarinet"))
 
         assert trial_data.data.target_test_images is None
-        assert trial_data.scored_on == 0
+        assert trial_data.scored.images == 0
+
+    @pytest.mark.parametrize("test", [0, 2])
+    def test_without_a_test_image_that_scores_those_that_train_do(self, context: Context, test: int) -> None:
+        with context.unit_of_work() as session:
+            target = make_dataset(
+                session, context.storage, class_names=("dog", "owl", "cat"), train=4, test=test
+            )
+            session.execute(update(Example).where(Example.position == 0).values(true_class=None))
+            owls = Example.dataset_id == target.id, Example.split == Split.TEST
+            session.execute(update(Example).where(*owls).values(true_class=1))
+            run = make_run(session, context.storage, train=4, target=target)
+            loaded = load(session, context.storage, run, config_for("clarinet"))
+
+        assert loaded.data.target_test_images is None
+        assert loaded.data.target_labels is not None
+        # Dog, which is not known here, owl, which nobody was asked about, cat and dog; the campaign counts
+        # cat and dog.
+        assert loaded.data.target_labels.tolist() == [-1, -1, 0, 1]
+        assert loaded.scored == ScoredOn(split="train", images=2, of=4)
+
+    @pytest.mark.long
+    def test_a_run_ends_with_the_same_bits_without_the_classes_that_scored_it(self, context: Context) -> None:
+        def trained(*, known: bool) -> TrainResult:
+            with context.unit_of_work() as session:
+                target = session.get_one(Dataset, target_id)
+                target.class_names = ["cat", "dog"] if known else None
+                wanted = None if not known else Example.position % 2
+                of_target = Example.dataset_id == target_id
+                session.execute(update(Example).where(of_target).values(true_class=wanted))
+                run = session.get_one(Run, run_id)
+                config = TrainConfig.from_dict(run.config | {"seed": 0})
+                return train(config, load(session, context.storage, run, config).data)
+
+        with context.unit_of_work() as session:
+            target = make_dataset(session, context.storage, train=120, test=0)
+            target_id, run_id = target.id, make_run(session, context.storage, target=target).id
+        scored, unscored = trained(known=True), trained(known=False)
+
+        assert scored.scored_on == ScoredOn(split="train", images=120, of=120)
+        assert scored.target_accuracy is not None
+        assert unscored.target_accuracy is None
+        for name, values in scored.model.state_dict().items():
+            assert torch.equal(values, unscored.model.state_dict()[name])
 
     def test_labels_of_other_images_are_refused(self, context: Context) -> None:
         with context.unit_of_work() as session:
@@ -144,7 +189,7 @@ class TestLoad:
             loaded.data.target_test_images,
         ):
             assert hasattr(images, "read")
-        assert loaded.scored_on == 6
+        assert loaded.scored.images == 6
         assert streamed.target_accuracy == resident.target_accuracy
         for name, values in resident.model.state_dict().items():
             assert torch.equal(values, streamed.model.state_dict()[name])

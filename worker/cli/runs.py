@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clarinet.recipes.scoring import ScoredOn
 from clarinet.recipes.source_accuracy import SourceEstimate, in_words
 from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show, wait
 
@@ -28,9 +29,11 @@ def told(row: dict[str, Any]) -> str:
     """A run, as the API reads it, in words: what was measured, and what is estimated as an estimate."""
     words = f"Run {row['number']}: {row['state']}"
     if row["mean_accuracy"] is not None:
-        words += f", {100 * row['mean_accuracy']:.2f} % on the target"
+        scored = ScoredOn(split=row["scored_split"], images=row["scored_on"], of=row["scored_of"])
+        ends = f"{100 * row['interval_low']:.2f} to {100 * row['interval_high']:.2f} %"
+        words += f", {100 * row['mean_accuracy']:.2f} % ({ends}) on the target, {scored.in_words()}"
     elif not row["scored_on"]:
-        words += ", not measured on the target, which has no test labels"
+        words += ", not measured on the target: no image of it has a known class that is one of these"
     if row["std_accuracy"] is not None:
         words += f" (standard deviation {100 * row['std_accuracy']:.2f} over {len(row['seeds'])} seeds)"
     if row["recipe"]:

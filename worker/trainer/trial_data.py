@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import prod
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -25,16 +26,17 @@ from clarinet.files.label_table import Labels
 from clarinet.files.names import NO_LABEL, numbers_among
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import DataError
+from clarinet.recipes.scoring import ScoredOn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrialData:
-    """Both domains of a run, and how much of the target's test split could be scored on."""
+    """Both domains of a run, and which images of the target score."""
 
     data: TrainData
     class_names: list[str]
     made: dict[str, str]  # how images were made that are not the published ones: of "source" or "target"
-    scored_on: int  # images of the target's test split whose true class is one of the campaign's
+    scored: ScoredOn
 
 
 def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> TrialData:
@@ -56,14 +58,21 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     is_drawn = not run.snapshot_facts.get("imported")
     chances = np.full(len(labels), probabilities(len(names))[0], np.float32) if is_drawn else None
     labels = replace(labels, positions=_rows(source, labels), probabilities=chances)
-    test_images, test_classes = _test_set(session, storage, run, names, config.network.image_size)
+    mapped = _numbers(session.get_one(Dataset, run.target_dataset_id), names)
+    test = _test_set(session, storage, run.target_dataset_id, mapped, config.network.image_size)
+    data = TrainData.of(
+        labels,
+        _given(source),
+        target_images=_given(target),
+        test=(test.images, test.classes),
+        # To score by, where there is no such test set; never to train on.
+        target_labels=torch.from_numpy(mapped[target.true_classes]),
+    )
     return TrialData(
-        data=TrainData.of(
-            labels, _given(source), target_images=_given(target), test=(test_images, test_classes)
-        ),
+        data=data,
         class_names=names,
         made=_made(session, source=campaign.dataset_id, target=run.target_dataset_id),
-        scored_on=0 if test_classes is None else len(test_classes),
+        scored=data.scored_on if test.classes is None else replace(data.scored_on, of=test.of),
     )
 
 
@@ -115,19 +124,30 @@ def _rows(source: StoredImages, labels: Labels) -> NDArray[np.int64]:
     return images
 
 
+def _numbers(target: Dataset, names: list[str]) -> NDArray[np.int64]:
+    """(C + 1,) the campaign's number of each class of the target, by name, or NO_LABEL.
+
+    The last entry is what an unknown class (-1) finds.
+    """
+    return np.array([*numbers_among(names, target.class_names or []), NO_LABEL], np.int64)
+
+
+class _TestSet(NamedTuple):
+    """The test images of a target that score, with their classes; both None without any."""
+
+    images: Tensor | ImageStream | None
+    classes: Tensor | None
+    of: int  # how many test images there are
+
+
 def _test_set(
-    session: Session, storage: Storage, run: Run, names: list[str], image_size: int
-) -> tuple[Tensor | ImageStream | None, Tensor | None]:
-    """The target's test images whose true class the campaign knows by name; to score, never to train on."""
-    target = session.get_one(Dataset, run.target_dataset_id)
-    if not target.class_names or not target.test_count:
-        return None, None
-    # One entry more, so that an unknown class (-1) finds NO_LABEL at the end.
-    mapped = np.array([*numbers_among(names, target.class_names), NO_LABEL], np.int64)
-    test = _images(session, storage, target.id, Split.TEST, image_size)
+    session: Session, storage: Storage, target_id: UUID, mapped: NDArray[np.int64], image_size: int
+) -> _TestSet:
+    """The target's test images whose true class the campaign knows; to score, never to train on."""
+    test = _images(session, storage, target_id, Split.TEST, image_size)
     classes = mapped[test.true_classes]
     known = classes != NO_LABEL
     if not known.any():
-        return None, None
+        return _TestSet(None, None, len(known))
     scored = [place for place, is_known in zip(test.places, known, strict=True) if is_known]
-    return _given(replace(test, places=scored)), torch.from_numpy(classes[known])
+    return _TestSet(_given(replace(test, places=scored)), torch.from_numpy(classes[known]), len(known))

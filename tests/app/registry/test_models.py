@@ -156,12 +156,26 @@ def test_the_card_is_a_page_and_the_trial_leads_to_it(client: TestClient, model:
 
     assert page.status_code == listed.status_code == 200
     assert "87.5" in page.text
+    assert "on the target, 8 test images" in page.text  # as cards of earlier versions say it
+    assert "95 % interval 47.3 to 99.7 %" in page.text
     assert "cat, &lt;dog&gt;" in page.text
     assert f"/models/{model.id}" in listed.text
     assert led.headers["location"].endswith(f"/models/{model.id}")
 
 
-def test_a_target_without_test_labels_is_said_to_be_unmeasured_in_words(
+def test_a_model_that_was_measured_on_the_targets_own_images_says_so(
+    client: TestClient, session: Session, model: Model
+) -> None:
+    model.card = model.card | {"scored": {"split": "train", "images": 8, "of": 1009}}
+    session.commit()
+
+    page = client.get(f"/models/{model.id}", headers=HTML).text
+
+    told = "8 of its 1 009 training images, those of a known class that is one of these"
+    assert page.count(f"{told}; training saw the images without classes") == 2
+
+
+def test_a_target_without_known_classes_is_said_to_be_unmeasured_in_words(
     client: TestClient, session: Session, model: Model
 ) -> None:
     estimate = {"estimate": 0.9, "low": 0.8, "high": 0.95, "held_out": 300, "needed": 200, "missing": 0}

@@ -148,14 +148,29 @@ def test_a_run_is_read_with_trials_and_figures(client: TestClient, run: Run) -> 
     read = client.get(f"/api/v1/runs/{run.id}").json()
 
     assert (read["state"], read["mean_accuracy"], read["std_accuracy"]) == ("running", 0.75, None)
-    assert (read["epoch"], read["epochs"], read["scored_on"]) == (1, 4, 40)
+    assert (read["epoch"], read["epochs"]) == (1, 4)
+    assert (read["scored_on"], read["scored_split"], read["scored_of"]) == (40, "test", 40)
+    assert 0.55 < read["interval_low"] < 0.75 < read["interval_high"] < 0.9
     assert read["source_estimate"] == ESTIMATE
     assert [trial["source_estimate"] for trial in read["trials"]] == [ESTIMATE, None]
     assert [trial["state"] for trial in read["trials"]] == ["running", "queued"]
     assert read["label_snapshot"] == run.snapshot_digest
 
 
-def test_a_target_without_test_labels_measures_nothing_and_what_an_estimate_lacks_is_told(
+def test_a_target_without_test_images_scores_by_those_it_trains_on(
+    client: TestClient, session: Session, storage: Storage
+) -> None:
+    target = make_dataset(session, storage, train=5, test=0, class_names=("dog", "owl"))
+    run = make_run(session, storage, train=2, target=target)
+    session.commit()
+
+    read = client.get(f"/api/v1/runs/{run.id}").json()
+
+    assert (read["scored_on"], read["scored_split"], read["scored_of"]) == (3, "train", 5)
+    assert (read["mean_accuracy"], read["interval_low"], read["interval_high"]) == (None, None, None)
+
+
+def test_a_target_without_known_classes_measures_nothing_and_what_an_estimate_lacks_is_told(
     client: TestClient, session: Session, storage: Storage
 ) -> None:
     target = make_dataset(session, storage, train=4, class_names=None)

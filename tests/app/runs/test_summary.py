@@ -8,8 +8,12 @@ import pytest
 
 from app.runs.models import Metric, Run, Trial, TrialState
 from app.runs.summary import MOST_POINTS, curve, summarise
+from clarinet.recipes.scoring import ScoredOn
 from tests.app.runs.conftest import ESTIMATE, TOO_FEW
 from tests.factories import NOW
+
+SCORED = ScoredOn(split="test", images=9, of=9)
+NOTHING = ScoredOn(split="train", images=0, of=9)
 
 
 def make(states: str, accuracies: list[float | None]) -> Run:
@@ -49,15 +53,29 @@ def metric(
 
 
 def test_mean_and_sample_deviation_are_over_the_seeds_that_have_a_value() -> None:
-    summary = summarise(make("ssr", [0.9, 0.7, None]), {}, scored_on=9, now=NOW)
+    summary = summarise(make("ssr", [0.9, 0.7, None]), {}, scored=SCORED, now=NOW)
 
     assert summary.mean == pytest.approx(0.8)
     assert summary.spread == pytest.approx(0.02**0.5)
     assert (summary.seeds, summary.is_final) == (2, False)
 
 
+@pytest.mark.parametrize(("states", "looked_at"), [("ss", 8000), ("rs", 2000), ("sf", 8000)])
+def test_the_interval_is_of_the_images_that_were_looked_at(states: str, looked_at: int) -> None:
+    """Of Clopper and Pearson, which for so many images is nearly that of a standard error."""
+    many = ScoredOn(split="train", images=8000, of=8000)
+
+    summary = summarise(make(states, [0.9, 0.9]), {}, scored=many, now=NOW)
+
+    assert summary.low is not None
+    assert summary.high is not None
+    assert summary.high - summary.low == pytest.approx(2 * 1.96 * (0.09 / looked_at) ** 0.5, rel=0.03)
+    assert summary.low < 0.9 < summary.high
+    assert summarise(make("r", [None]), {}, scored=many, now=NOW).low is None
+
+
 def test_what_is_shown_of_several_seeds_lies_in_0_to_1_as_mean_and_deviation_need_not() -> None:
-    summary = summarise(make("sss", [0.99, 0.99, 0.8]), {}, scored_on=9, now=NOW)
+    summary = summarise(make("sss", [0.99, 0.99, 0.8]), {}, scored=SCORED, now=NOW)
 
     assert summary.mean is not None
     assert summary.spread is not None
@@ -66,13 +84,13 @@ def test_what_is_shown_of_several_seeds_lies_in_0_to_1_as_mean_and_deviation_nee
 
 
 def test_a_failed_seed_does_not_count() -> None:
-    summary = summarise(make("sf", [0.9, 0.1]), {}, scored_on=9, now=NOW)
+    summary = summarise(make("sf", [0.9, 0.1]), {}, scored=SCORED, now=NOW)
 
     assert (summary.mean, summary.seeds, summary.is_final) == (0.9, 1, False)
 
 
 def test_one_seed_has_no_spread() -> None:
-    summary = summarise(make("s", [0.9]), {}, scored_on=9, now=NOW)
+    summary = summarise(make("s", [0.9]), {}, scored=SCORED, now=NOW)
 
     assert (summary.spread, summary.is_final, summary.time_left_s) == (None, True, None)
     assert (summary.lowest, summary.highest) == (None, None)
@@ -85,7 +103,7 @@ class TestSource:
         other = ESTIMATE | {"estimate": 0.7, "low": 0.5, "high": 0.75, "held_out": 299}
         latest = {first.id: metric(first, 3, estimate=ESTIMATE), second.id: metric(second, 3, estimate=other)}
 
-        summary = summarise(run, latest, scored_on=0, now=NOW)
+        summary = summarise(run, latest, scored=NOTHING, now=NOW)
 
         found = summary.source
         assert found is not None
@@ -98,7 +116,7 @@ class TestSource:
         first, second = run.trials
         latest = {first.id: metric(first, 3, estimate=ESTIMATE), second.id: metric(second, 1)}
 
-        found = summarise(run, latest, scored_on=0, now=NOW).source
+        found = summarise(run, latest, scored=NOTHING, now=NOW).source
 
         assert found is not None
         assert found.estimate == 0.9
@@ -107,13 +125,13 @@ class TestSource:
         run = make("fs", [None, None])
         latest = {trial.id: metric(trial, 3, estimate=ESTIMATE) for trial in run.trials[:1]}
 
-        assert summarise(run, latest, scored_on=0, now=NOW).source is None
+        assert summarise(run, latest, scored=NOTHING, now=NOW).source is None
 
     def test_too_few_held_out_labels_say_how_many_answers_are_missing(self) -> None:
         run = make("s", [None])
         trial = run.trials[0]
 
-        found = summarise(run, {trial.id: metric(trial, 3, estimate=TOO_FEW)}, scored_on=0, now=NOW).source
+        found = summarise(run, {trial.id: metric(trial, 3, estimate=TOO_FEW)}, scored=NOTHING, now=NOW).source
 
         assert found is not None
         assert (found.estimate, found.held_out, found.needed, found.missing) == (None, 96, 200, 2080)
@@ -128,7 +146,7 @@ class TestSource:
         row = metric(run.trials[0], 3)
         row.source_accuracy_estimate, row.source_accuracy_error = estimate, error
 
-        found = summarise(run, {run.trials[0].id: row}, scored_on=0, now=NOW).source
+        found = summarise(run, {run.trials[0].id: row}, scored=NOTHING, now=NOW).source
 
         assert found is not None
         assert found.estimate == shown
@@ -139,7 +157,7 @@ def test_time_left_is_the_rest_at_the_present_pace_less_what_has_passed() -> Non
     run = make("r", [None])
     latest = {run.trials[0].id: metric(run.trials[0], 4, seconds=8)}
 
-    assert summarise(run, latest, scored_on=9, now=NOW + timedelta(seconds=3)).time_left_s == pytest.approx(
+    assert summarise(run, latest, scored=SCORED, now=NOW + timedelta(seconds=3)).time_left_s == pytest.approx(
         6 * 2 - 3
     )
 
@@ -148,11 +166,11 @@ def test_queued_seeds_wait_for_the_one_that_trains() -> None:
     run = make("rqq", [None, None, None])
     latest = {run.trials[0].id: metric(run.trials[0], 5, seconds=10)}
 
-    assert summarise(run, latest, scored_on=9, now=NOW).time_left_s == pytest.approx(10 + 2 * 20)
+    assert summarise(run, latest, scored=SCORED, now=NOW).time_left_s == pytest.approx(10 + 2 * 20)
 
 
 def test_before_the_first_epoch_nobody_knows_the_time_left() -> None:
-    assert summarise(make("r", [None]), {}, scored_on=9, now=NOW).time_left_s is None
+    assert summarise(make("r", [None]), {}, scored=SCORED, now=NOW).time_left_s is None
 
 
 def test_a_curve_has_a_gap_where_a_seed_is_behind() -> None:

@@ -17,7 +17,7 @@ from app.datasets.errors import PathNotAllowed
 from app.datasets.uploads import open_server_file
 from app.runs import weights
 from app.runs.errors import WeightsFolderUnusable
-from app.runs.weights import weights_asked_for, weights_files, weights_names
+from app.runs.weights import file_for, weights_asked_for, weights_files, weights_names
 
 ADMIN = User(role=Role.ADMIN)
 
@@ -182,6 +182,28 @@ def test_the_file_that_a_config_asks_for_comes_with_its_digest(folder: Path) -> 
     assert weights_asked_for(folder / "no", {"epochs": 1}, by=ADMIN) == {}
     with pytest.raises(WeightsFolderUnusable):
         weights_asked_for(folder / "no", {"pretrained": "net.pt"}, by=ADMIN)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "file"),
+    [
+        ("timm/tf_efficientnet_lite0", "efficientnet-lite0-57934424.pth"),
+        ("timm/tf_efficientnet_lite0.in1k", "efficientnet-lite0-57934424.pth"),
+        ("resnet18", "resnet18.safetensors"),
+        ("timm/resnet18d", None),
+        ("efficientnet_b0", None),
+        ("lenet", None),
+    ],
+)
+def test_a_file_named_after_a_network_is_found(architecture: str, file: str | None) -> None:
+    names = [
+        "b0-efficientnet_b0.pt",
+        "efficientnet-lite0-57934424.pth",
+        "resnet18.safetensors",
+        "resnet50.pt",
+    ]
+
+    assert file_for(architecture, names) == file
 
 
 class _Bomb:

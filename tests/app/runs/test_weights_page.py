@@ -1,6 +1,7 @@
 """The page that lists trained weights on the server, and the form that offers them."""
 
 import hashlib
+import re
 from html import unescape
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from app.campaigns.models import Campaign
 from app.datasets.models import Dataset
 from app.runs.models import Run
 from app.settings import Settings
+from app.storage import Storage
 from tests.app.runs.conftest import inputs_of
+from tests.factories import make_dataset
 
 HTML = {"accept": "text/html"}
 
@@ -62,6 +65,41 @@ class TestWeights:
             "net.pt",
             hashlib.sha256(b"tensors").hexdigest(),
         )
+
+    def test_a_file_for_the_recipes_network_is_offered_in_the_place_of_a_download(
+        self, client: TestClient, session: Session, campaign: Campaign, storage: Storage, folder: Path
+    ) -> None:
+        photographs = make_dataset(session, storage, name="Streets", looks="photographs")
+        digits = make_dataset(session, storage, name="Numbers")
+        session.commit()
+        url = f"/campaigns/{campaign.id}/runs/new"
+        asked = f"{url}?target_dataset_id={photographs.id}"
+        before = client.get(asked, headers=HTML).text
+        for name in ("any.pt", "efficientnet-lite0-57934424.pth"):
+            (folder / name).write_bytes(b"tensors")
+        page = client.get(asked, headers=HTML).text
+        chosen = {"target_dataset_id": str(photographs.id)}
+
+        for typed in (inputs_of(page) | chosen, inputs_of(page) | {"target_dataset_id": str(digits.id)}):
+            assert client.post(url, data=typed, headers=HTML).status_code == 303
+
+        assert inputs_of(before)["config.pretrained"] == "hub"
+        choices = page[page.index('name="config.pretrained"') :].partition("</select>")[0]
+        assert re.findall(r'option value="([^"]*)"', choices) == [
+            "any.pt",
+            "efficientnet-lite0-57934424.pth",
+            "",
+            "hub",
+        ]
+        assert "trained weights from a file" in page
+        assert "trained weights of ImageNet" in before
+        first, second = session.scalars(select(Run).order_by(Run.number)).all()
+        assert (first.preset, first.config["network"]["pretrained"]) == (
+            "photographs",
+            "efficientnet-lite0-57934424.pth",
+        )
+        # The form was loaded for photographs, and the file is not for the digits' network.
+        assert (second.preset, second.config["network"]["pretrained"]) == ("digits", "")
 
     def test_an_empty_folder_says_what_it_lacks(self, client: TestClient, folder: Path) -> None:
         page = client.get("/weights", headers=HTML).text

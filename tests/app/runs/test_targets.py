@@ -1,0 +1,60 @@
+"""Which of a target's images score a run."""
+
+import pytest
+from sqlalchemy.orm import Session
+
+from app.datasets.models import Dataset
+from app.runs.models import Run, Trial
+from app.runs.targets import scored_by, scored_images
+from app.storage import Storage
+from clarinet.recipes.scoring import ScoredOn
+from tests.factories import make_dataset
+
+
+def dataset(test: list[int], train: list[int], *, test_count: int = 10, train_count: int = 20) -> Dataset:
+    """A dataset of cats and owls, so many of each."""
+    return Dataset(
+        class_names=["cat", "owl"],
+        test_per_class=test,
+        train_per_class=train,
+        test_count=test_count,
+        train_count=train_count,
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "scored"),
+    [
+        (dataset([6, 4], [9, 9]), ("test", 6, 10)),  # nobody is asked about owls
+        (dataset([0, 10], [9, 11]), ("train", 9, 20)),  # of its test images none scores
+        (dataset([0, 0], [20, 0], test_count=0), ("train", 20, 20)),
+        (dataset([0, 0], [12, 3], test_count=0), ("train", 12, 20)),  # the class of five is not known
+        (dataset([0, 0], [0, 20], test_count=0), ("train", 0, 20)),
+        (Dataset(class_names=None, test_per_class=[], train_per_class=[], test_count=3, train_count=4), ()),
+    ],
+)
+def test_test_images_score_else_those_that_it_trains_on(target: Dataset, scored: tuple[str, ...]) -> None:
+    found = scored_images(target, ["dog", "Cat"])
+
+    assert (found.split, found.images, found.of) == (scored or ("train", 0, 4))
+
+
+def test_a_run_says_itself_what_scored_it_and_an_earlier_one_knew_test_images_alone() -> None:
+    def run(*results: dict[str, object] | None) -> Run:
+        trials = [Trial(seed=seed, result=result) for seed, result in enumerate(results)]
+        return Run(snapshot_facts={"classes": ["cat", "dog"]}, trials=trials)
+
+    target = dataset([0, 0], [20, 0], test_count=0)
+    now = ScoredOn(split="train", images=20, of=20)
+
+    assert scored_by(run(None, None), target) == now
+    assert scored_by(run(None, {"scored_on": 20, "scored": now.to_dict()}), target) == now
+    assert scored_by(run({"scored_on": 0}), target).images == 0
+    assert scored_by(run({"scored_on": 7}), target) == ScoredOn(split="test", images=7, of=7)
+
+
+def test_an_imported_dataset_counts_what_a_trial_will_score(session: Session, storage: Storage) -> None:
+    """The other side is tests/worker/test_trial_data.py."""
+    target = make_dataset(session, storage, class_names=("dog", "owl", "cat"), train=10, test=0)
+
+    assert scored_images(target, ["cat", "dog"]) == ScoredOn(split="train", images=7, of=10)
