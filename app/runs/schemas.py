@@ -121,6 +121,7 @@ class RunSummary(Output):
     scored_on: int = Field(
         description="test images of the target with a known class; 0: its accuracy is not measured"
     )
+    unscored: str = Field(description="which test images of the target do not count, and why; empty: all do")
     mean_accuracy: float | None = Field(description="on the target's test split")
     std_accuracy: float | None = Field(description="sample standard deviation over the seeds")
     lowest_accuracy: float | None = Field(description="of several seeds")
@@ -153,6 +154,7 @@ class RunSummary(Output):
             "lowest_accuracy": summary.lowest,
             "highest_accuracy": summary.highest,
             "scored_on": summary.scored_on,
+            "unscored": summary.unscored,
             "source_estimate": summary.source,
             "epoch": summary.epoch,
             "epochs": summary.epochs,

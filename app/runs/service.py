@@ -33,7 +33,7 @@ from app.runs.labels import Readiness, collect, freeze
 from app.runs.models import Metric, Run, Trial, TrialState, doing_of
 from app.runs.pairs import Pair, remember_looks
 from app.runs.summary import Summary, summarise
-from app.runs.targets import scored_images
+from app.runs.targets import scoring_of
 from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
 from clarinet.recipes.errors import DataError
@@ -236,15 +236,11 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
     targets = {
         target.id: target for target in session.scalars(select(Dataset).where(Dataset.id.in_(target_ids)))
     }
-    return {
-        run.id: summarise(
-            run,
-            latest,
-            scored_on=scored_images(targets[run.target_dataset_id], run.snapshot_facts["classes"]),
-            now=now,
-        )
-        for run in runs
-    }
+    found = {}
+    for run in runs:
+        scoring = scoring_of(targets[run.target_dataset_id], run.snapshot_facts["classes"])
+        found[run.id] = summarise(run, latest, scored_on=scoring.images, unscored=scoring.unscored, now=now)
+    return found
 
 
 def names_of(session: Session, runs: Sequence[Run]) -> dict[UUID, str]:

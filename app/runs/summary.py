@@ -27,6 +27,7 @@ class Summary:
         lowest, highest: of the seeds, where the mean is of several.
         seeds: how many the mean is over.
         scored_on: test images of the target with a known class; 0 where its accuracy stays unmeasured.
+        unscored: which test images do not count, in words; "" where all do.
         source: estimated accuracy on the source, or what it lacks; None where nothing is told of it.
         source_by_trial: the same of single seeds, by trial id.
         is_final: whether every seed has ended well.
@@ -40,6 +41,7 @@ class Summary:
     highest: float | None
     seeds: int
     scored_on: int
+    unscored: str
     source: SourceEstimate | None
     source_by_trial: dict[Any, SourceEstimate]
     is_final: bool
@@ -48,13 +50,16 @@ class Summary:
     epochs: int
 
 
-def summarise(run: Run, latest: dict[Any, Metric], *, scored_on: int, now: datetime) -> Summary:
+def summarise(
+    run: Run, latest: dict[Any, Metric], *, scored_on: int, unscored: str = "", now: datetime
+) -> Summary:
     """The figures of a run whose trials are loaded.
 
     Args:
         run: with its trials.
         latest: the last metric of each trial, by trial id.
         scored_on: test images of the target with a known class.
+        unscored: which do not count.
         now: to count the time since a metric was reported.
     """
     # A seed that failed or was cancelled has figures of an unfinished training; they would spoil the mean.
@@ -75,6 +80,7 @@ def summarise(run: Run, latest: dict[Any, Metric], *, scored_on: int, now: datet
         highest=max(accuracies) if is_several else None,
         seeds=len(accuracies),
         scored_on=scored_on,
+        unscored=unscored,
         source=over_seeds([estimates[trial.id] for trial in counted if trial.id in estimates]),
         source_by_trial=estimates,
         is_final=all(trial.state is TrialState.SUCCEEDED for trial in run.trials),

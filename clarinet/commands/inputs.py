@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from clarinet.commands.opening import Pair
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import Labels
-from clarinet.files.names import numbers_among, plain_number, require_distinct_classes, share_no_class
+from clarinet.files.names import (
+    numbers_among,
+    plain_number,
+    require_distinct_classes,
+    share_no_class,
+    strangers,
+)
 from clarinet.recipes.counting import is_or_are, many, there_are
 from clarinet.recipes.errors import ClassesNotCounted, ConfigError, DataError
 
@@ -202,11 +208,13 @@ def _scored(
             f"{arguments.target} has images of {', '.join(others)}, but {arguments.source} has the classes "
             f"{', '.join(listed)}; both need a folder of each class under one name"
         )
-    arrays = scored(target, numbers)
-    if left := len(given) - len(arrays.get("y_test", ())):
-        told = f"{left} of {many(len(given), 'test image')} of {arguments.target} {is_or_are(left)}"
-        print(f"clarinet: {told} of other classes and left out", file=sys.stderr)
-    return arrays
+    counts = [int((given == number).sum()) for number in range(len(own))]
+    if told := strangers(listed, own, counts, total=len(given), whose="campaign" if is_part else "training"):
+        print(f"clarinet: of {arguments.target}, {told}; they are left out", file=sys.stderr)
+    if unknown := int((given < 0).sum()):
+        told = f"{unknown} of {many(len(given), 'test image')} of {arguments.target} {is_or_are(unknown)}"
+        print(f"clarinet: {told} of no known class, and left out", file=sys.stderr)
+    return scored(target, numbers)
 
 
 def _numbered(

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 Show = Callable[["EpochReport"], None]
 LINE_S = 10.0  # at least between two lines of what a run is doing
-NOT_MEASURED = "the accuracy on the target was not measured: the target has no test labels"
+NOT_MEASURED = (
+    "the accuracy on the target was not measured: no test image of the target has one of these classes"
+)
 
 
 @dataclass(frozen=True, slots=True)

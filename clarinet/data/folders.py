@@ -23,10 +23,15 @@ from clarinet.files.folders import (
     place,
 )
 from clarinet.files.looks import looks_of_files
-from clarinet.files.names import NO_LABEL, classes_in_order, numbers_among, require_distinct_classes
+from clarinet.files.names import (
+    NO_LABEL,
+    classes_in_order,
+    numbers_among,
+    require_distinct_classes,
+    strangers,
+)
 from clarinet.files.pictures import decoded, is_grey
 from clarinet.recipes.choices import Looks
-from clarinet.recipes.counting import is_or_are, many
 from clarinet.recipes.errors import DataError, OtherClasses
 
 LABEL_DIGITS = 9  # of a label in a list; a class has fewer
@@ -85,7 +90,9 @@ def load_folder(
         found[f"x_{split}"] = images[rows[0] : rows[-1] + 1]
         names = [placed[row].class_name for row in rows]
         if names[0] is not None:
-            found[f"y_{split}"] = torch.tensor([classes.index(name) for name in names if name is not None])
+            found[f"y_{split}"] = torch.tensor(
+                numbers_among(classes, [name for name in names if name is not None])
+            )
     arrays = cast("DomainData", found)
     if class_names is None:
         return arrays, classes
@@ -95,13 +102,9 @@ def load_folder(
     if "y_test" in arrays:
         given = arrays["y_test"].tolist()
         arrays = scored(arrays, numbers)
-        left = [classes[k] for k in given if numbers[k] < 0]
-        if left:
-            told = (
-                f"{len(left)} of {many(len(given), 'test image')} of {folder} {is_or_are(len(left))} left out"
-            )
-            others = f"their classes ({', '.join(dict.fromkeys(left))}) are not among class_names"
-            warnings.warn(f"{told}: {others}", OtherClasses, stacklevel=2)
+        counts = [given.count(number) for number in range(len(classes))]
+        if told := strangers(class_names, classes, counts, whose="list"):
+            warnings.warn(f"{folder}: {told}; they are left out", OtherClasses, stacklevel=2)
     return arrays, list(class_names)
 
 

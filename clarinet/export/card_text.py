@@ -59,7 +59,7 @@ def _accuracy(card: Mapping[str, Any]) -> str:
     data = card["data"] or {}
     test = data.get("target_test")
     on = f" on {many(test['images'], 'test image')}" if test else ""
-    told = _percent(known) if known is not None else "not measured: the target has no test labels"
+    told = _percent(known) if known is not None else "not measured: no test image has one of these classes"
     rows = [("Accuracy on the target" + on, told)]
     criteria = upgraded_figures(
         metrics["without_target_labels"], num_classes=len(card["classes"]), config=flattened(card["config"])

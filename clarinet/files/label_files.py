@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from clarinet.files.arrays import read_array, read_header
 from clarinet.files.json_text import json_of
 from clarinet.files.label_table import KINDS, LabelRow, Labels
+from clarinet.files.names import sameness
 from clarinet.files.zips import Members, open_zip
 from clarinet.recipes.counting import is_or_are, many, there_are
 from clarinet.recipes.errors import ClassesNotCounted, DataError
@@ -123,7 +124,7 @@ def _count(path: Path, told: set[int], wanted: int | None) -> int:
 def _names(path: Path, told: set[tuple[int, str]]) -> dict[int, str]:
     """The names that the file gives to classes, each to one."""
     names = dict(sorted(told))
-    if not len(told) == len(names) == len(set(names.values())):
+    if not len(told) == len(names) == len(set(map(sameness, names.values()))):
         raise DataError(f"{path} has two names for one class, or one name for two")
     return names
 

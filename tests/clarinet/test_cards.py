@@ -172,4 +172,4 @@ def test_without_data_a_card_says_so() -> None:
     text = card_markdown(model_card(train(tiny(), data)))
 
     assert "Not recorded." in text
-    assert "not measured: the target has no test labels" in text
+    assert "not measured: no test image has one of these classes" in text

@@ -43,6 +43,7 @@ def test_what_was_not_measured_is_told_as_that_and_an_estimate_with_what_it_is()
     row |= {
         "mean_accuracy": None,
         "scored_on": 0,
+        "unscored": "it has no test images",
         "source_estimate": None,
         "recipe": "",
         "recipe_warning": "",
@@ -50,14 +51,17 @@ def test_what_was_not_measured_is_told_as_that_and_an_estimate_with_what_it_is()
     enough = {"estimate": 0.9, "low": 0.8, "high": 0.95, "held_out": 300, "needed": 200, "missing": 0}
     lacking = enough | {"estimate": None, "low": None, "high": None, "held_out": 96, "missing": 2080}
 
-    first = "Run 7: succeeded, not measured on the target, which has no test labels"
+    first = "Run 7: succeeded, not measured on the target: it has no test images"
     source = "On the source, estimated from held-out answers: "
     assert told(row) == first
     assert told(row | {"source_estimate": enough}) == f"{first}\n{source}90.0 % (80.0 to 95.0 %)"
     assert "needs 200 held-out answers; there are 96: about 2,080 more" in told(
         row | {"source_estimate": lacking}
     )
-    assert told(row | {"mean_accuracy": 0.75, "scored_on": 9}) == "Run 7: succeeded, 75.00 % on the target"
+    assert (
+        told(row | {"mean_accuracy": 0.75, "scored_on": 9, "unscored": ""})
+        == "Run 7: succeeded, 75.00 % on the target"
+    )
 
 
 @pytest.mark.parametrize("path", commands(), ids=lambda path: " ".join(path) or "clarinet")

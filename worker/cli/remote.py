@@ -1,5 +1,6 @@
 """`clarinet dataset` and `clarinet campaign`, and what all commands share that talk to a server."""
 
+import csv
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -136,7 +137,10 @@ def list_datasets(base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson =
 def create_campaign(
     name: Annotated[str, typer.Argument(help="What people call it.")],
     dataset: Annotated[str, typer.Option(help="Name or id of the source dataset.")],
-    classes: Annotated[str, typer.Option(help="Class names with commas; else the dataset's own.")] = "",
+    classes: Annotated[
+        str,
+        typer.Option(help="Names with commas, as in a CSV; else the dataset's own."),
+    ] = "",
     confirm_yes: Annotated[bool, typer.Option(help="Ask a second person about every yes.")] = True,
     modes: Annotated[str, typer.Option(help="How pictures are shown: card, grid or both.")] = "both",
     opened: Annotated[bool, typer.Option("--open", help="Draw the questions and open it at once.")] = False,
@@ -147,7 +151,8 @@ def create_campaign(
     """Make a campaign over the train images of a dataset."""
     with connect(base_url, token) as client:
         source = find(client, "datasets", dataset)
-        names = [part.strip() for part in classes.split(",") if part.strip()] or source["class_names"] or []
+        given = next(csv.reader([classes], skipinitialspace=True), [])
+        names = [part.strip() for part in given if part.strip()] or source["class_names"] or []
         body = {
             "name": name,
             "dataset_id": source["id"],

@@ -30,9 +30,11 @@ def told(row: dict[str, Any]) -> str:
     if row["mean_accuracy"] is not None:
         words += f", {100 * row['mean_accuracy']:.2f} % on the target"
     elif not row["scored_on"]:
-        words += ", not measured on the target, which has no test labels"
+        words += f", not measured on the target: {row['unscored']}"
     if row["std_accuracy"] is not None:
         words += f" (standard deviation {100 * row['std_accuracy']:.2f} over {len(row['seeds'])} seeds)"
+    if row["scored_on"] and row["unscored"]:
+        words += f"\nNot counted: {row['unscored']}."
     if row["recipe"]:
         words += f"\nIt trains {row['recipe']}. {row['recipe_warning']}".rstrip()
     if row["source_estimate"] is not None:

@@ -270,6 +270,7 @@ def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:
         "per_class_accuracy": result.per_class_accuracy,
         "confusion": result.confusion,
         "scored_on": loaded.scored_on,
+        "unscored": loaded.unscored,
         "source_estimate": last.source_estimate.to_dict() if last.source_estimate else None,
         "made": loaded.made,
         "smallest_predicted_share": last.smallest_predicted_share,

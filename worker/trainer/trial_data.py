@@ -18,6 +18,7 @@ from app.datasets.models import Dataset, Split
 from app.datasets.pixels import StoredImages
 from app.runs.labels import thaw
 from app.runs.models import Run
+from app.runs.targets import scoring_of
 from app.storage import Storage
 from clarinet.data.streams import RESIDENT_BYTES, ImageStream
 from clarinet.data.training_data import TrainData
@@ -34,6 +35,7 @@ class TrialData:
     data: TrainData
     class_names: list[str]
     made: dict[str, str]  # how images were made that are not the published ones: of "source" or "target"
+    unscored: str  # which of those do not count, in words
     scored_on: int  # images of the target's test split whose true class is one of the campaign's
 
 
@@ -63,6 +65,7 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
         ),
         class_names=names,
         made=_made(session, source=campaign.dataset_id, target=run.target_dataset_id),
+        unscored=scoring_of(session.get_one(Dataset, run.target_dataset_id), names).unscored,
         scored_on=0 if test_classes is None else len(test_classes),
     )
 

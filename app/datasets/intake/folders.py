@@ -8,6 +8,7 @@ from app.datasets.intake.shards import Incoming
 from app.datasets.intake.tables import Row
 from app.datasets.intake.zips import Archive
 from clarinet.files.folders import SPLITS, Placed, begins_as_image, is_named_as_image, place, without_wrapping
+from clarinet.files.names import numbers_among
 from clarinet.files.refusal import Refused
 
 HEAD_BYTES = 512
@@ -61,7 +62,7 @@ def _reading(archive: Archive, placed: Sequence[Placed]) -> Reading:
     check_total(len(placed), archive.name)
     names = {one.class_name for one in placed if one.class_name is not None}
     class_names = checked_classes(names, archive.name) if names else None
-    labels = {name: label for label, name in enumerate(class_names or ())}
+    labels = dict(zip(names, numbers_among(class_names or (), names), strict=True))
 
     def pictures() -> Iterator[Incoming]:
         for one in placed:

@@ -220,7 +220,9 @@ class TestWithoutTestLabels:
 
         page, runs = (client.get(path, headers=HTML).text for path in (f"/runs/{run.id}", "/runs"))
 
-        assert hero_of(page) == "Not measured on the target: Streets has no test labels of these classes"
+        assert (
+            hero_of(page) == "Not measured on the target, Streets: 2 of 2 test images are of no known class"
+        )
         assert "not measured" in runs
         assert "data-curve-for" not in page
 
