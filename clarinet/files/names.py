@@ -110,6 +110,15 @@ def classes_in_order(names: Collection[str]) -> list[str]:
     return [tidy(name) for name in in_order]
 
 
+def as_listed(names: Collection[str], listed: Sequence[str]) -> list[str] | None:
+    """The classes of a list, tidy and in its order, if it has all of these and none twice; else None."""
+    tidied = [tidy(name) for name in listed if sameness(name)]
+    is_one = len({sameness(name) for name in tidied}) == len(tidied)
+    if not is_one or NO_LABEL in numbers_among(tidied, names) or not all(map(is_printable, tidied)):
+        return None
+    return tidied
+
+
 def require_distinct_classes(owner: object, names: Sequence[str]) -> None:
     """Raises DataError, which names the owner, where two of its classes are one."""
     if len({sameness(name) for name in names}) < len(names):
