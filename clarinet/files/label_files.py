@@ -43,6 +43,12 @@ def unguarded(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
 
 
+def separator_of(text: str) -> str:
+    """What parts the columns of a table: a tab, a semicolon or a comma, by its first line."""
+    first = text.lstrip("\ufeff\r\n").split("\n", maxsplit=1)[0]
+    return max(",;\t", key=first.count)
+
+
 def csv_rows(file: Iterable[str], *, separator: str = ",") -> "csv.DictReader[str]":
     """The rows of a CSV by its columns, whose names are taken without case and spaces around them."""
     reader = csv.DictReader(file, delimiter=separator, strict=True)

@@ -138,6 +138,42 @@ def numbers_among(class_names: Sequence[str], own: Iterable[str]) -> list[int]:
     return [exact.get(name, alike.get(sameness(name), NO_LABEL)) for name in own]
 
 
+def class_numbers(
+    given: Sequence[str], class_names: Sequence[str], *, are_names: bool = False, are_places: bool = False
+) -> list[int]:
+    """The number of each class that a file gives: all of them are names, or all places counted from 0.
+
+    Args:
+        given: as the file writes them.
+        class_names: those that they are about.
+        are_names, are_places: which of both, where the file says so.
+
+    Returns:
+        NO_LABEL for one that is not there.
+
+    Raises:
+        DataError: both readings fit the whole file and differ; both are named.
+    """
+    names = numbers_among(class_names, given)
+    can_be_places = not are_names and all(text.isascii() and text.isdigit() for text in given)
+    places = [_place(text, len(class_names)) for text in given] if can_be_places else []
+    if are_places or (can_be_places and NO_LABEL in names):
+        return places or [NO_LABEL] * len(given)
+    if can_be_places and NO_LABEL not in places and names != places:
+        odd = next(row for row, name in enumerate(names) if name != places[row])
+        raise DataError(
+            f"{given[odd]!r} can be read in two ways: as the class called {class_names[names[odd]]!r}, or "
+            f"as the class at place {given[odd]} counted from 0, which is {class_names[places[odd]]!r}. Call "
+            "the column class_name if the file names classes, or class_index if it counts them"
+        )
+    return names
+
+
+def _place(digits: str, count: int) -> int:
+    number = plain_number(digits)
+    return int(number) if len(number) <= len(str(count)) and int(number) < count else NO_LABEL
+
+
 def strangers(
     class_names: Sequence[str],
     own: Sequence[str],
