@@ -26,7 +26,7 @@ ENTRYPOINT ["clarinet"]
 CMD ["serve", "--host", "0.0.0.0"]
 
 FROM base AS worker
-RUN pip install -c constraints.txt '.[web,train]'
+RUN pip install -c constraints.txt '.[web,train,heic]'
 USER clarinet
 WORKDIR /data
 VOLUME /data

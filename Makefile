@@ -21,11 +21,11 @@ $(VENV)/runtime: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Clarinet needs Python 3.11 or newer; try: make install PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python .ci/install.py -c constraints.txt -e '.[web,train,demo]'
+	@$(BIN)/python .ci/install.py -c constraints.txt -e '.[web,train,demo,heic]'
 	@touch $@
 
 $(VENV)/development: pyproject.toml constraints.txt | $(VENV)/runtime
-	@$(BIN)/python .ci/install.py -c constraints.txt -e '.[web,train,demo,dev]'
+	@$(BIN)/python .ci/install.py -c constraints.txt -e '.[web,train,demo,heic,dev]'
 	@touch $@
 
 frontend/static/vendor/installed: frontend/package.json frontend/vendor.mjs | $(VENV)/runtime

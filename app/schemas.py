@@ -2,9 +2,17 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidatorFunctionWrapHandler
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    StringConstraints,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from app.languages import gettext as _
+from clarinet.files.names import is_printable
 
 
 class Input(BaseModel):
@@ -21,7 +29,7 @@ class Output(BaseModel):
 
 def printable(text: str) -> str:
     """Refuse control characters: they forge log lines and terminals obey them."""
-    if not text.isprintable():
+    if not is_printable(text):
         raise ValueError(_("Only letters, digits, signs and spaces, please"))
     return text
 
@@ -34,4 +42,5 @@ def printable_lines(given: object, check: ValidatorFunctionWrapHandler) -> str:
     return text
 
 
+Text = Annotated[str, StringConstraints(max_length=4000), WrapValidator(printable_lines)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(printable)]

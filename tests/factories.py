@@ -22,7 +22,7 @@ from app.campaigns.classes import ClassDetails
 from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus
 from app.datasets import service as datasets
 from app.datasets.intake.pictures import picture_of_pixels
-from app.datasets.intake.shards import Incoming, ShardWriter, index_key, read_records
+from app.datasets.intake.shards import Incoming, ShardWriter, delete_index, read_records
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.quality import service as quality
 from app.runs import configs
@@ -104,7 +104,7 @@ def make_dataset(
             shards.add(Incoming(split, true_class, picture_of_pixels(pixels)))
     for records in read_records(storage, prefix, chunk=1000):
         datasets.insert_examples(session, dataset.id, records, first_position=0)
-    storage.path(index_key(prefix)).unlink()
+    delete_index(storage, prefix)
     dataset.channels, dataset.digest, dataset.size_bytes = channels, shards.digest, shards.size_bytes
     dataset.train_count, dataset.test_count = train, test
     counts: Counter[tuple[str, int | None]] = Counter(

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from app import claims
 from app.claims import BEAT_S, Claim, ClaimLost
 from app.clock import utc_now
 from app.datasets import service as datasets
-from app.datasets.intake.shards import index_key, read_records
+from app.datasets.intake.shards import delete_index, read_records
 from app.datasets.looks import Stored, looks_of_stored, positions_to_look_at
 from app.datasets.models import Dataset, DatasetState
 from app.datasets.uploads import upload_prefix
@@ -42,7 +42,20 @@ log = structlog.get_logger()
 
 
 class ImportFailed(Exception):
-    """The file is at fault, or we are; a sentence for the admin. Trying again would not help."""
+    """The file is at fault, or we are; a sentence for the admin. Trying again would not help.
+
+    Args:
+        sentence: what is wrong.
+        faults: single files that are.
+        mend: by what choice of the admin it may succeed; None: by none.
+    """
+
+    def __init__(
+        self, sentence: str, *, faults: Sequence[dict[str, str]] = (), mend: str | None = None
+    ) -> None:
+        super().__init__(sentence)
+        self.faults = list(faults)
+        self.mend = mend
 
 
 class ImportInterrupted(Exception):
@@ -74,7 +87,7 @@ def import_dataset(context: Context, dataset_id: UUID) -> None:
         _hand_back(context, work, is_stopping=context.is_stopping())
         log.warning("dataset.import_interrupted", dataset_id=str(dataset_id), reason=str(reason))
     except ImportFailed as failure:
-        _fail(context, work, str(failure))
+        _fail(context, work, failure)
         log.info("dataset.import_failed", dataset_id=str(dataset_id), reason=str(failure))
 
 
@@ -109,7 +122,7 @@ def _import(context: Context, work: Work) -> None:
         ]
         position += len(records)
         counts.update((record.split, record.true_class) for record in records)
-    context.storage.path(index_key(work.prefix)).unlink()
+    delete_index(context.storage, work.prefix)
     looks = looks_of_stored(context.storage, work.prefix, seen)  # two seconds for the largest pictures
     with context.unit_of_work() as session:
         claims.release(
@@ -119,6 +132,8 @@ def _import(context: Context, work: Work) -> None:
             progress=position,
             progress_total=position,
             made=result["made"],
+            notes=result["notes"],
+            faults=result["faults"],
             class_names=result["class_names"],
             channels=result["channels"],
             looks=looks,
@@ -161,7 +176,9 @@ def _read_file(context: Context, work: Work) -> dict[str, Any]:
                 result: dict[str, Any] = message["result"]
                 return result
             if "refused" in message:
-                raise ImportFailed(message["refused"])
+                raise ImportFailed(
+                    message["refused"], faults=message.get("faults", ()), mend=message.get("mend")
+                )
             if context.is_stopping():
                 raise ImportInterrupted("the worker is shutting down")
             if time.monotonic() - shown >= SHOW_PROGRESS_S:
@@ -248,15 +265,26 @@ def _hand_back(context: Context, work: Work, *, is_stopping: bool) -> None:
     context.storage.delete_tree(work.prefix)
 
 
-def _fail(context: Context, work: Work, sentence: str) -> None:
+def _fail(context: Context, work: Work, failure: ImportFailed) -> None:
+    """Say why; what came is kept where a choice may mend it."""
+    kept = None if failure.mend is None else work.upload | {"mend": failure.mend}
     try:
         with context.unit_of_work() as session:
-            claims.release(session, work.claim, state=DatasetState.FAILED, failure=sentence, upload=None)
+            claims.release(
+                session,
+                work.claim,
+                state=DatasetState.FAILED,
+                failure=str(failure),
+                faults=failure.faults,
+                upload=kept,
+            )
             datasets.delete_examples(session, work.claim.id)
     except ClaimLost:
         context.storage.delete_tree(work.prefix)
         return
-    datasets.delete_files_of(context.storage, work.claim.id)
+    context.storage.delete_tree(work.prefix)
+    if kept is None:
+        datasets.delete_files_of(context.storage, work.claim.id)
 
 
 def _keep_only(context: Context, work: Work) -> None:
@@ -272,6 +300,9 @@ def _sweep(context: Context, dataset_id: UUID) -> None:
     with context.reading() as session:
         dataset = session.get(Dataset, dataset_id)
         state = None if dataset is None else dataset.state
+        is_kept = dataset is not None and dataset.mend is not None
+    if is_kept:
+        return
     if state is DatasetState.READY:
         context.storage.delete_tree(upload_prefix(dataset_id))
     elif state is not DatasetState.IMPORTING:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.campaigns.errors import InvalidClasses, SourceNotReady
 from app.campaigns.models import CampaignClass
 from app.datasets.models import Dataset, DatasetState, Example
-from clarinet.files.names import sameness
+from clarinet.files.names import is_printable, sameness, tidy
 
 MIN_CLASSES = 2
 MAX_CLASSES = 1000
@@ -38,13 +38,15 @@ def checked_classes(
     if dataset is None or dataset.state is not DatasetState.READY or dataset.train_count == 0:
         raise SourceNotReady
     chosen = given or tuple(ClassDetails(name) for name in dataset.class_names or ())
-    names = [item.name for item in chosen]
+    names = [tidy(item.name) for item in chosen]
     if not MIN_CLASSES <= len(names) <= MAX_CLASSES:
         raise InvalidClasses(
             f"A campaign needs {MIN_CLASSES} to {MAX_CLASSES} classes; this one has {len(names)}."
         )
     seen: dict[str, str] = {}
     for name in names:
+        if not sameness(name) or not is_printable(name):
+            raise InvalidClasses(f"Nobody can read the class name {name!r}; give the classes yourself.")
         if sameness(name) in seen:
             other = seen[sameness(name)]
             told = "is there twice" if name == other else f"is the same as {other!r} to people"
@@ -59,11 +61,11 @@ def checked_classes(
     return [
         CampaignClass(
             position=position,
-            name=item.name,
+            name=name,
             description=item.description,
             example_ids=list(item.example_ids),
         )
-        for position, item in enumerate(chosen)
+        for position, (name, item) in enumerate(zip(names, chosen, strict=True))
     ]
 
 

@@ -10,11 +10,11 @@ from sqlalchemy.orm import Session
 
 from app.access import admin_only
 from app.accounts.models import User
-from app.campaigns import pictures, service
+from app.campaigns import class_text, pictures, service
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.deps import CampaignDep
 from app.campaigns.errors import BadPrice, CampaignNameTaken, InvalidClasses, NotADraft, SourceNotReady
-from app.campaigns.models import CHOSEN, Campaign, CampaignClass, CampaignState
+from app.campaigns.models import CHOSEN, Campaign, CampaignState
 from app.campaigns.schemas import CampaignForm, CampaignUpdate, ClassInput, PicturesForm, PriceInput
 from app.campaigns.service import CampaignDetails
 from app.clock import utc_now
@@ -22,6 +22,7 @@ from app.datasets import service as datasets
 from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, SessionDep
 from app.pages import as_sentence, read_form, render, see_other
+from clarinet.files.names import sameness
 
 router = APIRouter(include_in_schema=False)
 
@@ -69,7 +70,7 @@ def edit_campaign_form(
     values = {
         "name": campaign.name,
         "dataset_id": str(campaign.dataset_id),
-        "classes": "\n".join(map(_line, campaign.classes)),
+        "classes": class_text.written((item.name, item.description) for item in campaign.classes),
         **{name: _typed(getattr(campaign, name)) for name in CHOSEN},
     }
     return _form(request, session, user, values, {}, campaign=campaign)
@@ -240,10 +241,6 @@ def _typed(value: object) -> str:
     return ("true" if value else "") if isinstance(value, bool) else str(value)
 
 
-def _line(item: CampaignClass) -> str:
-    return f"{item.name}: {' '.join(item.description.split())}" if item.description else item.name
-
-
 def _details(
     read: tuple[CampaignForm | None, dict[str, str]], *, campaign: Campaign | None
 ) -> tuple[CampaignDetails | None, dict[str, str]]:
@@ -253,15 +250,14 @@ def _details(
     if form is None:
         return None, errors
     known = campaign.classes if campaign is not None and campaign.dataset_id == form.dataset_id else ()
-    shown = {item.name: tuple(item.example_ids) for item in known}
+    shown = {sameness(item.name): tuple(item.example_ids) for item in known}
     classes = []
-    for line in filter(None, map(str.strip, form.classes.splitlines())):
-        name, _, description = line.partition(": ")
+    for name, description in class_text.read(form.classes):
         try:
             item = ClassInput(name=name, description=description, example_ids=[])
         except ValueError as error:
             return None, {"classes": _first_message(error, name)}
-        classes.append(ClassDetails(item.name, item.description, shown.get(item.name, ())))
+        classes.append(ClassDetails(item.name, item.description, shown.get(sameness(item.name), ())))
     return CampaignDetails(form.name, form.dataset_id, tuple(classes), **form.chosen()), {}
 
 

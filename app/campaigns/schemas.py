@@ -6,13 +6,16 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WrapValidator
 
+from app.campaigns.class_text import MAX_TEXT
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.models import CHOSEN, Campaign, CampaignState, Consensus, Modes, PricePer
 from app.campaigns.service import MAX_OVERLAP, CampaignDetails
-from app.schemas import Input, Name, Output, printable, printable_lines
+from app.schemas import Input, Name, Output, Text, printable, printable_lines
+from clarinet.files.names import tidy
 
-ClassName = Annotated[str, StringConstraints(min_length=1, max_length=80), AfterValidator(printable)]
-Text = Annotated[str, StringConstraints(max_length=4000), WrapValidator(printable_lines)]
+ClassName = Annotated[
+    str, AfterValidator(tidy), StringConstraints(min_length=1, max_length=80), AfterValidator(printable)
+]
 ExampleId = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Rounds = Annotated[int, Field(ge=1, le=MAX_CLASSES)]
 Overlap = Annotated[int, Field(ge=1, le=MAX_OVERLAP)]
@@ -94,11 +97,11 @@ class CampaignUpdate(Input):
 
 
 class CampaignForm(_Chosen):
-    """The form of a campaign: one class per line, "name" or "name: description"."""
+    """The form of a campaign; its classes as `class_text` writes them."""
 
     name: Name
     dataset_id: UUID
-    classes: Annotated[str, StringConstraints(max_length=100_000), WrapValidator(printable_lines)] = ""
+    classes: Annotated[str, StringConstraints(max_length=MAX_TEXT), WrapValidator(printable_lines)] = ""
     confirm_yes: bool = False  # a box without a tick
 
 

@@ -59,6 +59,21 @@ def create_dataset(
     return dataset
 
 
+@router.post(
+    "/datasets/{dataset_id}/import",
+    response_model=schemas.DatasetRead,
+    status_code=status.HTTP_202_ACCEPTED,
+)
+@admin_only
+def import_dataset_again(
+    dataset_id: UUID, given: schemas.ImportAgain, user: CurrentUser, session: SessionDep
+) -> Dataset:
+    """Import once more what an import has refused, with the choice that it lacked."""
+    dataset = service.get_dataset(session, dataset_id, by=user)
+    service.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+    return dataset
+
+
 @router.get("/datasets")
 @admin_only
 def read_datasets(
@@ -120,6 +135,7 @@ def _read(request: Request, example: Example) -> schemas.ExampleRead:
         position=example.position,
         split=example.split,
         true_class=example.true_class,
+        filename=example.filename,
         digest=example.digest,
         media_type=example.media_type,
         width=example.width,

@@ -43,6 +43,17 @@ class DatasetInUse(Conflict):
         )
 
 
+class ImportNotKept(Conflict):
+    """There is no failed import whose file waits for a choice."""
+
+    title = "Import not kept"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'Nothing of the import of "{name}" waits for a choice. Nothing was changed; look at its state.'
+        )
+
+
 class DatasetNotReady(Conflict):
     """The dataset is still being imported, or its import failed."""
 

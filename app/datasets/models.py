@@ -5,10 +5,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.claims import Claimable
+from app.datasets.intake.limits import MAX_NAME_LENGTH
 from app.db import Base, BigId, enum_column
 from clarinet.files.arrays import MAX_MADE, RGB
 from clarinet.recipes.choices import Looks
@@ -44,6 +45,10 @@ class Dataset(Claimable, Base):
     ]  # what the intake reads: {"kind": ..., "path": ..., ...}; None once done
     progress: Mapped[int] = mapped_column(default=0)  # images taken in so far
     progress_total: Mapped[int | None]  # images expected, once known
+    # What an admin should know of the import, in sentences: what became of pictures, which folder is what.
+    notes: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
+    # Files that could not be taken in, with why: {"file": ..., "why": ...}; of many the first.
+    faults: Mapped[list[dict[str, str]]] = mapped_column(JSON, default=list, server_default="[]")
     # How, where these are not the published images, as the file itself says.
     made: Mapped[str | None] = mapped_column(String(MAX_MADE))
     class_names: Mapped[list[str] | None]  # in label order; None where no true classes came with the data
@@ -60,6 +65,12 @@ class Dataset(Claimable, Base):
     size_bytes: Mapped[int] = mapped_column(BigId, default=0)
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
+
+    @property
+    def mend(self) -> str | None:
+        """By what choice a failed import may still succeed, whose file is kept: SKIP_BAD or SAY_ENCODING."""
+        is_kept = self.state is DatasetState.FAILED and self.upload is not None
+        return self.upload.get("mend") if is_kept and self.upload else None
 
     @property
     def in_colour(self) -> bool:
@@ -88,6 +99,8 @@ class Example(Base):
     byte_offset: Mapped[int] = mapped_column(BigId)
     byte_length: Mapped[int]
     digest: Mapped[str] = mapped_column(String(64))  # SHA-256 of the stored bytes
+    # Its path in the archive. For admins alone: it can give the class away. None: an array has none.
+    filename: Mapped[str | None] = mapped_column(String(MAX_NAME_LENGTH))
     media_type: Mapped[str] = mapped_column(String(32))  # image/png or image/jpeg: what we encoded
     width: Mapped[int]  # pixels
     height: Mapped[int]  # pixels

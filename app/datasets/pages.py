@@ -11,6 +11,7 @@ from app.access import admin_only
 from app.clock import utc_now
 from app.datasets import schemas, service
 from app.datasets.errors import BadUpload, DatasetNameTaken, PathNotAllowed
+from app.datasets.intake.member_names import ENCODINGS, title_of
 from app.datasets.models import Dataset, DatasetState, Split
 from app.datasets.receiving import opened, upload_of_form
 from app.deps import CurrentUser, FormDep, SessionDep, SettingsDep, StorageDep
@@ -22,6 +23,7 @@ CARDS = 24
 PICTURES_ON_A_CARD = 12  # fills rows of 2, 3, 4 and 6
 PICTURES_ON_A_SHEET = 240
 UNPROCESSABLE = 422
+ENCODING_TITLES = [(name, title_of(name)) for name in ("utf-8", *ENCODINGS)]
 
 
 @router.get("/datasets")
@@ -62,7 +64,7 @@ def create_dataset_from_form(
     """Keep the file and show how its import goes."""
     texts = FormData([(name, value) for name, value in form.multi_items() if isinstance(value, str)])
     details, errors = read_form(texts, schemas.DatasetCreate)
-    upload = upload_of_form(form, details.kind if details else "auto")
+    upload = upload_of_form(form, details)
     if upload is None and not texts.get("path"):
         errors["file"] = "Please choose a file."
     dataset: Dataset | None = None
@@ -93,7 +95,13 @@ def _form(
     request: Request, values: FormData, errors: dict[str, str], *, has_roots: bool, status: int = 200
 ) -> Response:
     return render(
-        request, "datasets/new.html", status=status, values=values, errors=errors, has_roots=has_roots
+        request,
+        "datasets/new.html",
+        status=status,
+        values=values,
+        errors=errors,
+        has_roots=has_roots,
+        encodings=[("", "Find out"), *ENCODING_TITLES],
     )
 
 
@@ -129,6 +137,7 @@ def show_dataset(
         split=chosen.value if chosen else "",
         true_class=true_class,
         class_rows=_class_rows(dataset),
+        encodings=ENCODING_TITLES,
     )
 
 
@@ -138,6 +147,19 @@ def _class_rows(dataset: Dataset) -> list[tuple[str, int, int]]:
     rows = list(zip(dataset.class_names or [], train, test, strict=False))  # none before it is ready
     unknown = dataset.train_count - sum(train), dataset.test_count - sum(test)
     return [*rows, ("not known", *unknown)] if any(unknown) else rows
+
+
+@router.post("/datasets/{dataset_id}/import")
+@admin_only
+def import_dataset_again_from_page(
+    request: Request, dataset_id: UUID, form: FormDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Import once more what an import has refused, with the choice that it lacked."""
+    dataset = service.get_dataset(session, dataset_id, by=user)
+    given, _ = read_form(form, schemas.ImportAgain)
+    if given is not None:
+        service.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+    return see_other(request, "show_dataset", dataset_id=dataset_id)
 
 
 @router.post("/datasets/{dataset_id}/delete")

@@ -3,9 +3,9 @@
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from anyio import to_thread
 from fastapi import Depends, Request
@@ -15,7 +15,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.datasets.errors import BadUpload
 from app.datasets.schemas import DatasetCreate
-from app.datasets.uploads import Kind, Upload, open_server_file
+from app.datasets.uploads import NamesEncoding, Upload, open_server_file
 from app.deps import StorageDep
 from app.storage import Storage
 from clarinet.files.json_text import json_of
@@ -28,6 +28,8 @@ NAMED: dict[str, Any] = {
     "name": {"type": "string", "maxLength": 120},
     "description": {"type": "string"},
     "kind": {"type": "string", "enum": ["auto", "zip", "npz"], "default": "auto"},
+    "skip_bad": {"type": "boolean", "default": False},
+    "encoding": {"type": "string", "enum": list(get_args(NamesEncoding)), "default": ""},
 }
 BINARY = {"type": "string", "format": "binary"}
 # The body is streamed, so the framework cannot read these shapes off the signature.
@@ -73,16 +75,20 @@ class Received:
     upload: Upload | None
 
 
-def upload_of_form(form: FormData, kind: Kind = "auto") -> Upload | None:
+def upload_of_form(form: FormData, details: DatasetCreate | None) -> Upload | None:
     """The files of a form, with or without a CSV; None if it has none."""
     file, table = _file(form, "file"), _file(form, "csv")
     if file is None:
         return None
-    if table is None:
-        return Upload(file.file, file.filename or "", kind=kind)
-    return Upload(
-        file.file, file.filename or "", kind=kind, table=table.file, table_name=table.filename or ""
-    )
+    upload = Upload(file.file, file.filename or "", **_choices(details))
+    return upload if table is None else replace(upload, table=table.file, table_name=table.filename or "")
+
+
+def _choices(details: DatasetCreate | None) -> dict[str, Any]:
+    """What a form says of how its files are to be read."""
+    if details is None:
+        return {}
+    return {"kind": details.kind, "skip_bad": details.skip_bad, "encoding": details.encoding}
 
 
 def _file(form: FormData, field: str) -> UploadFile | None:
@@ -99,7 +105,7 @@ def opened(details: DatasetCreate, upload: Upload | None, roots: Sequence[Path])
         return
     path = details.path or ""
     with open_server_file(path, roots) as file:
-        yield Upload(file, path, kind=details.kind)
+        yield Upload(file, path, **_choices(details))
 
 
 async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Received]:
@@ -120,7 +126,7 @@ async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Receiv
                 if isinstance(value, str) and name not in ("csrf_token", "path")
             }
             details = _details(texts)
-            yield Received(details, _needed(upload_of_form(form, details.kind)))
+            yield Received(details, _needed(upload_of_form(form, details)))
     else:
         query = dict(request.query_params)
         filename = query.pop("filename", "")
@@ -174,4 +180,4 @@ async def _spool(
         file.write(waiting)
         file.seek(0)
         name = PurePosixPath(filename).name or "upload"
-        yield Received(details, Upload(file, name, kind=details.kind))
+        yield Received(details, Upload(file, name, **_choices(details)))

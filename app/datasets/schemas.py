@@ -7,8 +7,8 @@ from uuid import UUID
 from pydantic import Field, StringConstraints
 
 from app.datasets.models import DatasetState, Split
-from app.datasets.uploads import Kind
-from app.schemas import Input, Name, Output
+from app.datasets.uploads import Kind, NamesEncoding
+from app.schemas import Input, Name, Output, Text
 from clarinet.recipes.choices import Looks
 
 
@@ -16,11 +16,29 @@ class DatasetCreate(Input):
     """What is said about a new dataset; the file comes beside it, or lies at `path` on the server."""
 
     name: Name
-    description: Annotated[str, StringConstraints(max_length=4000)] = ""
+    description: Text = ""
     kind: Kind = Field(default="auto", description="auto looks inside the file")
+    skip_bad: bool = Field(default=False, description="go on without files that cannot be taken in")
+    encoding: NamesEncoding = Field(
+        default="", description="of the names in a zip that does not say it; empty finds out"
+    )
     path: Annotated[str, StringConstraints(max_length=4096)] | None = Field(
         default=None, description="a file below one of the folders in CLARINET_DATASET_ROOTS"
     )
+
+
+class ImportAgain(Input):
+    """The choice that a failed import lacked; `mend` of the dataset says which."""
+
+    skip_bad: bool = Field(default=False, description="go on without the files that cannot be taken in")
+    encoding: NamesEncoding = Field(default="", description="of the names in the zip")
+
+
+class FaultRead(Output):
+    """A file of an import that could not be taken in."""
+
+    file: str
+    why: str
 
 
 class DatasetRead(Output):
@@ -33,6 +51,11 @@ class DatasetRead(Output):
     failure: str | None
     progress: int
     progress_total: int | None
+    mend: str | None = Field(
+        description="by what choice a failed import may still succeed: skip_bad or say_encoding"
+    )
+    notes: list[str] = Field(description="what an admin should know of the import, in sentences")
+    faults: list[FaultRead] = Field(description="files that could not be taken in; of many the first 100")
     made: str | None
     class_names: list[str] | None
     channels: int | None
@@ -60,6 +83,7 @@ class ExampleRead(Output):
     position: int
     split: Split
     true_class: int | None
+    filename: str | None = Field(description="its path in what was imported, where it had one")
     digest: str
     media_type: str
     width: int

@@ -19,13 +19,14 @@ from app.datasets.errors import (
     DatasetNotFound,
     DatasetNotReady,
     ExampleNotFound,
+    ImportNotKept,
     SizesDiffer,
 )
 from app.datasets.intake.shards import Record, shard_key
 from app.datasets.looks import looks_of_dataset
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.datasets.pixels import Place, StoredImages
-from app.datasets.uploads import Upload, store_upload, upload_prefix
+from app.datasets.uploads import NamesEncoding, Upload, store_upload, upload_prefix
 from app.storage import Storage
 from clarinet.recipes.choices import Looks
 
@@ -75,6 +76,37 @@ def create_dataset(
         raise
     jobs.enqueue(session, jobs.IMPORT_DATASET, dataset.id)
     return dataset
+
+
+def import_again(
+    session: Session, dataset: Dataset, *, skip_bad: bool = False, encoding: NamesEncoding = "", by: User
+) -> None:
+    """Import a file once more that an import refused, with a choice that it lacked.
+
+    Args:
+        skip_bad: go on without the files that cannot be taken in.
+        encoding: of the names in the zip.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        ImportNotKept: there is no such import, or somebody was faster; nothing was changed.
+    """
+    accounts.require_admin(by)
+    if dataset.mend is None or dataset.upload is None:
+        raise ImportNotKept(dataset.name)
+    before = dataset.upload
+    upload = {key: value for key, value in before.items() if key != "mend"}
+    upload |= {"skip_bad": skip_bad or before["skip_bad"], "encoding": encoding or before["encoding"]}
+    changed = session.execute(
+        update(Dataset)
+        .where(Dataset.id == dataset.id, Dataset.state == DatasetState.FAILED)
+        .values(state=DatasetState.IMPORTING, failure=None, faults=[], upload=upload, attempts=0, progress=0)
+        .returning(Dataset.id)
+    )
+    if changed.scalar_one_or_none() is None:
+        raise ImportNotKept(dataset.name)
+    session.refresh(dataset)
+    jobs.enqueue(session, jobs.IMPORT_DATASET, dataset.id)
 
 
 def get_dataset(session: Session, dataset_id: UUID, *, by: User) -> Dataset:

@@ -14,6 +14,11 @@ from app.datasets.errors import BadUpload, PathNotAllowed
 from app.storage import Storage
 
 Kind = Literal["auto", "zip", "npz"]
+# Of the names in a zip that does not say it; "" finds out.
+NamesEncoding = Literal[
+    "", "utf-8", "gb18030", "big5", "cp932", "cp949", "cp437", "cp866", "cp1252", "cp1251"
+]
+SKIP_BAD, SAY_ENCODING = "skip_bad", "say_encoding"  # by which a failed import may still succeed
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")  # npz files are zips, too
 COPY_BYTES = 1024 * 1024
 
@@ -27,6 +32,8 @@ class Upload:
     kind: Kind = "auto"
     table: BinaryIO | None = None  # a CSV beside the zip
     table_name: str = ""
+    skip_bad: bool = False  # go on without files that cannot be taken in
+    encoding: NamesEncoding = ""
 
 
 def upload_prefix(dataset_id: UUID) -> str:
@@ -52,6 +59,7 @@ def store_upload(storage: Storage, dataset_id: UUID, upload: Upload) -> dict[str
     prefix = upload_prefix(dataset_id)
     _copy(storage, f"{prefix}/data", upload.file)
     kept: dict[str, Any] = {"kind": upload.kind, "name": name, "data": f"{prefix}/data"}
+    kept |= {"skip_bad": upload.skip_bad, "encoding": upload.encoding}
     if upload.table is not None:
         _copy(storage, f"{prefix}/table", upload.table)
         kept |= {"table": f"{prefix}/table", "table_name": Path(upload.table_name).name or "table.csv"}

@@ -31,6 +31,7 @@ from app.runs.models import NOTE, Run
 from app.runs.pairs import look_at_pair
 from app.runs.schemas import NoteForm, RunNumber
 from app.runs.summary import curve
+from app.runs.targets import unscored_of
 from app.runs.view import details_of, silent_workers_since
 from app.runs.weights import ENDINGS, weights_asked_for, weights_files, weights_names
 from clarinet.files.looks import looks_of_pair
@@ -265,6 +266,7 @@ def _form(
         loaded=loaded,
         offered=forms.offered_weights(loaded, weights),
         trains=forms.trained(loaded, looks, both, weights=weights),
+        unscored="" if target is None else unscored_of(target, campaign.class_names),
         recipes=forms.recipes(),
         methods=configs.methods().values(),
         settings=forms.settings(),

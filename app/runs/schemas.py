@@ -127,6 +127,7 @@ class RunSummary(Output):
         "trains on; training sees these without their classes"
     )
     scored_of: int = Field(description="how many images that split of the target has")
+    unscored: str = Field(description="which of the target's images do not score, and why; empty: all do")
     mean_accuracy: float | None = Field(description="on the images that score")
     interval_low: float | None = Field(
         description="lower end of its 95 % sampling interval (Clopper and Pearson)"
@@ -165,6 +166,7 @@ class RunSummary(Output):
             "scored_on": summary.scored.images,
             "scored_split": summary.scored.split,
             "scored_of": summary.scored.of,
+            "unscored": summary.unscored,
             "interval_low": summary.low,
             "interval_high": summary.high,
             "source_estimate": summary.source,

@@ -33,7 +33,7 @@ from app.runs.labels import Readiness, collect, freeze
 from app.runs.models import Metric, Run, Trial, TrialState, doing_of
 from app.runs.pairs import Pair, remember_looks
 from app.runs.summary import Summary, summarise
-from app.runs.targets import scored_by
+from app.runs.targets import scored_by, unscored_of
 from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
 from clarinet.recipes.errors import DataError
@@ -236,15 +236,17 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
     targets = {
         target.id: target for target in session.scalars(select(Dataset).where(Dataset.id.in_(target_ids)))
     }
-    return {
-        run.id: summarise(
+    found = {}
+    for run in runs:
+        target = targets[run.target_dataset_id]
+        found[run.id] = summarise(
             run,
             latest,
-            scored=scored_by(run, targets[run.target_dataset_id]),
+            scored=scored_by(run, target),
+            unscored=unscored_of(target, run.snapshot_facts["classes"]),
             now=now,
         )
-        for run in runs
-    }
+    return found
 
 
 def names_of(session: Session, runs: Sequence[Run]) -> dict[UUID, str]:

@@ -29,6 +29,7 @@ class Summary:
         seeds: how many the mean is over.
         low, high: ends of the 95 % sampling interval of the mean; None without one.
         scored: the images of the target that score; none where its accuracy stays unmeasured.
+        unscored: which do not, in words; "" where all do.
         source: estimated accuracy on the source, or what it lacks; None where nothing is told of it.
         source_by_trial: the same of single seeds, by trial id.
         is_final: whether every seed has ended well.
@@ -44,6 +45,7 @@ class Summary:
     low: float | None
     high: float | None
     scored: ScoredOn
+    unscored: str
     source: SourceEstimate | None
     source_by_trial: dict[Any, SourceEstimate]
     is_final: bool
@@ -52,13 +54,16 @@ class Summary:
     epochs: int
 
 
-def summarise(run: Run, latest: dict[Any, Metric], *, scored: ScoredOn, now: datetime) -> Summary:
+def summarise(
+    run: Run, latest: dict[Any, Metric], *, scored: ScoredOn, unscored: str = "", now: datetime
+) -> Summary:
     """The figures of a run whose trials are loaded.
 
     Args:
         run: with its trials.
         latest: the last metric of each trial, by trial id.
         scored: the images of the target that score.
+        unscored: which do not.
         now: to count the time since a metric was reported.
     """
     # A seed that failed or was cancelled has figures of an unfinished training; they would spoil the mean.
@@ -86,6 +91,7 @@ def summarise(run: Run, latest: dict[Any, Metric], *, scored: ScoredOn, now: dat
         highest=max(accuracies) if is_several else None,
         seeds=len(accuracies),
         scored=scored,
+        unscored=unscored,
         source=over_seeds([estimates[trial.id] for trial in counted if trial.id in estimates]),
         source_by_trial=estimates,
         is_final=all(trial.state is TrialState.SUCCEEDED for trial in run.trials),

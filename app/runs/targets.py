@@ -5,7 +5,8 @@ from typing import Any
 
 from app.datasets.models import Dataset, Split
 from app.runs.models import Run
-from clarinet.files.names import NO_LABEL, numbers_among
+from clarinet.files.names import NO_LABEL, numbers_among, strangers
+from clarinet.recipes.counting import is_or_are, many
 from clarinet.recipes.scoring import ScoredOn
 
 
@@ -42,3 +43,25 @@ def _among(split: Split, per_class: Sequence[int] | None, numbers: Sequence[int]
     return ScoredOn(
         split=split.value, images=sum(count for number, count in counts if number != NO_LABEL), of=of
     )
+
+
+def unscored_of(target: Dataset, classes: Sequence[str]) -> str:
+    """Which images of a ready target do not score, and why, in words that continue a sentence; "" if all do.
+
+    Those of the split that scores; where no image does, all.
+    """
+    scored = scored_images(target, classes)
+    own = target.class_names or []
+    told = []
+    for split, per_class, total in (
+        ("test", target.test_per_class, target.test_count),
+        ("train", target.train_per_class, target.train_count),
+    ):
+        if not total or (scored.images and split != scored.split):
+            continue
+        counts = per_class or [0] * len(own)
+        image = f"{'test' if split == 'test' else 'training'} image"
+        told.append(strangers(classes, own, counts, total=total, image=image))
+        if unknown := total - sum(counts):
+            told.append(f"{unknown:,} of {many(total, image)} {is_or_are(unknown)} of no known class")
+    return "; ".join(filter(None, told))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet.commands.models import OpenedModel, add_model_options, opened_model
+from clarinet.commands.opening import add_skip_option, say
 from clarinet.commands.options import Commands, percent
 from clarinet.files.names import NO_LABEL, numbers_among, plain_number
 from clarinet.recipes.binomial import clopper_pearson
@@ -35,6 +36,7 @@ def add_evaluate(commands: Commands) -> None:
         metavar="DIR",
         help="folder of CLASS/*; where it has train and test, test/CLASS/*",
     )
+    add_skip_option(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     parser.set_defaults(run=run_evaluate)
 
@@ -42,7 +44,7 @@ def add_evaluate(commands: Commands) -> None:
 def run_evaluate(arguments: argparse.Namespace) -> int:
     """Score the model and say how well it does; returns the exit status."""
     model = opened_model(arguments)
-    images, labels = _labelled(arguments.images)
+    images, labels = _labelled(arguments.images, skip_bad=arguments.skip_bad)
     numbers = _numbers(arguments.images, model, labels)
     figures = _figures(model, _scores(model, images, numbers)) | _what_is_missing(model, labels, numbers)
     if arguments.json:
@@ -54,13 +56,16 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _labelled(folder: Path) -> tuple["Given", list[str]]:
+def _labelled(folder: Path, *, skip_bad: bool) -> tuple["Given", list[str]]:
     """The images and the class folder of each; raises DataError."""
-    from clarinet.data.given import given
+    from clarinet.data.folders import files_of
+    from clarinet.data.given import placed_part
 
     if not folder.is_dir():
         raise DataError(f"--images {folder} is no folder")
-    images = given(folder, "images", part="scored")
+    found = files_of(folder, skip_bad=skip_bad)
+    say(found)
+    images = placed_part(found, "scored")
     labels = images.labels
     if labels is None:
         raise DataError(

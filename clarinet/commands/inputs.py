@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 from clarinet.commands.opening import Pair
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import Labels
-from clarinet.files.names import numbers_among, plain_number, require_distinct_classes, share_no_class
+from clarinet.files.names import (
+    numbers_among,
+    plain_number,
+    require_distinct_classes,
+    share_no_class,
+    strangers,
+)
 from clarinet.recipes.counting import is_or_are, many, there_are
 from clarinet.recipes.errors import ClassesNotCounted, ConfigError, DataError
 
@@ -193,21 +199,37 @@ def _scored(
                 f"classes {', '.join(listed)}; both need a folder of each class under one name"
             )
         found = scored({**found, "x_test": target["x_test"], "y_test": given}, numbers)
-        if left := len(given) - len(found.get("y_test", ())):
-            told = f"{left} of {many(len(given), 'test image')} of {arguments.target} {is_or_are(left)}"
-            print(f"clarinet: {told} of other classes and left out", file=sys.stderr)
+        _tell_unscored(arguments, given, own, listed, image="test image", is_part=is_part)
     if "y_test" in found or "y_train" not in target:
         return found
     given = target["y_train"]
     try:
-        labels = numbered(given, classes("y_train", given, is_part=is_part)[2])
+        own, listed, numbers = classes("y_train", given, is_part=is_part)
+        labels = numbered(given, numbers)
     except DataError as unknown:
         print(f"clarinet: {unknown}. So nothing scores", file=sys.stderr)
         return found
-    if left := int((labels < 0).sum()):
-        told = f"{left} of {many(len(given), 'training image')} of {arguments.target} {is_or_are(left)}"
-        print(f"clarinet: {told} of other classes and do not score", file=sys.stderr)
+    _tell_unscored(arguments, given, own, listed, image="training image", is_part=is_part)
     return {**found, "y_train": labels}
+
+
+def _tell_unscored(
+    arguments: argparse.Namespace,
+    given: "Tensor",
+    own: list[str],
+    listed: list[str],
+    *,
+    image: str,
+    is_part: bool,
+) -> None:
+    """Say on stderr which images of the target do not score, and why."""
+    counts = [int((given == number).sum()) for number in range(len(own))]
+    whose = "campaign" if is_part else "training"
+    if told := strangers(listed, own, counts, total=len(given), whose=whose, image=image):
+        print(f"clarinet: of {arguments.target}, {told}; they do not score", file=sys.stderr)
+    if unknown := int((given < 0).sum()):
+        told = f"{unknown:,} of {many(len(given), image)} of {arguments.target} {is_or_are(unknown)}"
+        print(f"clarinet: {told} of no known class, and do not score", file=sys.stderr)
 
 
 def _classes(

@@ -1,6 +1,7 @@
 """The two files of `clarinet train`, opened before it is known in which size their images are wanted."""
 
 import argparse
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -12,7 +13,21 @@ from clarinet.recipes.errors import DataError
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from clarinet.data.folders import FolderFiles
     from clarinet.data.training_data import DomainData
+
+
+def say(found: "FolderFiles") -> None:
+    """Say on standard error what is to be known of a folder's files."""
+    for sentence in found.said():
+        print(f"clarinet: {sentence}", file=sys.stderr)
+
+
+def add_skip_option(parser: argparse.ArgumentParser) -> None:
+    """Describe `--skip-bad` to the parser."""
+    parser.add_argument(
+        "--skip-bad", action="store_true", help="leave out image files that cannot be read, and name them"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,21 +36,26 @@ class Opened:
 
     path: Path
     arrays: "DomainData | None"
+    files: "FolderFiles | None" = None
 
     @classmethod
-    def at(cls, path: Path) -> "Opened":
-        """Open an npz or a folder; raises DataError where it cannot be read."""
+    def at(cls, path: Path, *, skip_bad: bool = False) -> "Opened":
+        """Open an npz or a folder, and say what is to be known of it; raises DataError where it cannot be."""
+        from clarinet.data.folders import files_of
         from clarinet.data.npz import load_npz
 
-        return cls(path, None if path.is_dir() else cast("DomainData", load_npz(path)))
+        if not path.is_dir():
+            return cls(path, cast("DomainData", load_npz(path)))
+        found = files_of(path, skip_bad=skip_bad)
+        say(found)
+        return cls(path, None, found)
 
     @property
     def looks(self) -> Looks:
         """What its images look like; raises DataError where there are none."""
-        from clarinet.data.folders import looks_of_folder
-
-        if self.arrays is None:
-            return looks_of_folder(self.path)
+        if self.files is not None:
+            return self.files.looks
+        assert self.arrays is not None  # either or
         if "x_train" not in self.arrays:
             raise DataError(f"{self.path} lacks x_train")
         images = self.arrays["x_train"]
@@ -45,9 +65,12 @@ class Opened:
 
     def read(self, side: int) -> tuple["DomainData", list[str]]:
         """Its arrays, those of a folder as squares of so many pixels, and the names of a folder's classes."""
-        from clarinet.data.folders import load_folder
+        from clarinet.data.folders import load_files
 
-        return load_folder(self.path, side=side) if self.arrays is None else (self.arrays, [])
+        if self.files is not None:
+            return load_files(self.files, side=side)
+        assert self.arrays is not None  # either or
+        return self.arrays, []
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +93,9 @@ class Pair:
                 f"--source and --target are both {source}; the target must be other images than the source, "
                 "or there is nothing to adapt to"
             )
-        return cls(Opened.at(source), Opened.at(target))
+        return cls(
+            Opened.at(source, skip_bad=arguments.skip_bad), Opened.at(target, skip_bad=arguments.skip_bad)
+        )
 
     @property
     def looks(self) -> Looks:

@@ -5,6 +5,7 @@ import csv
 from pathlib import Path
 
 from clarinet.commands.models import add_model_options, opened_model
+from clarinet.commands.opening import add_skip_option, say
 from clarinet.commands.options import Commands
 from clarinet.recipes.counting import many
 from clarinet.recipes.errors import DataError
@@ -27,6 +28,7 @@ def add_predict(commands: Commands) -> None:
         metavar="DIR|FILE",
         help="an image file, or a folder: every image file below it",
     )
+    add_skip_option(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="CSV", help="file to write")
     parser.set_defaults(run=run_predict)
 
@@ -38,7 +40,7 @@ def run_predict(arguments: argparse.Namespace) -> int:
 
     check_writable(arguments.out)
     model = opened_model(arguments)
-    files = _files(arguments.images)
+    files = _files(arguments.images, skip_bad=arguments.skip_bad)
     rows = model.probabilities(images_of(files, model.network.spec.image_size)).tolist()
     around = arguments.images if arguments.images.is_dir() else arguments.images.parent
     # A file's name may be of other bytes than UTF-8's; they are written as they are.
@@ -56,11 +58,18 @@ def run_predict(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _files(place: Path) -> list[Path]:
-    from clarinet.data.folders import image_files
+def _files(place: Path, *, skip_bad: bool) -> list[Path]:
+    from clarinet.data.folders import FolderFiles, image_files, why_unreadable
 
     if place.is_file():
         return [place]
     if not place.is_dir():
         raise DataError(f"--images {place} is neither a folder of images nor a file")
-    return image_files(place)
+    files = image_files(place)
+    if not skip_bad:
+        return files
+    left_out = {file: why for file in files if (why := why_unreadable(file))}
+    say(FolderFiles(place, {}, [], left_out=list(left_out.values())))
+    if len(left_out) == len(files):
+        raise DataError(f"--images {place} holds no image that can be read")
+    return [file for file in files if file not in left_out]

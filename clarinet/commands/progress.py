@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Show = Callable[["EpochReport"], None]
 LINE_S = 10.0  # at least between two lines of what a run is doing
-NOT_MEASURED = "the accuracy on the target was not measured: no image of it has a known class"
+NOT_MEASURED = "the accuracy on the target was not measured: no image of it has one of these classes"
 
 
 @dataclass(frozen=True, slots=True)

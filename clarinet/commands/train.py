@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from clarinet.commands.inputs import Inputs, read_inputs
 from clarinet.commands.labels import add_label_options, label_seed, simulated, train_data
-from clarinet.commands.opening import Pair
+from clarinet.commands.opening import Pair, add_skip_option
 from clarinet.commands.options import FAILED, Commands, add_weights_option, changes_of, named_device, percent
 from clarinet.commands.progress import NOT_MEASURED, say_how_well, shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
@@ -81,6 +81,7 @@ def add_train(commands: Commands) -> None:
         dest="overrides",
         help="any field of TrainConfig",
     )
+    add_skip_option(train)
     add_weights_option(train)
     add_label_options(train)
     train.add_argument(

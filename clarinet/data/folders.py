@@ -2,10 +2,11 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import cast, overload
+from typing import TypeVar, cast, overload
 
 import numpy as np
 import torch
@@ -18,34 +19,88 @@ from clarinet.files.folders import (
     SPLITS,
     Placed,
     begins_as_image,
+    class_list,
     is_litter,
     is_named_as_image,
     place,
 )
 from clarinet.files.looks import looks_of_files
-from clarinet.files.names import NO_LABEL, classes_in_order, numbers_among, require_distinct_classes
+from clarinet.files.names import (
+    NO_LABEL,
+    as_listed,
+    classes_in_order,
+    numbers_among,
+    require_distinct_classes,
+    strangers,
+)
 from clarinet.files.pictures import decoded, is_grey
+from clarinet.files.refusal import MOST_NAMED, Refused, require_none
 from clarinet.recipes.choices import Looks
-from clarinet.recipes.counting import is_or_are, many
-from clarinet.recipes.errors import DataError, OtherClasses
+from clarinet.recipes.counting import many
+from clarinet.recipes.errors import DataError, FilesLeftOut, OtherClasses
 
+Found = TypeVar("Found")
+
+LOOKED_AT = 32  # pixels a side of an image that is only tried
 LABEL_DIGITS = 9  # of a label in a list; a class has fewer
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFiles:
+    """The image files below a folder, and what the place of each says.
+
+    Args:
+        folder: where they lie.
+        files: by relative path, with / between the parts.
+        placed: those that count, train before test.
+        listed: classes that a file lists in their order, where one does.
+        remarks: what a person should know of it, in sentences without their full stop.
+        left_out: files that cannot be taken.
+    """
+
+    folder: Path
+    files: dict[str, Path]
+    placed: list[Placed]
+    listed: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    left_out: Sequence[Refused] = ()
+
+    def paths(self, split: str | None = None) -> list[Path]:
+        """Where the images of a split, or all, lie."""
+        return [self.files[one.path] for one in self.placed if split in {None, one.split}]
+
+    @property
+    def looks(self) -> Looks:
+        """What the images look like that a domain trains on, which come first."""
+        return looks_of_files(self.paths(self.placed[0].split))
+
+    def said(self) -> list[str]:
+        """All that is to be said of it, in sentences."""
+        told = [f"{self.folder}: {remark}." for remark in self.remarks]
+        if self.left_out:
+            count = many(len(self.left_out), "file")
+            told.append(f"{self.folder}: {count} left out. {' '.join(map(str, self.left_out[:MOST_NAMED]))}")
+        return told
 
 
 @overload
 def load_folder(
-    folder: Path | str, *, side: None, class_names: Sequence[str] | None = None
+    folder: Path | str, *, side: None, class_names: Sequence[str] | None = None, skip_bad: bool = False
 ) -> tuple[dict[str, Tensor], list[str]]: ...
 
 
 @overload
 def load_folder(
-    folder: Path | str, *, side: int, class_names: Sequence[str] | None = None
+    folder: Path | str, *, side: int, class_names: Sequence[str] | None = None, skip_bad: bool = False
 ) -> tuple[DomainData, list[str]]: ...
 
 
 def load_folder(
-    folder: Path | str, *, side: int | None, class_names: Sequence[str] | None = None
+    folder: Path | str,
+    *,
+    side: int | None,
+    class_names: Sequence[str] | None = None,
+    skip_bad: bool = False,
 ) -> tuple[dict[str, Tensor] | DomainData, list[str]]:
     """Read a folder of images: train/CLASS/*, test/CLASS/*, or CLASS/* as train alone.
 
@@ -57,9 +112,10 @@ def load_folder(
     Args:
         folder: where the images or the class folders are, or one folder that holds them all.
         side: pixels of the squares; None keeps the images' size, which must be the same.
-        class_names: the classes in the order that counts them, as those of a label file; None takes the
-            folder's, by the alphabet, numbers by their value. Of a class that is not among them the test
-            images are left out, with a warning, and the others' label is -1.
+        class_names: the classes in the order that counts them, as those of a label file; None takes those of
+            a `classes.txt`, or the folders by the alphabet, numbers by their value. Of a class that is not
+            among them the test images are left out, with a warning, and the others' label is -1.
+        skip_bad: leave files out that cannot be read or lie in no place, with a warning.
 
     Returns:
         The arrays x_train, y_train, x_test, y_test that are there, in the order of the paths, and the class
@@ -68,52 +124,47 @@ def load_folder(
         `ImageFiles`, which training reads as it needs them.
 
     Raises:
-        DataError: no image, or one that cannot be read, lies too deep, or lies beside class folders. Or a
-            folder that cannot be read, or whose name is no Unicode, or two classes of one name.
+        DataError: no image, or some that cannot be read, lie too deep, or beside class folders; all of them
+            are named. Or a folder that cannot be read, or whose name is no Unicode, or two classes of one
+            name.
     """
-    folder = Path(folder)
-    if class_names is not None:
-        require_distinct_classes("class_names", class_names)
-    files, placed = placed_in(folder)
-    classes = classes_in_order({one.class_name for one in placed if one.class_name is not None})
-    images = images_of([files[one.path] for one in placed], side)
-    found: dict[str, Tensor | ImageFiles] = {}
-    for split in SPLITS:
-        rows = [row for row, one in enumerate(placed) if one.split == split]
-        if not rows:
-            continue
-        found[f"x_{split}"] = images[rows[0] : rows[-1] + 1]
-        names = [placed[row].class_name for row in rows]
-        if names[0] is not None:
-            found[f"y_{split}"] = torch.tensor([classes.index(name) for name in names if name is not None])
-    arrays = cast("DomainData", found)
+    found = files_of(Path(folder), skip_bad=skip_bad)
+    for sentence in found.said():
+        warnings.warn(sentence, FilesLeftOut, stacklevel=2)
+    arrays, classes = load_files(found, side=side)
     if class_names is None:
         return arrays, classes
+    require_distinct_classes("class_names", class_names)
     numbers = numbers_among(class_names, classes)
     if "y_train" in arrays:
         arrays["y_train"] = torch.tensor(numbers)[arrays["y_train"]]
     if "y_test" in arrays:
         given = arrays["y_test"].tolist()
         arrays = scored(arrays, numbers)
-        left = [classes[k] for k in given if numbers[k] < 0]
-        if left:
-            told = (
-                f"{len(left)} of {many(len(given), 'test image')} of {folder} {is_or_are(len(left))} left out"
-            )
-            others = f"their classes ({', '.join(dict.fromkeys(left))}) are not among class_names"
-            warnings.warn(f"{told}: {others}", OtherClasses, stacklevel=2)
+        counts = [given.count(number) for number in range(len(classes))]
+        if told := strangers(class_names, classes, counts, whose="list"):
+            warnings.warn(f"{folder}: {told}; they are left out", OtherClasses, stacklevel=2)
     return arrays, list(class_names)
 
 
-def looks_of_folder(folder: Path) -> Looks:
-    """What the images of a folder look like, those that a domain trains on.
-
-    Raises:
-        DataError: as `load_folder` does.
-    """
-    files, placed = placed_in(folder)
-    trained = [one for one in placed if one.split == placed[0].split]  # train comes first
-    return looks_of_files([files[one.path] for one in trained])
+def load_files(found: FolderFiles, *, side: int | None) -> tuple[DomainData, list[str]]:
+    """The arrays of files that were placed, and their classes; see `load_folder`."""
+    placed = found.placed
+    names = {one.class_name for one in placed if one.class_name is not None}
+    classes = (as_listed(names, found.listed) if names else None) or classes_in_order(names)
+    images = images_of(found.paths(), side)
+    arrays: dict[str, Tensor | ImageFiles] = {}
+    for split in SPLITS:
+        rows = [row for row, one in enumerate(placed) if one.split == split]
+        if not rows:
+            continue
+        arrays[f"x_{split}"] = images[rows[0] : rows[-1] + 1]
+        own = [placed[row].class_name for row in rows]
+        known = [name for name in own if name is not None]
+        if known:
+            numbers = dict(zip(known, numbers_among(classes, known), strict=True))
+            arrays[f"y_{split}"] = torch.tensor([NO_LABEL if name is None else numbers[name] for name in own])
+    return cast("DomainData", arrays), classes
 
 
 def image_files(folder: Path) -> list[Path]:
@@ -130,13 +181,43 @@ def image_files(folder: Path) -> list[Path]:
     return found
 
 
-def placed_in(folder: Path) -> tuple[dict[str, Path], list[Placed]]:
-    """The image files below a folder by their relative paths, and what the place of each says."""
-    files = {path.relative_to(folder).as_posix(): path for path in files_below(folder) if _is_image(path)}
-    placed = place(files, str(folder))
+def files_of(folder: Path, *, skip_bad: bool = False) -> FolderFiles:
+    """The image files below a folder, and what the place of each says.
+
+    Args:
+        folder: that is looked through.
+        skip_bad: decode every file, and leave those out that cannot be; and what lies in no place.
+
+    Raises:
+        DataError: no image; a folder that cannot be read; and, unless `skip_bad`, what lies in no place.
+    """
+    below = {path.relative_to(folder).as_posix(): path for path in files_below(folder)}
+    files = {path: file for path, file in below.items() if _is_image(file)}
+    placement = place(files, str(folder))
+    placed = placement.placed if skip_bad else placement.require_all()
+    left_out = list(placement.refused)
+    if skip_bad:
+        unreadable = {one.path: why for one in placed if (why := why_unreadable(files[one.path]))}
+        placed = [one for one in placed if one.path not in unreadable]
+        left_out += unreadable.values()
     if not placed:
         raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
-    return files, placed
+    remarks, listed, path = list(placement.remarks), [], class_list(below)
+    if path is not None:
+        listed = below[path].read_text(encoding="utf-8", errors="replace").split("\n")
+        if as_listed({one.class_name for one in placed if one.class_name is not None}, listed) is None:
+            remarks.append(f'"{path}" does not list the classes of the images; left out')
+            listed = []
+    return FolderFiles(folder, files, placed, listed, remarks, left_out)
+
+
+def why_unreadable(file: Path) -> Refused | None:
+    """Why an image file cannot be read, if that is so; all of it is decoded."""
+    try:
+        decoded(file, side=LOOKED_AT)
+    except Refused as refusal:
+        return refusal
+    return None
 
 
 def scored(arrays: DomainData, numbers: Sequence[int]) -> DomainData:
@@ -221,9 +302,26 @@ def images_of(files: Sequence[Path], side: int | None) -> Tensor | ImageFiles:
     """Files as `read_images` decodes them, or to be read later where all would take too much memory."""
     if side is None:
         return read_images(files, side=None)
-    are_grey = [is_grey(file) for file in files]  # of every file: what is no image is refused now
+    are_grey = _of_all(files, is_grey)  # of every file: what is no image is refused now
     images = ImageFiles(files, image_size=side, colour=not all(are_grey))
     return images if prod(images.shape) > RESIDENT_BYTES else images.read(torch.arange(len(files)))
+
+
+def _of_all(files: Sequence[Path], read: Callable[[Path], Found]) -> list[Found]:
+    """What `read` finds in each; raises Refused or ManyRefused, of all that it refuses."""
+    found: list[Found] = []
+    refused: list[Refused] = []
+    for file in files:
+        try:
+            one = read(file)
+        except Refused as refusal:
+            refused.append(refusal)
+            found.clear()
+            continue
+        if not refused:
+            found.append(one)
+    require_none(refused)
+    return found
 
 
 def read_images(files: Sequence[Path], *, side: int | None) -> Tensor:
@@ -239,7 +337,7 @@ def read_images(files: Sequence[Path], *, side: int | None) -> Tensor:
     Raises:
         DataError: a file that is no image, is cut short or is of another size.
     """
-    pictures = [decoded(file, side=side) for file in files]
+    pictures = _of_all(files, lambda file: decoded(file, side=side))
     shapes = {array.shape[:2] for array in pictures}
     if len(shapes) > 1:
         odd = next(i for i, array in enumerate(pictures) if array.shape[:2] != pictures[0].shape[:2])

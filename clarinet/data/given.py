@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from clarinet.data.folders import image_files, images_of, placed_in
+from clarinet.data.folders import FolderFiles, files_of, image_files, images_of
 from clarinet.data.items import ItemImages, Items, labels_of_items, picture_of_item
 from clarinet.data.stacks import stack_of
 from clarinet.data.streams import RESIDENT_BYTES, ImageStream
@@ -82,9 +82,13 @@ def _at(path: Path, part: Part) -> Given:
         raise DataError(f"{path} is neither a folder of images nor a file")
     if part == "all":
         return GivenFiles(image_files(path))
-    files, placed = placed_in(path)
-    chosen = _part(placed, part)
-    return GivenFiles([files[one.path] for one in chosen], [one.class_name for one in chosen])
+    return placed_part(files_of(path), part)
+
+
+def placed_part(found: FolderFiles, part: Part) -> "GivenFiles":
+    """The files of a folder that a part of it has."""
+    chosen = _part(found.placed, part)
+    return GivenFiles([found.files[one.path] for one in chosen], [one.class_name for one in chosen])
 
 
 def _part(placed: list[Placed], part: Part) -> list[Placed]:

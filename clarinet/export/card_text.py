@@ -58,7 +58,9 @@ def _accuracy(card: Mapping[str, Any]) -> str:
     metrics = card["metrics"]
     known = metrics["target_accuracy"]
     scored = _scored_on(card)
-    told = "not measured: no image of the target has a known class" if known is None else _percent(known)
+    told = (
+        "not measured: no image of the target has one of these classes" if known is None else _percent(known)
+    )
     on = ""
     if known is not None and scored is not None:
         on = f" with its 95 % interval, on {scored.in_words()}"

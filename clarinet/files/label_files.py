@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from clarinet.files.arrays import read_array, read_header
 from clarinet.files.json_text import json_of
 from clarinet.files.label_table import KINDS, LabelRow, Labels
+from clarinet.files.names import sameness
 from clarinet.files.zips import Members, open_zip
 from clarinet.recipes.counting import is_or_are, many, there_are
 from clarinet.recipes.errors import ClassesNotCounted, DataError
@@ -40,6 +41,12 @@ def guarded(cell: str) -> str:
 def unguarded(cell: str) -> str:
     """A cell without that apostrophe."""
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+
+
+def separator_of(text: str) -> str:
+    """What parts the columns of a table: a tab, a semicolon or a comma, by its first line."""
+    first = text.lstrip("\ufeff\r\n").split("\n", maxsplit=1)[0]
+    return max(",;\t", key=first.count)
 
 
 def csv_rows(file: Iterable[str], *, separator: str = ",") -> "csv.DictReader[str]":
@@ -123,7 +130,7 @@ def _count(path: Path, told: set[int], wanted: int | None) -> int:
 def _names(path: Path, told: set[tuple[int, str]]) -> dict[int, str]:
     """The names that the file gives to classes, each to one."""
     names = dict(sorted(told))
-    if not len(told) == len(names) == len(set(names.values())):
+    if not len(told) == len(names) == len(set(map(sameness, names.values()))):
         raise DataError(f"{path} has two names for one class, or one name for two")
     return names
 

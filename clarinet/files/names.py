@@ -5,11 +5,19 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 
 from clarinet.files.refusal import Refused
+from clarinet.recipes.counting import is_or_are, many
 from clarinet.recipes.errors import DataError
 
 NO_LABEL = -1
 _NUMBER = re.compile(r"(\d+)")
 _UNSEEN = "upper and lower case, accents, spaces or invisible characters"
+JOINERS = "\u200c\u200d"  # join or part letters and emoji: invisible, and nothing can be written without them
+# Beyond the category Cf: what Unicode calls ignorable by default, and a blank letter of Braille.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U000e0000-\U000e0fff]"
+)
+_SAID_AT_ONCE = 5  # names in a sentence
 
 
 def same_path(path: str) -> str:
@@ -22,8 +30,31 @@ def sameness(name: str) -> str:
 
     Case, accents composed or apart, the number of spaces and invisible characters do not count.
     """
-    seen = "".join(c for c in same_path(name) if unicodedata.category(c) != "Cf")
-    return " ".join(seen.split())
+    return " ".join("".join(c for c in same_path(name) if not _is_invisible(c)).split())
+
+
+def tidy(name: str) -> str:
+    """A class name as it is kept: composed (NFC), with single spaces, without what nobody can see.
+
+    Characters that join letters stay where they stand between some. It is the same name as before, by
+    `sameness`.
+    """
+    seen = "".join(c for c in unicodedata.normalize("NFC", name) if c in JOINERS or not _is_unneeded(c))
+    return " ".join(seen.split()).strip(JOINERS)
+
+
+def is_printable(text: str) -> bool:
+    """Whether a text has only characters that can be shown; control characters forge log lines."""
+    return all(c.isprintable() or c in JOINERS for c in text)
+
+
+def _is_invisible(c: str) -> bool:
+    return unicodedata.category(c) == "Cf" or bool(_INVISIBLE.match(c))
+
+
+def _is_unneeded(c: str) -> bool:
+    """Invisible, and no sign of how the one before it looks, as emoji have it."""
+    return _is_invisible(c) and not "\ufe00" <= c <= "\ufe0f"
 
 
 def plain_number(digits: str) -> str:
@@ -56,7 +87,9 @@ def require_distinct_paths(paths: Iterable[str]) -> None:
 
 
 def classes_in_order(names: Collection[str]) -> list[str]:
-    """Distinct class names in the order that counts them: numbers by value, words by the alphabet.
+    """Distinct class names, tidy, in the order that counts them: numbers by value, words by the alphabet.
+
+    `numbers_among` finds each in it.
 
     Raises:
         Refused: one that nobody could read or type, or two that people take for one.
@@ -69,10 +102,21 @@ def classes_in_order(names: Collection[str]) -> list[str]:
             raise Refused(name, "is a class whose name is not in UTF-8; rename it")
         if "Cc" in kinds:
             raise Refused(name, "is a class name with control characters")
+        if not sameness(name) or not is_printable(tidy(name)):
+            raise Refused(name, "is a class name that nobody can read; rename it")
         other = seen.setdefault(sameness(name), name)
         if other != name:
             raise Refused(name, f'is the same class name as "{other}" but for {_UNSEEN}')
-    return in_order
+    return [tidy(name) for name in in_order]
+
+
+def as_listed(names: Collection[str], listed: Sequence[str]) -> list[str] | None:
+    """The classes of a list, tidy and in its order, if it has all of these and none twice; else None."""
+    tidied = [tidy(name) for name in listed if sameness(name)]
+    is_one = len({sameness(name) for name in tidied}) == len(tidied)
+    if not is_one or NO_LABEL in numbers_among(tidied, names) or not all(map(is_printable, tidied)):
+        return None
+    return tidied
 
 
 def require_distinct_classes(owner: object, names: Sequence[str]) -> None:
@@ -92,6 +136,79 @@ def numbers_among(class_names: Sequence[str], own: Iterable[str]) -> list[int]:
     for number, name in enumerate(class_names):
         alike[sameness(name)] = NO_LABEL if sameness(name) in alike else number
     return [exact.get(name, alike.get(sameness(name), NO_LABEL)) for name in own]
+
+
+def class_numbers(
+    given: Sequence[str], class_names: Sequence[str], *, are_names: bool = False, are_places: bool = False
+) -> list[int]:
+    """The number of each class that a file gives: all of them are names, or all places counted from 0.
+
+    Args:
+        given: as the file writes them.
+        class_names: those that they are about.
+        are_names, are_places: which of both, where the file says so.
+
+    Returns:
+        NO_LABEL for one that is not there.
+
+    Raises:
+        DataError: both readings fit the whole file and differ; both are named.
+    """
+    names = numbers_among(class_names, given)
+    can_be_places = not are_names and all(text.isascii() and text.isdigit() for text in given)
+    places = [_place(text, len(class_names)) for text in given] if can_be_places else []
+    if are_places or (can_be_places and NO_LABEL in names):
+        return places or [NO_LABEL] * len(given)
+    if can_be_places and NO_LABEL not in places and names != places:
+        odd = next(row for row, name in enumerate(names) if name != places[row])
+        raise DataError(
+            f"{given[odd]!r} can be read in two ways: as the class called {class_names[names[odd]]!r}, or "
+            f"as the class at place {given[odd]} counted from 0, which is {class_names[places[odd]]!r}. Call "
+            "the column class_name if the file names classes, or class_index if it counts them"
+        )
+    return names
+
+
+def _place(digits: str, count: int) -> int:
+    number = plain_number(digits)
+    return int(number) if len(number) <= len(str(count)) and int(number) < count else NO_LABEL
+
+
+def strangers(
+    class_names: Sequence[str],
+    own: Sequence[str],
+    counts: Sequence[int],
+    *,
+    total: int | None = None,
+    whose: str = "campaign",
+    image: str = "test image",
+) -> str:
+    """How many images are of classes that are none of those named, in a sentence; "" where there are none.
+
+    Args:
+        class_names: those that are told apart.
+        own: classes of the images.
+        counts: images of each of these.
+        total: images, with those of no known class; None where there are none of these.
+        whose: the former are: "campaign", "model".
+        image: what one of them is called.
+    """
+    numbers = numbers_among(class_names, own)
+    left = {name: n for name, n, k in zip(own, counts, numbers, strict=True) if n and k == NO_LABEL}
+    if not left:
+        return ""
+    images = sum(left.values())
+    of_all = f"of {many(sum(counts) if total is None else total, image)} {is_or_are(images)}"
+    what = f"which is no class of this {whose}" if len(left) == 1 else f"which are no classes of this {whose}"
+    return f"{images:,} {of_all} of {in_a_row(list(left))}, {what}"
+
+
+def in_a_row(names: Sequence[str]) -> str:
+    """Names in a sentence: "a, b and c", or the first of many."""
+    shown = list(names[:_SAID_AT_ONCE])
+    if len(names) > _SAID_AT_ONCE:
+        shown.append(f"{len(names) - _SAID_AT_ONCE:,} more")
+    return " and ".join([part for part in (", ".join(shown[:-1]), shown[-1]) if part])
 
 
 def share_no_class(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -1,10 +1,11 @@
 """Image files as people see them: upright, transparent parts on white, in eight bits, in sRGB."""
 
+import enum
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import IO
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, UnidentifiedImageError
 
+from clarinet.files.folders import RAW_ENDINGS
 from clarinet.files.refusal import Refused
 
 GREY_MODES = frozenset({"1", "L", "LA", "La"})
@@ -28,7 +30,30 @@ TURNS = {
 # What Pillow raises, of broken metadata and profiles. ImportError: a Pillow without colour management.
 _BROKEN = (OSError, SyntaxError, ValueError, LookupError, TypeError, struct.error, ImportError)
 BAND_PIXELS = 2**20  # of a large picture that are brought to their last mode at once
+DEPTHS = (8, 12, 16)  # bits that grey pixels are stored in; of more, as many as there are
+_HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 _PROFILES = 4  # of cameras and programs, kept ready; the tables of one take up to some megabytes
+
+
+class Change(enum.StrEnum):
+    """What becomes of a picture that is not only decoded."""
+
+    TURNED = "turned upright, as the camera said"
+    WHITENED = "put on white, where it was transparent"
+    IN_SRGB = "converted from its colour profile to sRGB"
+    FROM_16_BITS = "brought from 16-bit grey to 8 bits"
+    FROM_12_BITS = "brought from 12-bit grey to 8 bits"
+    FROM_8_BITS = "taken for 8-bit grey, in 16 bits that its values do not use"
+    FROM_MORE_BITS = "brought from grey of more than 16 bits to 8, by the range of its values"
+    SMALLER = "made smaller"
+    FIRST_ALONE = "taken for the first of its pictures"
+
+
+Note = Callable[[Change], None]
+
+
+def _unsaid(_: Change) -> None:
+    """For callers that do not ask."""
 
 
 @contextmanager
@@ -43,8 +68,11 @@ def opened(
         formats: that are taken, as Pillow calls them; None takes all that it reads.
 
     Raises:
-        Refused: no such image, a broken one, or one of floating-point numbers, which have no known range.
+        Refused: no such image, a broken one, a camera's raw data, or floating-point numbers, which have no
+            known range.
     """
+    _require_no_raw(name)
+    has_heif = _knows_heif()
     try:
         with Image.open(file, formats=formats) as image:
             _require_range(image, name)
@@ -52,6 +80,10 @@ def opened(
     except (Refused, MemoryError):
         raise
     except UnidentifiedImageError as error:
+        if not has_heif and _is_heif(file):
+            raise Refused(
+                name, "is a HEIC picture, which needs a package: pip install pillow-heif"
+            ) from error
         known = (
             f"a {', '.join(formats[:-1])} or {formats[-1]} image" if formats else "an image of a known kind"
         )
@@ -65,23 +97,31 @@ def opened(
         raise Refused(name, "is cut short or damaged and cannot be decoded") from error
 
 
-def as_seen(image: Image.Image, *, longest: int | None = None) -> Image.Image:
+def as_seen(image: Image.Image, *, longest: int | None = None, note: Note = _unsaid) -> Image.Image:
     """The first picture of a file as people see it: mode L or RGB, nothing but pixels.
 
     It is turned as its camera said, if that can be read. Transparent parts become white, palettes and CMYK
-    become RGB, 16-bit grey becomes 8-bit. A colour profile that can be read is applied. The picture is made
-    smaller before it is copied.
+    become RGB. Grey of more than 8 bits is scaled by its range: that of the fewest of DEPTHS that hold its
+    largest value, because a file of 16 bits may hold 12, as X-rays do. A colour profile that can be read is
+    applied. The picture is made smaller before it is copied.
 
     Args:
         image: as `opened` gives it.
         longest: pixels of its longest side; None keeps its size.
+        note: is told each change.
     """
+    if getattr(image, "is_animated", False):
+        note(Change.FIRST_ALONE)
+    bits = _depth(image, note)
     picture = image
     if longest is not None:
-        picture = _plain_mode(image)
+        if max(image.size) > longest:
+            note(Change.SMALLER)
+        picture = _plain_mode(image, bits)
         picture.thumbnail((longest, longest))  # a JPEG decodes fewer pixels
     image.load()  # an error here is the picture's, not its metadata's
-    picture = _upright(_in_bands(picture, image.info.get("icc_profile")), image)
+    picture = _in_bands(picture, image.info.get("icc_profile"), bits, note)
+    picture = _upright(picture, image, note)
     picture.info.clear()  # a writer would keep a colour profile found there
     return picture
 
@@ -129,49 +169,98 @@ def _require_range(image: Image.Image, name: str | Path) -> None:
         raise Refused(name, "has floating-point pixels, of no known range; save it with 8 or 16 bits")
 
 
-def _in_bands(picture: Image.Image, profile: bytes | None) -> Image.Image:
+def _require_no_raw(name: str | Path) -> None:
+    if str(name).rpartition(".")[2].lower() in RAW_ENDINGS:
+        raise Refused(name, "is a camera's raw data, of which only a stamp could be read; save it as TIFF")
+
+
+@cache
+def _knows_heif() -> bool:
+    """Whether HEIC can be read; from then on Pillow does."""
+    try:
+        import pillow_heif  # noqa: PLC0415 - it need not be there
+    except ImportError:
+        return False
+    pillow_heif.options.DECODE_THREADS = 1  # imports have processes of their own, whose memory is bounded
+    pillow_heif.register_heif_opener()
+    return True
+
+
+def _is_heif(file: Path | IO[bytes]) -> bool:
+    if isinstance(file, Path):
+        with file.open("rb") as opened_file:
+            head = opened_file.read(12)
+    else:
+        file.seek(0)
+        head = file.read(12)
+    return head[4:8] == b"ftyp" and head[8:] in _HEIF_BRANDS
+
+
+def _depth(image: Image.Image, note: Note) -> int:
+    """How many bits the values of a deep grey picture use; 8 of others."""
+    if not image.mode.startswith("I"):
+        return 8
+    image.load()
+    highest = image.getextrema()[1]
+    assert isinstance(highest, int)  # of one channel, and no floating-point number
+    used = max(1, highest.bit_length())
+    bits = next((depth for depth in DEPTHS if used <= depth), used)
+    changes = {8: Change.FROM_8_BITS, 12: Change.FROM_12_BITS, 16: Change.FROM_16_BITS}
+    note(changes.get(bits, Change.FROM_MORE_BITS))
+    return bits
+
+
+def _in_bands(picture: Image.Image, profile: bytes | None, bits: int, note: Note) -> Image.Image:
     """A picture in mode L or RGB; of a large one some rows at once, or it would be in memory many times."""
     width, height = picture.size
     rows = max(1, BAND_PIXELS // width)
     if rows >= height:
-        return _in_plain_colours(picture, profile)
+        return _in_plain_colours(picture, profile, bits, note)
     made: Image.Image | None = None
     for top in range(0, height, rows):
         band = picture.crop((0, top, width, min(top + rows, height)))
-        band = _in_plain_colours(band, profile)
+        band = _in_plain_colours(band, profile, bits, note)
         made = made or Image.new(band.mode, picture.size)
         made.paste(band, (0, top))
     assert made is not None
     return made
 
 
-def _in_plain_colours(picture: Image.Image, profile: bytes | None) -> Image.Image:
+def _in_plain_colours(picture: Image.Image, profile: bytes | None, bits: int, note: Note) -> Image.Image:
     """A copy in mode L or RGB: in 8 bits, on white, in the colours that a screen shows."""
-    picture = _plain_mode(picture)
+    picture = _plain_mode(picture, bits)
     is_grey = picture.mode in GREY_MODES
     if picture.has_transparency_data:
         picture = picture.convert("RGBA")
+        if picture.getchannel("A").getextrema() != (255, 255):
+            note(Change.WHITENED)
         picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
         picture = picture.convert("L" if is_grey else "RGB")
-    return _in_srgb(picture, profile).convert("L" if is_grey else "RGB")
+    return _in_srgb(picture, profile, note).convert("L" if is_grey else "RGB")
 
 
-def _plain_mode(image: Image.Image) -> Image.Image:
+def _plain_mode(image: Image.Image, bits: int) -> Image.Image:
     """Itself, or in 8 bits without a palette."""
     if image.mode.startswith("I"):
-        return Image.fromarray(_eight_bits(np.asarray(image)))
+        return Image.fromarray(_eight_bits(np.asarray(image), bits))
     if image.mode in {"P", "PA"}:
         return image.convert("RGBA" if image.has_transparency_data else "RGB")
     return image.convert("L") if image.mode == "1" else image
 
 
-def _eight_bits(deep: NDArray[np.generic]) -> NDArray[np.uint8]:
-    """(H, W) of 16-bit grey: v / 257 to the nearest, by whole numbers."""
-    values = deep.clip(0, 2**16 - 1).astype(np.uint32)
-    return ((values * 255 + 32_895) >> 16).astype(np.uint8)
+def _eight_bits(deep: NDArray[np.generic], bits: int) -> NDArray[np.uint8]:
+    """(H, W) of grey from 0 to 2**bits - 1: v * 255 / (2**bits - 1) to the nearest, by whole numbers."""
+    if bits > max(DEPTHS):
+        deep, bits = deep >> (bits - max(DEPTHS)), max(DEPTHS)  # type: ignore[operator]  # they are integers
+    highest = 2**bits - 1
+    values = deep.clip(0, highest).astype(np.uint32)
+    values *= 255
+    values += highest // 2
+    values //= highest
+    return values.astype(np.uint8)
 
 
-def _upright(picture: Image.Image, image: Image.Image) -> Image.Image:
+def _upright(picture: Image.Image, image: Image.Image, note: Note) -> Image.Image:
     """Turned as its file's camera said; as it is stored where that cannot be read.
 
     Pillow's own `exif_transpose` also writes all that cameras say anew, and fails where it cannot.
@@ -180,18 +269,25 @@ def _upright(picture: Image.Image, image: Image.Image) -> Image.Image:
         turn = TURNS.get(image.getexif().get(ORIENTATION, 1))
     except _BROKEN:
         return picture
-    return picture if turn is None else picture.transpose(turn)
+    if turn is None:
+        return picture
+    note(Change.TURNED)
+    return picture.transpose(turn)
 
 
-def _in_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
+def _in_srgb(picture: Image.Image, profile: bytes | None, note: Note) -> Image.Image:
     """In the colours that a screen shows; as it is stored without a profile that can be read."""
     if not profile:
         return picture
     try:
         transform = _transform(profile, picture.mode)
-        return picture if transform is None else transform.apply(picture)
+        if transform is None:
+            return picture
+        made = transform.apply(picture)
     except (ImageCms.PyCMSError, *_BROKEN):
         return picture
+    note(Change.IN_SRGB)
+    return made
 
 
 @lru_cache(_PROFILES)

@@ -1,5 +1,6 @@
 """The one way in which a file is not taken."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from clarinet.recipes.errors import DataError
@@ -13,6 +14,9 @@ def shown(name: str) -> str:
     return clean if len(clean) <= SHOWN_LENGTH else f"{clean[: SHOWN_LENGTH - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
+MOST_NAMED = 100  # files
+
+
 class Refused(DataError):
     """A file that is not taken; the message is a sentence that says which file and why.
 
@@ -22,4 +26,25 @@ class Refused(DataError):
     """
 
     def __init__(self, name: str | Path, why: str) -> None:
-        super().__init__(f'"{shown(name) if isinstance(name, str) else name}" {why}.')
+        self.name = shown(name) if isinstance(name, str) else str(name)
+        self.why = why
+        super().__init__(f'"{self.name}" {why}.')
+
+
+class ManyRefused(DataError):
+    """Several files that are not taken, each with its reason; the message names at most MOST_NAMED."""
+
+    def __init__(self, refused: Sequence[Refused]) -> None:
+        self.refused = refused
+        named = [str(one) for one in refused[:MOST_NAMED]]
+        more = len(refused) - len(named)
+        listed = "\n".join([*named, *([f"And {more:,} more."] if more else [])])
+        super().__init__(f"{len(refused):,} files are not taken:\n{listed}")
+
+
+def require_none(refused: Sequence[Refused]) -> None:
+    """Raises Refused of the one file that was refused, or ManyRefused of several."""
+    if len(refused) == 1:
+        raise refused[0]
+    if refused:
+        raise ManyRefused(refused)

@@ -34,6 +34,10 @@ class OtherClasses(UserWarning):
     """Test images whose class is none of those that are told apart were left out."""
 
 
+class FilesLeftOut(UserWarning):
+    """Files of a folder were left out as asked, or taken in a way that should be known."""
+
+
 class DataNotFound(DataError):
     """A known data set is not where it was looked for; the message says what to put there."""
 

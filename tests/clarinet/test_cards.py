@@ -172,4 +172,4 @@ def test_without_data_a_card_says_so() -> None:
     text = card_markdown(model_card(train(tiny(), data)))
 
     assert "Not recorded." in text
-    assert "not measured: no image of the target has a known class" in text
+    assert "not measured: no image of the target has one of these classes" in text

@@ -49,7 +49,7 @@ class TestFolders:
             (tmp_path / place).mkdir(parents=True)
             Image.new("L", (16, 16)).save(tmp_path / place / "a.png")
 
-        with pytest.warns(OtherClasses, match=r"2 of 3 test images of .*their classes \(ant, bee\) are not"):
+        with pytest.warns(OtherClasses, match="2 of 3 test images are of ant and bee, which are no"):
             arrays, _ = load_folder(tmp_path, side=16, class_names=["dog", "cat"])
         with pytest.warns(OtherClasses, match="3 of 3"):
             unscored, _ = load_folder(tmp_path, side=16, class_names=["dog"])

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from clarinet import TrainData, looks_of
-from clarinet.data.folders import looks_of_folder
+from clarinet.data.folders import files_of
 from clarinet.files.looks import SAMPLE, evenly_spread, looks_among, looks_of_files, looks_of_pair, measured
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.errors import DataError
@@ -121,8 +121,8 @@ class TestFiles:
         _save(tmp_path / "train" / "a", signs(60))
         _save(tmp_path / "test" / "a", scenes(60))
 
-        assert looks_of_folder(tmp_path) == "digits"
-        assert looks_of_folder(tmp_path / "test") == "photographs"
+        assert files_of(tmp_path).looks == "digits"
+        assert files_of(tmp_path / "test").looks == "photographs"
 
     def test_large_files_look_as_small_ones(self, tmp_path: Path) -> None:
         _save(tmp_path, scenes(400)[:4])

@@ -9,12 +9,15 @@ from PIL import Image
 from clarinet import load_folder
 from clarinet.files.names import (
     NO_LABEL,
+    is_printable,
     natural,
     numbers_among,
     plain_number,
     require_distinct_classes,
     sameness,
     share_no_class,
+    strangers,
+    tidy,
 )
 from clarinet.recipes.errors import DataError
 
@@ -24,6 +27,9 @@ SAME = [
     ("stra\u00dfe", "STRASSE"),
     ("polar bear", " polar  bear\u00a0"),
     ("cat", "c\u200bat\ufeff"),
+    ("cat", "\u3164cat\u2060"),  # a blank letter of Hangul
+    ("\u2764", "\u2764\ufe0f"),  # with a sign that it is an emoji
+    ("\u0645\u06cc\u200c\u062e", "\u0645\u06cc\u062e"),
 ]
 
 
@@ -41,6 +47,33 @@ def test_people_take_these_for_one(one: str, other: str) -> None:
 def test_these_are_two(one: str, other: str) -> None:
     assert numbers_among([one], [other]) == [NO_LABEL]
     require_distinct_classes("labels", [one, other])
+
+
+def test_a_tidy_name_is_the_same_name_and_stays_tidy() -> None:
+    kept = "\u0645\u06cc\u200c\u062e"  # nobody can write this without the joiner
+
+    for one, other in SAME:
+        assert sameness(tidy(one)) == sameness(one) == sameness(tidy(other))
+        assert tidy(tidy(one)) == tidy(one)
+    assert tidy("  polar\u00a0 \u202ebear\ufeff ") == "polar bear"
+    assert tidy("cafe\u0301") == "caf\u00e9"
+    assert tidy(kept) == kept
+    assert is_printable(kept)
+    assert not is_printable("a\x1bb")
+    assert not is_printable("a\u202eb")
+
+
+def test_what_is_no_class_is_said_with_its_name_and_number() -> None:
+    assert strangers(["cat", "owl"], ["Cat", "owls", "dog"], [20, 13, 0], total=40) == (
+        "13 of 40 test images are of owls, which is no class of this campaign"
+    )
+    assert strangers(["cat"], ["a", "b", "c"], [1, 1, 1], whose="model") == (
+        "3 of 3 test images are of a, b and c, which are no classes of this model"
+    )
+    assert strangers(["cat"], list("abcdefg"), [1] * 7).startswith(
+        "7 of 7 test images are of a, b, c, d, e and 2 more"
+    )
+    assert strangers(["cat"], ["CAT"], [1]) == ""
 
 
 def test_numbers_of_any_length_and_script_are_in_order() -> None:

@@ -43,6 +43,7 @@ def test_what_was_not_measured_is_told_as_that_and_an_estimate_with_what_it_is()
     row |= {
         "mean_accuracy": None,
         "scored_on": 0,
+        "unscored": "it has no test images",
         "source_estimate": None,
         "recipe": "",
         "recipe_warning": "",
@@ -50,16 +51,14 @@ def test_what_was_not_measured_is_told_as_that_and_an_estimate_with_what_it_is()
     enough = {"estimate": 0.9, "low": 0.8, "high": 0.95, "held_out": 300, "needed": 200, "missing": 0}
     lacking = enough | {"estimate": None, "low": None, "high": None, "held_out": 96, "missing": 2080}
 
-    first = (
-        "Run 7: succeeded, not measured on the target: no image of it has a known class that is one of these"
-    )
+    first = "Run 7: succeeded, not measured on the target: it has no test images"
     source = "On the source, estimated from held-out answers: "
     assert told(row) == first
     assert told(row | {"source_estimate": enough}) == f"{first}\n{source}90.0 % (80.0 to 95.0 %)"
     assert "needs 200 held-out answers; there are 96: about 2,080 more" in told(
         row | {"source_estimate": lacking}
     )
-    known = {"mean_accuracy": 0.75, "interval_low": 0.5, "interval_high": 0.9}
+    known = {"mean_accuracy": 0.75, "interval_low": 0.5, "interval_high": 0.9, "unscored": ""}
     scored = {"scored_on": 9, "scored_split": "train", "scored_of": 9}
     assert told(row | known | scored) == (
         "Run 7: succeeded, 75.00 % (50.00 to 90.00 %) on the target, its 9 training images, whose classes "
@@ -334,7 +333,7 @@ def test_the_whole_loop_from_a_script(live: Live, tmp_path: Path) -> None:
     assert run["state"] == "succeeded"
     assert run["seeds"] == [3, 4]
     assert 0 <= run["mean_accuracy"] <= 1
-    assert "% on the target" in live.clarinet("run", "show", str(run["number"]))
+    assert "on the target, 100 test images" in live.clarinet("run", "show", str(run["number"]))
     assert "Epochs is '1" in refused(live, *words, "--set", "epochs=" + "1" * 5_000)
     assert "is closed" in live.clarinet("campaign", "close", "From a script")
     assert "Nothing is wrong." in live.clarinet("audit", "From a script")

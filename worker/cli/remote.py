@@ -1,5 +1,6 @@
 """`clarinet dataset` and `clarinet campaign`, and what all commands share that talk to a server."""
 
+import csv
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -94,6 +95,10 @@ def add_dataset(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="zip, zip with a CSV, or npz.")],
     name: Annotated[str, typer.Option(help="What people call it; else the file's name.")] = "",
     description: Annotated[str, typer.Option(help="What is to be seen.")] = "",
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Go on without files that cannot be taken in.")
+    ] = False,
+    encoding: Annotated[str, typer.Option(help="Of the names in the zip, where it does not say it.")] = "",
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -103,8 +108,14 @@ def add_dataset(
 
     with connect(base_url, token) as client:
         with file.open("rb") as stream:
+            choices = {"skip_bad": str(skip_bad).lower(), "encoding": encoding}
             made = client.upload(
-                "/datasets", stream, filename=file.name, name=name or file.stem, description=description
+                "/datasets",
+                stream,
+                filename=file.name,
+                name=name or file.stem,
+                description=description,
+                **choices,
             )
         row = wait(
             client,
@@ -114,13 +125,20 @@ def add_dataset(
             done=lambda row: (row["progress"], row["progress_total"]),
         )
     if row["state"] == "failed":
-        raise AppError(row["failure"])
+        raise AppError("\n".join([row["failure"], *told_of(row)]))
+    for line in [*row["notes"], *told_of(row)]:
+        typer.echo(line, err=True)
     images = row["train_count"] + row["test_count"]
     show(
         row,
         f"{row['name']}: {images} images ({row['train_count']} train, {row['test_count']} test).",
         as_json=as_json,
     )
+
+
+def told_of(row: Mapping[str, Any]) -> list[str]:
+    """The files that an import has not taken, one a line."""
+    return [f'"{fault["file"]}" {fault["why"]}.' for fault in row["faults"]]
 
 
 @datasets.command("list")
@@ -136,7 +154,10 @@ def list_datasets(base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson =
 def create_campaign(
     name: Annotated[str, typer.Argument(help="What people call it.")],
     dataset: Annotated[str, typer.Option(help="Name or id of the source dataset.")],
-    classes: Annotated[str, typer.Option(help="Class names with commas; else the dataset's own.")] = "",
+    classes: Annotated[
+        str,
+        typer.Option(help="Names with commas, as in a CSV; else the dataset's own."),
+    ] = "",
     confirm_yes: Annotated[bool, typer.Option(help="Ask a second person about every yes.")] = True,
     modes: Annotated[str, typer.Option(help="How pictures are shown: card, grid or both.")] = "both",
     opened: Annotated[bool, typer.Option("--open", help="Draw the questions and open it at once.")] = False,
@@ -147,7 +168,8 @@ def create_campaign(
     """Make a campaign over the train images of a dataset."""
     with connect(base_url, token) as client:
         source = find(client, "datasets", dataset)
-        names = [part.strip() for part in classes.split(",") if part.strip()] or source["class_names"] or []
+        given = next(csv.reader([classes], skipinitialspace=True), [])
+        names = [part.strip() for part in given if part.strip()] or source["class_names"] or []
         body = {
             "name": name,
             "dataset_id": source["id"],

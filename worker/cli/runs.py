@@ -33,9 +33,11 @@ def told(row: dict[str, Any]) -> str:
         ends = f"{100 * row['interval_low']:.2f} to {100 * row['interval_high']:.2f} %"
         words += f", {100 * row['mean_accuracy']:.2f} % ({ends}) on the target, {scored.in_words()}"
     elif not row["scored_on"]:
-        words += ", not measured on the target: no image of it has a known class that is one of these"
+        words += f", not measured on the target: {row['unscored']}"
     if row["std_accuracy"] is not None:
         words += f" (standard deviation {100 * row['std_accuracy']:.2f} over {len(row['seeds'])} seeds)"
+    if row["scored_on"] and row["unscored"]:
+        words += f"\nNot counted: {row['unscored']}."
     if row["recipe"]:
         words += f"\nIt trains {row['recipe']}. {row['recipe_warning']}".rstrip()
     if row["source_estimate"] is not None:

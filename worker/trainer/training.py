@@ -271,6 +271,7 @@ def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:
         "confusion": result.confusion,
         "scored_on": loaded.scored.images,
         "scored": loaded.scored.to_dict(),
+        "unscored": loaded.unscored,
         "source_estimate": last.source_estimate.to_dict() if last.source_estimate else None,
         "made": loaded.made,
         "smallest_predicted_share": last.smallest_predicted_share,

@@ -19,6 +19,7 @@ from app.datasets.models import Dataset, Split
 from app.datasets.pixels import StoredImages
 from app.runs.labels import thaw
 from app.runs.models import Run
+from app.runs.targets import unscored_of
 from app.storage import Storage
 from clarinet.data.streams import RESIDENT_BYTES, ImageStream
 from clarinet.data.training_data import TrainData
@@ -37,6 +38,7 @@ class TrialData:
     class_names: list[str]
     made: dict[str, str]  # how images were made that are not the published ones: of "source" or "target"
     scored: ScoredOn
+    unscored: str  # which images of the target do not score, in words
 
 
 def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> TrialData:
@@ -73,6 +75,7 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
         class_names=names,
         made=_made(session, source=campaign.dataset_id, target=run.target_dataset_id),
         scored=data.scored_on if test.classes is None else replace(data.scored_on, of=test.of),
+        unscored=unscored_of(session.get_one(Dataset, run.target_dataset_id), names),
     )
 
 

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,18 @@ from typing import Any
 from PIL import Image
 
 from app.datasets.intake.arrays import read_arrays
-from app.datasets.intake.folders import read_folders, read_table
+from app.datasets.intake.folders import read_folders, read_with_table
 from app.datasets.intake.limits import BASE_CPU_S, CPU_S_PER_MIB, MAX_ADDRESS_SPACE, MAX_TABLE_BYTES, MIB
+from app.datasets.intake.member_names import EncodingNotKnown, title_of
 from app.datasets.intake.reading import Reading
 from app.datasets.intake.shards import ShardWriter
-from app.datasets.intake.tables import read_rows
+from app.datasets.intake.tables import read_table
 from app.datasets.intake.zips import Archive, open_archive
+from app.datasets.uploads import SAY_ENCODING, SKIP_BAD
 from app.storage import Storage
 from clarinet.files.arrays import SUFFIX
-from clarinet.files.refusal import Refused
+from clarinet.files.refusal import MOST_NAMED, Refused
+from clarinet.recipes.counting import many
 
 REPORT_EVERY_S = 0.5
 
@@ -45,28 +49,60 @@ def main() -> None:
     warnings.simplefilter("ignore")
     try:
         _report(result=take_in(storage, request["prefix"], upload))
+    except FilesRefused as refusal:
+        mend = SKIP_BAD if refusal.can_go_on else None
+        _report(refused=str(refusal), faults=_faults(refusal.refused), mend=mend)
+    except EncodingNotKnown as refusal:
+        _report(refused=str(refusal), faults=[], mend=SAY_ENCODING)
     except Refused as refusal:
-        _report(refused=str(refusal))
+        _report(refused=str(refusal), faults=[])
     except MemoryError:
         _report(refused=str(Refused(upload["name"], "needs more memory than an import may use")))
+
+
+class FilesRefused(Exception):
+    """Some of the files in an archive are not taken; perhaps the others can be."""
+
+    def __init__(self, refused: Sequence[Refused], *, can_go_on: bool) -> None:
+        self.refused = refused
+        self.can_go_on = can_go_on
+        count = f"More than {MOST_NAMED}" if len(refused) > MOST_NAMED else f"{len(refused):,}"
+        told = f"{count} files cannot be taken in. The first: {refused[0]}"
+        super().__init__(str(refused[0]) if len(refused) == 1 else told)
 
 
 def take_in(storage: Storage, prefix: str, upload: dict[str, Any]) -> dict[str, Any]:
     """Pack the pictures of an upload into shards below `prefix`; gives what the dataset's row says of them.
 
+    Files that are not taken are left out where the upload says `skip_bad`; else all of them are looked at,
+    so that the refusal can name them.
+
     Raises:
-        Refused: what was written so far is of no use.
+        Refused, FilesRefused: what was written so far is of no use.
     """
     with ExitStack() as stack:
-        archive = stack.enter_context(open_archive(storage.path(upload["data"]), upload["name"]))
+        opened = open_archive(
+            storage.path(upload["data"]), upload["name"], encoding=upload.get("encoding", "")
+        )
+        archive = stack.enter_context(opened)
         reading = _reading(archive, storage, upload)
+        refused = list(reading.refused)
         shards = stack.enter_context(ShardWriter(storage, prefix))
-        reported = 0.0
+        reported, readable = 0.0, 0
         for done, incoming in enumerate(reading.pictures):
             if time.monotonic() - reported > REPORT_EVERY_S:
                 reported = time.monotonic()
                 _report(done=done, total=reading.total)
-            shards.add(incoming)
+            if isinstance(incoming, Refused):
+                refused.append(incoming)
+            else:
+                readable += 1
+                if upload.get("skip_bad") or not refused:
+                    shards.add(incoming)
+            if not upload.get("skip_bad") and len(refused) > MOST_NAMED:
+                break
+        if refused and not (upload.get("skip_bad") and readable):
+            raise FilesRefused(refused, can_go_on=readable > 0)
     return {
         "made": reading.made,
         "class_names": reading.class_names,
@@ -74,25 +110,39 @@ def take_in(storage: Storage, prefix: str, upload: dict[str, Any]) -> dict[str, 
         "counts": shards.counts,
         "digest": shards.digest,
         "size_bytes": shards.size_bytes,
+        "notes": _notes(archive, reading, refused),
+        "faults": _faults(refused),
     }
+
+
+def _notes(archive: Archive, reading: Reading, refused: Sequence[Refused]) -> list[str]:
+    """What the admin should know of an import, in sentences."""
+    told = list(reading.remarks)
+    if archive.encoding:
+        told.append(f"The names in {archive.name} were read as {title_of(archive.encoding)}")
+    told += [
+        f"{many(count, 'picture')} {'was' if count == 1 else 'were'} {change}"
+        for change, count in reading.changes.items()
+    ]
+    if refused:
+        told.append(f"{many(len(refused), 'file')} {'was' if len(refused) == 1 else 'were'} left out")
+    return [f"{sentence}." for sentence in told]
+
+
+def _faults(refused: Sequence[Refused]) -> list[dict[str, str]]:
+    return [{"file": one.name, "why": one.why} for one in refused[:MOST_NAMED]]
 
 
 def _reading(archive: Archive, storage: Storage, upload: dict[str, Any]) -> Reading:
     """Choose the reader by what is inside; a file name says little."""
-    tables = [path for path in archive.members if path.lower().endswith(".csv")]
     if "table" in upload:
         data = storage.read(upload["table"], length=MAX_TABLE_BYTES + 1)
         if len(data) > MAX_TABLE_BYTES:
             raise Refused(upload["table_name"], f"is larger than {MAX_TABLE_BYTES // MIB} MB")
-        return read_table(archive, read_rows(data, upload["table_name"]), upload["table_name"])
+        return read_with_table(archive, read_table(data, upload["table_name"]))
     has_arrays = all(path.endswith(SUFFIX) for path in archive.members)
     if upload["kind"] == "npz" or (upload["kind"] == "auto" and has_arrays):
         return read_arrays(archive)
-    if len(tables) > 1:
-        raise Refused(tables[1], f"is a second CSV in {archive.name}; one table can describe the images")
-    if tables:
-        rows = read_rows(archive.read(tables[0], limit=MAX_TABLE_BYTES), tables[0])
-        return read_table(archive, rows, tables[0])
     return read_folders(archive)
 
 

@@ -46,7 +46,21 @@ def read_arrays(archive: Archive) -> Reading:
                 true_class = None if label == NO_LABEL else int(label)
                 yield Incoming(split, true_class, picture_of_pixels(pixels))
 
-    return Reading(sum(counts.values()), class_names, pictures(), made=made_by(archive.comment))
+    numbered = np.concatenate(list(labels.values()))
+    return Reading(
+        sum(counts.values()),
+        class_names,
+        pictures(),
+        made=made_by(archive.comment),
+        remarks=_remarks(numbered[numbered != NO_LABEL]),
+    )
+
+
+def _remarks(labels: np.ndarray) -> list[str]:
+    """What is odd about the labels that are known."""
+    if not len(labels) or 0 in labels or int(labels.max()) < 1:
+        return []
+    return ["No image is of the class 0; if the labels count from 1, subtract 1 and import the file anew"]
 
 
 def _check_size(header: Header) -> None:

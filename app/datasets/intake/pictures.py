@@ -1,6 +1,7 @@
 """Strangers' image files -> pictures that we encoded ourselves: grey or RGB, 8 bit, upright, only pixels."""
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,10 @@ from app.datasets.intake.limits import (
     MAX_STORED_SIDE,
     MAX_WEBP_PIXELS,
 )
-from clarinet.files.pictures import as_seen, opened
+from clarinet.files.pictures import Change, as_seen, opened
 from clarinet.files.refusal import Refused
 
-FORMATS = ("PNG", "JPEG", "WebP", "GIF", "BMP")
+FORMATS = ("PNG", "JPEG", "WebP", "GIF", "BMP", "TIFF", "AVIF", "HEIF")
 ARCHIVE_MAGIC = {
     b"PK\x03\x04": "a zip",
     b"PK\x05\x06": "a zip",
@@ -41,8 +42,8 @@ class Picture:
     channels: int  # 1 grey, 3 RGB
 
 
-def picture_of_file(data: bytes, name: str) -> Picture:
-    """Encode anew what people see of a PNG, JPEG, WebP, GIF or BMP file: see `as_seen`.
+def picture_of_file(data: bytes, name: str, *, note: Callable[[Change], None] = lambda _: None) -> Picture:
+    """Encode anew what people see of a file in one of FORMATS: see `as_seen`, which tells `note` of changes.
 
     Pictures longer than MAX_STORED_SIDE are made smaller. Of several pictures in a file, as phones and
     animations have them, the first counts: it is what people are asked about.
@@ -54,7 +55,7 @@ def picture_of_file(data: bytes, name: str) -> Picture:
     try:
         with opened(io.BytesIO(data), name, formats=FORMATS) as image:
             _check_size(image, name)
-            return encode(as_seen(image, longest=MAX_STORED_SIDE))
+            return encode(as_seen(image, longest=MAX_STORED_SIDE, note=note))
     except MemoryError as error:
         raise Refused(name, "needs more memory than an import may use") from error
 
@@ -85,7 +86,7 @@ def encode(image: Image.Image) -> Picture:
 
 def _check_size(image: Image.Image, name: str) -> None:
     """Judge by the header, before anything is decoded."""
-    limit = MAX_WEBP_PIXELS if image.format == "WEBP" else MAX_PIXELS
+    limit = MAX_WEBP_PIXELS if image.format in {"WEBP", "AVIF"} else MAX_PIXELS
     if image.width * image.height > limit:
         size = f"{image.width} x {image.height} pixels"
         raise Refused(name, f"has {size}; at most {limit // 1_000_000} million are taken")

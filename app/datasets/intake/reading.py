@@ -4,12 +4,14 @@ And what it lets through: how many, and which names that strangers gave.
 """
 
 import unicodedata
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from app.datasets.intake.limits import MAX_CLASS_NAME_LENGTH, MAX_CLASSES, MAX_EXAMPLES, MAX_NAME_LENGTH
 from app.datasets.intake.shards import Incoming
-from clarinet.files.names import classes_in_order
+from clarinet.files.names import as_listed, classes_in_order
+from clarinet.files.pictures import Change
 from clarinet.files.refusal import Refused
 
 
@@ -19,8 +21,11 @@ class Reading:
 
     total: int
     class_names: list[str] | None  # None: the data came without classes
-    pictures: Iterator[Incoming]
+    pictures: Iterator[Incoming | Refused]  # or why a file is none
     made: str | None = None  # how, where the file says that these are not the published images
+    refused: Sequence[Refused] = ()  # files that have no place
+    remarks: Sequence[str] = ()  # what the admin should know, in sentences without their full stop
+    changes: Counter[Change] = field(default_factory=Counter)  # of pictures, while one iterates
 
 
 def check_total(total: int, name: str) -> None:
@@ -45,21 +50,27 @@ def checked_path(name: str) -> str:
         raise Refused(name, "has a backslash in its name; folders must be parted by /")
     if name.startswith("/") or name[1:2] == ":":
         raise Refused(name, "has an absolute path for a name")
-    parts = name.rstrip("/").split("/")
-    if any(part in ("", ".", "..") for part in parts):
+    parts = [part for part in name.rstrip("/").split("/") if part != "."]
+    if any(part in ("", "..") for part in parts):
         raise Refused(name, "has a name that leaves its folder")
-    return "/".join(parts)
+    return "/".join(parts) or "."
 
 
-def checked_classes(names: Collection[str], source: str) -> list[str]:
-    """The class names in label order, as `classes_in_order` gives them.
+def checked_classes(names: Collection[str], source: str, *, listed: Sequence[str] = ()) -> list[str]:
+    """The class names in label order: as listed, or else as `classes_in_order` gives them.
+
+    Args:
+        names: of the images' classes.
+        source: what refusals call their origin.
+        listed: classes that a file lists in their order; it counts where it has all of these.
 
     Raises:
         Refused: too many, too long, or what `classes_in_order` refuses.
     """
-    if len(names) > MAX_CLASSES:
-        raise Refused(source, f"has {len(names)} classes; at most {MAX_CLASSES} are taken")
-    for name in names:
+    most = max(len(names), len(listed))
+    if most > MAX_CLASSES:
+        raise Refused(source, f"has {most} classes; at most {MAX_CLASSES} are taken")
+    for name in (*names, *listed):
         if len(name) > MAX_CLASS_NAME_LENGTH:
             raise Refused(name, f"is a class name of more than {MAX_CLASS_NAME_LENGTH} characters")
-    return classes_in_order(names)
+    return as_listed(names, listed) or classes_in_order(names)

@@ -5,6 +5,7 @@ delete.
 """
 
 import hashlib
+import json
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -30,6 +31,7 @@ class Incoming:
     split: str  # train or test
     true_class: int | None
     picture: Picture
+    filename: str | None = None  # its path in the archive
 
 
 class Record(NamedTuple):
@@ -44,6 +46,7 @@ class Record(NamedTuple):
     width: int
     height: int
     digest: str  # SHA-256 of the bytes, hex
+    filename: str | None = None
 
     def pack(self) -> bytes:
         """LAYOUT.size bytes."""
@@ -70,9 +73,23 @@ def index_key(prefix: str) -> str:
     return f"{prefix}/index.bin"
 
 
+def names_key(prefix: str) -> str:
+    """Storage key of the file names, one a line in JSON; only needed until they are in rows."""
+    return f"{prefix}/names.jsonl"
+
+
+def delete_index(storage: Storage, prefix: str) -> None:
+    """Delete what is only needed until the records are rows."""
+    storage.path(index_key(prefix)).unlink()
+    storage.path(names_key(prefix)).unlink()
+
+
 def read_records(storage: Storage, prefix: str, *, chunk: int) -> Iterator[list[Record]]:
     """The records in position order, at most `chunk` at a time."""
-    with storage.path(index_key(prefix)).open("rb") as file:
+    with (
+        storage.path(index_key(prefix)).open("rb") as file,
+        storage.path(names_key(prefix)).open(encoding="utf-8") as names,
+    ):
         while data := file.read(chunk * LAYOUT.size):
             rows = LAYOUT.iter_unpack(data)
             yield [
@@ -86,6 +103,7 @@ def read_records(storage: Storage, prefix: str, *, chunk: int) -> Iterator[list[
                     width,
                     height,
                     digest.hex(),
+                    json.loads(next(names)),
                 )
                 for split, media, true_class, shard, offset, length, width, height, digest in rows
             ]
@@ -110,6 +128,7 @@ class ShardWriter:
 
     def __enter__(self) -> Self:
         self._index = self._files.enter_context(self._storage.create(index_key(self._prefix)))
+        self._names = self._files.enter_context(self._storage.create(names_key(self._prefix)))
         return self
 
     def __exit__(
@@ -141,6 +160,7 @@ class ShardWriter:
                 digest.hexdigest(),
             ).pack()
         )
+        self._names.write(json.dumps(incoming.filename).encode() + b"\n")
         self._digest.update(digest.digest())
         self._offset += len(picture.data)
         self.size_bytes += len(picture.data)

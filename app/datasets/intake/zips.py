@@ -13,6 +13,7 @@ from app.datasets.intake.limits import (
     MIB,
     RATIO_MATTERS_FROM,
 )
+from app.datasets.intake.member_names import names_of
 from app.datasets.intake.reading import checked_path
 from clarinet.files.folders import is_litter
 from clarinet.files.refusal import Refused
@@ -28,9 +29,10 @@ class Archive(Members):
 
     name: str
 
-    def __init__(self, file: zipfile.ZipFile, name: str, *, packed_bytes: int) -> None:
+    def __init__(self, file: zipfile.ZipFile, name: str, *, packed_bytes: int, encoding: str) -> None:
         _check_overlaps(file, name)
-        super().__init__(file, name, _members(file, name))
+        members, self.encoding = _members(file, name, encoding)
+        super().__init__(file, name, members)
         self.comment = file.comment
         _check_ratio(self.members, name, packed_bytes=packed_bytes)
 
@@ -53,24 +55,30 @@ class Archive(Members):
 
 
 @contextmanager
-def open_archive(path: Path, name: str) -> Iterator[Archive]:
+def open_archive(path: Path, name: str, *, encoding: str = "") -> Iterator[Archive]:
     """Open a zip and check everything that its list of members says.
+
+    Args:
+        path: where it lies.
+        name: what refusals call it.
+        encoding: of file names without a flag; "" finds out.
 
     Raises:
         Refused: no zip, or one that could hurt.
+        EncodingNotKnown: somebody must say what its names are.
     """
     with open_zip(path, name) as file:
-        yield Archive(file, name, packed_bytes=path.stat().st_size)
+        yield Archive(file, name, packed_bytes=path.stat().st_size, encoding=encoding)
 
 
-def _members(file: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
-    """Plain files by path; folders and litter left out."""
+def _members(file: zipfile.ZipFile, name: str, encoding: str) -> tuple[dict[str, zipfile.ZipInfo], str]:
+    """Plain files by path, folders and litter left out; and in which encoding names without a flag were."""
     if len(file.infolist()) > MAX_MEMBERS:
         raise Refused(name, f"holds more than {MAX_MEMBERS} files")
     members: dict[str, zipfile.ZipInfo] = {}
-    for info in file.infolist():
-        # orig_filename, because zipfile cuts names at a NUL: "a.png\0.exe" would pass as "a.png".
-        path = checked_path(info.orig_filename)
+    names, read_as = names_of(file.infolist(), name, encoding=encoding)
+    for info, called in zip(file.infolist(), names, strict=True):
+        path = checked_path(called)
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
             what = "a link" if kind == stat.S_IFLNK else "no plain file"
@@ -86,7 +94,7 @@ def _members(file: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
         members[path] = info
     if not members:
         raise Refused(name, "holds no files")
-    return members
+    return members, read_as
 
 
 def _check_overlaps(file: zipfile.ZipFile, name: str) -> None:

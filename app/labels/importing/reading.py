@@ -4,6 +4,7 @@ All that is hostile stops here.
 """
 
 import csv
+import enum
 import io
 import json
 import re
@@ -15,7 +16,7 @@ from typing import Any
 from app.annotation.models import AnswerValue, Purpose
 from app.labels.errors import BadImport
 from app.labels.exports import label_studio
-from clarinet.files.label_files import csv_rows, unguarded
+from clarinet.files.label_files import csv_rows, separator_of, unguarded
 from clarinet.files.label_table import LabelKind
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -35,9 +36,28 @@ VALUES = {
     "can't tell": AnswerValue.UNSURE,
 }
 OF_KIND = {LabelKind.TRUE: AnswerValue.YES, LabelKind.COMPLEMENTARY: AnswerValue.NO}
+PICTURE = {"filename", "file_name", "file", "position", "example_id"}  # columns; one is needed of each
+LABEL = "label"  # what others call the column of classes
+CLASS = {"class", "class_name", "class_index", LABEL}
 _NO_JSON = "The file begins like JSON and is none. Nothing was stored."
 _SPACE = re.compile(r"[ \t\r\n]*")
 _IMAGE = re.compile(r"/examples/(\d{1,18})/image$")
+
+
+class Reading(enum.Enum):
+    """What a file's classes are, by the name of their column."""
+
+    NAMES = "class_name"
+    PLACES = "class_index"
+    EITHER = "class"
+
+
+@dataclass(frozen=True, slots=True)
+class FileOfLabels:
+    """What a file says, in its order, and how it calls classes."""
+
+    answers: "list[AnswerInFile]"
+    reading: Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +65,16 @@ class AnswerInFile:
     """What a file says about one picture and one class."""
 
     where: str  # "line 7" or "task 7", for a complaint
+    filename: str  # of the picture, "" where the file does not say it
     position: int | None  # of the picture in its dataset
-    example_id: int | None  # its id; either this or the position is known
-    class_name: str  # or its number
+    example_id: int | None  # its id; one of the three is known
+    class_name: str  # or its place, as `reading` says
     value: AnswerValue
     annotator: str
     answered_at: datetime | None
 
 
-def read_answers(data: bytes) -> list[AnswerInFile]:
+def read_answers(data: bytes) -> FileOfLabels:
     """What a file says, in its order.
 
     Raises:
@@ -68,7 +89,8 @@ def read_answers(data: bytes) -> list[AnswerInFile]:
     except UnicodeDecodeError as error:
         raise BadImport("The file is not in UTF-8. Nothing was stored.") from error
     said: list[AnswerInFile] = []
-    for item in _tasks(text) if text.lstrip()[:1] in {"[", "{"} else _lines(text):
+    is_json = text.lstrip()[:1] in {"[", "{"}
+    for item in _tasks(text) if is_json else _lines(text):
         said.append(item)
         if len(said) > MAX_ROWS:
             raise BadImport(
@@ -76,28 +98,42 @@ def read_answers(data: bytes) -> list[AnswerInFile]:
             )
     if not said:
         raise BadImport("The file has no labels. Nothing was stored.")
-    return said
+    return FileOfLabels(said, Reading.EITHER if is_json else _reading(text))
+
+
+def _header(text: str) -> set[str]:
+    """The columns of a table."""
+    return set(csv_rows(io.StringIO(text, newline=""), separator=separator_of(text)).fieldnames or ())
+
+
+def _reading(text: str) -> Reading:
+    """What the classes of a table are: a column of names goes before one of places."""
+    header = _header(text)
+    return next((reading for reading in Reading if reading.value in header), Reading.EITHER)
 
 
 def _lines(text: str) -> Iterator[AnswerInFile]:
     reader = None
     try:
-        reader = csv_rows(io.StringIO(text, newline=""))
-        header = set(reader.fieldnames or ())
-        if not {"position", "example_id"} & header or not {"class", "class_name"} & header:
+        header = _header(text)
+        if not PICTURE & header or not CLASS & header:
             raise BadImport(
-                "The first line must name the columns: position or example_id; class or class_name; and, if "
-                "you have them, answer (yes, no, unsure), annotator, answered_at. Nothing was stored."
+                "The first line must name the columns: filename, position or example_id; class (or label), "
+                "class_name or class_index; and, if you have them, answer (yes, no, unsure), annotator, "
+                "answered_at. Nothing was stored."
             )
+        column = _reading(text).value
+        column = column if column in header else LABEL
+        reader = csv_rows(io.StringIO(text, newline=""), separator=separator_of(text))
         for row in reader:
             if (row.get("purpose") or "").strip() not in NOT_LABELS:
-                yield _of_line(row, f"line {reader.line_num}")
+                yield _of_line(row, f"line {reader.line_num}", column)
     except csv.Error as error:
         line = reader.line_num if reader else 0
         raise BadImport(f"What follows line {line} is no CSV. Nothing was stored.") from error
 
 
-def _of_line(row: Mapping[Any, Any], where: str) -> AnswerInFile:
+def _of_line(row: Mapping[Any, Any], where: str, column: str) -> AnswerInFile:
     if None in row or None in row.values():
         raise _unclear(where, "has more or fewer values than the first line names")
     if any(len(cell) > MAX_CELL for cell in row.values()):
@@ -114,7 +150,8 @@ def _of_line(row: Mapping[Any, Any], where: str) -> AnswerInFile:
         where,
         position=_whole(given.get("position", ""), where),
         example_id=_whole(given.get("example_id", ""), where),
-        class_name=unguarded(given.get("class_name", "")) or given.get("class", ""),
+        filename=unguarded(given.get("filename") or given.get("file_name") or given.get("file") or ""),
+        class_name=unguarded(given[column]),
         value=VALUES[answer] if answer else of_kind,
         annotator=_name(unguarded(given.get("annotator", ""))),
         answered_at=_time(given.get("answered_at") or given.get("created_at") or "", where),
@@ -178,6 +215,7 @@ def _of_task(task: dict[str, Any], where: str) -> Iterator[AnswerInFile]:
             for class_name, value in _chosen(region, data, where):
                 yield AnswerInFile(
                     where,
+                    filename=str(data.get("filename") or ""),
                     position=_whole(position, where),
                     example_id=_whole(example_id, where),
                     class_name=class_name,

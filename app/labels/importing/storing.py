@@ -21,10 +21,12 @@ from app.campaigns.noting import note
 from app.datasets.models import Example, Split
 from app.journal.models import Action
 from app.labels.errors import AlreadyImported, BadImport, ImportNotFound
-from app.labels.importing.reading import AnswerInFile, read_answers
+from app.labels.importing.reading import AnswerInFile, FileOfLabels, Reading, read_answers
 from app.labels.models import ImportedAnswer, LabelImport
+from clarinet.files.folders import PathFinder
 from clarinet.files.label_table import LabelRow
-from clarinet.files.names import NO_LABEL, numbers_among
+from clarinet.files.names import NO_LABEL, class_numbers
+from clarinet.recipes.errors import DataError
 
 ASKED_AT_ONCE = 500  # SQLite takes some thousand parameters in a statement
 MAX_FILENAME = 200
@@ -57,20 +59,24 @@ def prepare_import(
     accounts.require_admin(by)
     if campaign.state is CampaignState.DRAFT:
         raise WrongCampaignState(step="given labels from elsewhere", state="a draft", needs="an opened")
-    said = read_answers(data)
+    file = read_answers(data)
+    said = file.answers
+    by_name = _by_filename(session, campaign, {item.filename for item in said if item.filename})
     by_position = _examples(session, campaign, {item.position for item in said if item.position is not None})
     ids = {item.example_id for item in said if item.position is None and item.example_id is not None}
     known_ids = _known(session, campaign, ids)
-    given = list(dict.fromkeys(item.class_name for item in said))
-    classes = dict(zip(given, numbers_among(campaign.class_names, given), strict=True))
+    classes = _classes(file, campaign)
     rows = []
     for item in said:
-        example_id = by_position.get(item.position) if item.position is not None else item.example_id
-        if example_id is None or (item.position is None and example_id not in known_ids):
+        if item.filename and by_name is not None:
+            example_id = by_name.get(item.filename)
+        elif item.position is not None:
+            example_id = by_position.get(item.position)
+        else:
+            example_id = item.example_id if item.example_id in known_ids else None
+        if example_id is None:
             raise BadImport(_no_picture(item))
         class_ = classes[item.class_name]
-        if class_ == NO_LABEL:
-            class_ = _class_number(item.class_name, campaign.num_classes)
         if class_ == NO_LABEL:
             raise BadImport(
                 f"{item.where.capitalize()} is about the class {item.class_name[:80]!r}, which this campaign "
@@ -90,19 +96,51 @@ def prepare_import(
     return PreparedImport(campaign.id, name, hashlib.sha256(data).hexdigest(), rows)
 
 
+def _classes(file: FileOfLabels, campaign: Campaign) -> dict[str, int]:
+    """The number of each class as the file writes it; raises BadImport where that can be read in two ways."""
+    given = list(dict.fromkeys(item.class_name for item in file.answers))
+    try:
+        numbers = class_numbers(
+            given,
+            campaign.class_names,
+            are_names=file.reading is Reading.NAMES,
+            are_places=file.reading is Reading.PLACES,
+        )
+    except DataError as error:
+        raise BadImport(f"{error}. Nothing was stored.") from error
+    return dict(zip(given, numbers, strict=True))
+
+
+def _by_filename(session: Session, campaign: Campaign, names: set[str]) -> dict[str, int] | None:
+    """The ids of the training pictures that these file names mean; None where none has kept its name."""
+    if not names:
+        return None
+    rows = session.execute(
+        select(Example.filename, Example.id).where(
+            Example.dataset_id == campaign.dataset_id,
+            Example.split == Split.TRAIN,
+            Example.filename.is_not(None),
+        )
+    )
+    known = {str(filename): example_id for filename, example_id in rows}
+    if not known:
+        return None
+    finder = PathFinder(known)
+    return {name: known[path] for name in names if (path := finder.find(name)) is not None}
+
+
 def _no_picture(item: AnswerInFile) -> str:
-    if item.position is None and item.example_id is None:
+    if item.filename:
+        what = (
+            f"is about the file {item.filename[:80]!r}, which is none of this campaign's, or could be several"
+        )
+    elif item.position is None and item.example_id is None:
         what = "does not say which picture it is about"
     elif item.position is not None:
         what = f"is about position {item.position}, where this campaign has no picture"
     else:
         what = f"is about picture {item.example_id}, which is none of this campaign's"
     return f"{item.where.capitalize()} {what}. Nothing was stored."
-
-
-def _class_number(name: str, num_classes: int) -> int:
-    is_number = name.isascii() and name.isdigit() and len(name) <= len(str(num_classes))
-    return int(name) if is_number and int(name) < num_classes else NO_LABEL
 
 
 def _examples(session: Session, campaign: Campaign, positions: set[int]) -> dict[int, int]:

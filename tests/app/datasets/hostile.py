@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from PIL import Image
 
 from tests.app.datasets.files import (
+    heic,
     images,
     lzma_member_with_dictionary,
     npy,
@@ -21,6 +23,7 @@ from tests.app.datasets.files import (
     picture,
     png_chunk,
     png_of_header,
+    tiff_of_header,
     webp_of_header,
     zip_of,
     zip_of_pairs,
@@ -28,10 +31,11 @@ from tests.app.datasets.files import (
 )
 
 PNG = picture()
+HEIC = heic(Image.new("RGB", (64, 64), "teal"))
 NAME = "upload.bin"
 TABLE = "table.csv"
 DAMAGED = "is cut short or damaged and cannot be decoded."
-NO_IMAGE = "is not a PNG, JPEG, WebP, GIF or BMP image."
+NO_IMAGE = "is not a PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF or HEIF image."
 CUT = f"is cut short or damaged inside {NAME}."
 LARGE_BMP = b"BM" + (54).to_bytes(4, "little") + bytes(4) + (54).to_bytes(4, "little")
 
@@ -83,7 +87,6 @@ HEADERLESS = '"x_train.npy" has no header of a numpy array.'
 NAMES = {
     "parent": named("../evil.png", LEAVES),
     "parent-inside": named("cat/../../evil.png", LEAVES),
-    "dot": named("./evil.png", LEAVES),
     "empty-part": named("cat//evil.png", LEAVES),
     "absolute": named("/etc/evil.png", "has an absolute path for a name."),
     "drive": named("C:/evil.png", "has an absolute path for a name."),
@@ -193,7 +196,19 @@ PICTURES = {
     "html": one(b"<!doctype html><script>alert(1)</script>", NO_IMAGE),
     "pdf": one(b"%PDF-1.7\n", NO_IMAGE),
     "postscript": one(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", NO_IMAGE, "cat/1.eps"),
-    "tiff": one(picture("TIFF"), NO_IMAGE, "cat/1.tiff"),
+    "tiff-cut": one(picture("TIFF", size=(64, 64))[:400], DAMAGED, "cat/1.tiff"),
+    "tiff-huge": one(
+        tiff_of_header(60_000, 60_000), "has 60000 x 60000 pixels; at most 40 million are taken.", "cat/1.tif"
+    ),
+    "heic-cut": one(HEIC[:-20], DAMAGED, "cat/1.heic"),
+    "heic-head": one(HEIC[:40], NO_IMAGE, "cat/1.heic"),
+    "avif-cut": one(picture("AVIF", size=(64, 64))[:-40], DAMAGED, "cat/1.avif"),
+    "avif-head": one(picture("AVIF")[:30], NO_IMAGE, "cat/1.avif"),
+    "raw": one(
+        picture("TIFF"),
+        "is a camera's raw data, of which only a stamp could be read; save it as TIFF.",
+        "cat/1.dng",
+    ),
     "icon": one(picture("ICO"), NO_IMAGE),
     "png-cut": one(picture(size=(64, 64))[:200], DAMAGED),
     "png-header-only": one(PNG[:33], NO_IMAGE),
@@ -344,13 +359,13 @@ TABLES = {
     "missing-file": table(
         "filename\na.png\nb.png\nc.png\n", f'"c.png" is named in line 4 of {TABLE} but is not in {NAME}.'
     ),
-    "missing-row": table("filename\na.png\n", f'"b.png" is in {NAME} but not in {TABLE} (1 such in all).'),
+    "missing-row": table("filename\na.png\n", f'"b.png" is in {NAME} but not in {TABLE}.'),
     "twice": table(
         "filename\na.png\nb.png\na.png\n", f'"a.png" is named twice in {TABLE}, the second time in line 4.'
     ),
     "values": table("filename,class\na.png\n", f'"{TABLE}" has 1 instead of 2 values in line 2.'),
     "split": table(
-        "filename,split\na.png,validation\n",
+        "filename,split\na.png,trial\n",
         f'"{TABLE}" has a split other than "train" and "test" in line 2.',
     ),
     "traversal": table("filename\n../a.png\n", f'"../a.png" {LEAVES}'),
@@ -362,7 +377,7 @@ TABLES = {
     ),
     "two-tables": Hostile(
         lambda: zip_of({"a.png": PNG, "1.csv": b"filename\na.png\n", "2.csv": b"filename\na.png\n"}),
-        f'"2.csv" is a second CSV in {NAME}; one table can describe the images.',
+        '"a.png" is named twice in 2.csv, the second time in line 2.',
     ),
 }
 

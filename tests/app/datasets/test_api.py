@@ -28,6 +28,41 @@ ZIP = zip_of({"cat/1.png": picture()})
 TABLE = b"filename,class\ncat/1.png,tiger\n"
 
 
+class TestImportAgain:
+    def test_a_choice_sends_the_import_again_and_a_second_one_conflicts(
+        self, client: TestClient, session: Session, published: list[Job]
+    ) -> None:
+        files = {"file": ("pets.zip", io.BytesIO(ZIP))}
+        made = client.post("/api/v1/datasets", data={"name": "Pets", "skip_bad": "false"}, files=files).json()
+        dataset = session.get_one(Dataset, UUID(made["id"]))
+        assert dataset.upload is not None
+        dataset.state, dataset.faults = DatasetState.FAILED, [{"file": "a.png", "why": "is broken"}]
+        dataset.upload = {**dataset.upload, "mend": "skip_bad"}
+        session.commit()
+        published.clear()
+        path = f"/api/v1/datasets/{made['id']}"
+        failed = client.get(path).json()
+
+        again = client.post(f"{path}/import", json={"skip_bad": True})
+        twice = client.post(f"{path}/import", json={"skip_bad": True})
+
+        assert (failed["mend"], failed["faults"]) == ("skip_bad", [{"file": "a.png", "why": "is broken"}])
+        assert again.status_code == 202
+        assert (again.json()["state"], again.json()["faults"]) == ("importing", [])
+        assert published == [Job(jobs.IMPORT_DATASET, (made["id"],))]
+        assert (twice.status_code, twice.json()["type"]) == (409, "/problems/import-not-kept")
+        assert client.post(f"{path}/import", json={"encoding": "ebcdic"}).status_code == 422
+
+    @pytest.mark.parametrize("text", ["a\x1b[2Jb", "a\u202eb"])
+    def test_a_description_is_checked_like_every_text(self, client: TestClient, text: str) -> None:
+        files = {"file": ("pets.zip", io.BytesIO(ZIP))}
+
+        answer = client.post("/api/v1/datasets", data={"name": "Pets", "description": text}, files=files)
+
+        assert answer.status_code == 422
+        assert "Only letters, digits, signs and spaces" in answer.text
+
+
 class TestCreate:
     def test_a_form(
         self, client: TestClient, session: Session, storage: Storage, published: list[Job]

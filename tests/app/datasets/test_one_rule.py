@@ -29,7 +29,9 @@ def by_the_application(files: Mapping[str, bytes], folder: Path) -> Found:
     found: Found = {}
     with open_archive(folder / "upload.zip", "upload.zip") as archive:
         reading = read_folders(archive)
-        for incoming in reading.pictures:
+        for incoming in (*reading.refused, *reading.pictures):
+            if isinstance(incoming, Refused):
+                raise incoming
             names = reading.class_names or []
             class_name = None if incoming.true_class is None else names[incoming.true_class]
             pixels = np.asarray(Image.open(io.BytesIO(incoming.picture.data)))

@@ -193,7 +193,7 @@ class TestShow:
     def test_a_failure_in_words_with_what_to_do(
         self, client: TestClient, session: Session, storage: Storage
     ) -> None:
-        failure = f'"{HOSTILE_NAME}" is not a PNG, JPEG, WebP, GIF or BMP image.'
+        failure = f'"{HOSTILE_NAME}" is not a PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF or HEIF image.'
         dataset = importing(session, storage, state=DatasetState.FAILED, failure=failure)
 
         page = client.get(f"/datasets/{dataset.id}", headers=HTML).text
@@ -202,6 +202,30 @@ class TestShow:
         assert HOSTILE_NAME not in page
         assert "Nothing of it was kept." in page
         assert "hx-trigger" not in page
+
+    def test_files_that_were_not_taken_are_listed_and_the_others_can_go_on(
+        self, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        faults = [{"file": HOSTILE_NAME, "why": "is broken"}, {"file": "b.png", "why": "lies too deep"}]
+        dataset = importing(session, storage, state=DatasetState.FAILED, failure="2 files.", faults=faults)
+        dataset.upload = {"data": "x", "mend": "skip_bad", "skip_bad": False, "encoding": ""}
+        session.commit()
+
+        page = client.get(f"/datasets/{dataset.id}", headers=HTML).text
+        answer = client.post(
+            f"/datasets/{dataset.id}/import",
+            data={"skip_bad": "true"},
+            headers=HTML,
+            follow_redirects=False,
+        )
+
+        assert "2 files not taken in" in page
+        assert HOSTILE_NAME not in page
+        assert "Go on without them" in page
+        assert answer.status_code == 303
+        session.refresh(dataset)
+        assert dataset.state is DatasetState.IMPORTING
+        assert dataset.upload["skip_bad"]
 
     def test_names_are_text(self, client: TestClient, session: Session, storage: Storage) -> None:
         dataset = make_dataset(session, storage, name=HOSTILE_NAME, class_names=[HOSTILE_NAME, '" onload="x'])

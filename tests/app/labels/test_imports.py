@@ -18,7 +18,7 @@ from app.annotation.models import Answer, AnswerValue
 from app.campaigns.models import Campaign
 from app.labels import service as labelling
 from app.labels.errors import BadImport
-from app.labels.importing.reading import MAX_BYTES, MAX_ROWS, read_answers
+from app.labels.importing.reading import MAX_BYTES, MAX_ROWS, AnswerInFile, read_answers
 from app.labels.models import ImportedAnswer, LabelImport
 from app.quality import service as quality
 from app.runs.labels import collect
@@ -29,9 +29,14 @@ from tests.factories import NOW, answer, make_campaign, questions_of
 YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
 
 
+def answers_in(data: bytes) -> list[AnswerInFile]:
+    """What a file says, in its order."""
+    return read_answers(data).answers
+
+
 class TestReading:
     def test_class_labels_are_yes_answers(self) -> None:
-        found = read_answers(b"position,class\n3,cat\n4,1\n")
+        found = answers_in(b"position,class\n3,cat\n4,1\n")
 
         assert [(item.position, item.class_name, item.value) for item in found] == [
             (3, "cat", YES),
@@ -39,7 +44,7 @@ class TestReading:
         ]
 
     def test_answers_say_by_whom_and_when(self) -> None:
-        (item,) = read_answers(
+        (item,) = answers_in(
             b"\xef\xbb\xbfPosition,Class_Name,Answer,Annotator,Answered_At,remark\n"
             b"3,cat,NO,ann,2026-11-21T13:00+01:00,x\n"
         )
@@ -52,7 +57,7 @@ class TestReading:
         table = io.StringIO()
         csv.writer(table).writerows([("position", "class_name"), (0, guarded(name))])
 
-        assert read_answers(table.getvalue().encode())[0].class_name == name
+        assert answers_in(table.getvalue().encode())[0].class_name == name
 
     def test_label_studio_choices_are_classes_that_it_is_or_is_not_or_answers(self) -> None:
         def task(control: str, chosen: list[str], **data: object) -> dict[str, object]:
@@ -68,7 +73,7 @@ class TestReading:
             {"data": {"position": 1}},
         ]
 
-        found = read_answers(json.dumps(tasks).encode())
+        found = answers_in(json.dumps(tasks).encode())
 
         assert [(item.position, item.example_id, item.class_name, item.value) for item in found] == [
             (None, 17, "cat", YES),
@@ -114,7 +119,7 @@ class TestReading:
     )
     def test_what_is_not_understood_is_refused_with_its_place(self, data: bytes, words: str) -> None:
         with pytest.raises(BadImport) as refused:
-            read_answers(data)
+            answers_in(data)
 
         assert words in refused.value.detail
         assert len(refused.value.detail) < 300
@@ -124,10 +129,10 @@ class TestReading:
         task = {"data": {"position": 1}, "annotations": [{"result": [region]}]}
 
         with pytest.raises(BadImport, match="chooses 2 classes at once"):
-            read_answers(json.dumps([task]).encode())
+            answers_in(json.dumps([task]).encode())
 
     def test_answers_to_known_pictures_are_left_out(self) -> None:
-        lines = read_answers(
+        lines = answers_in(
             b"position,class,purpose\n1,cat,gold\n2,cat,labelling\n3,cat,\n4,cat,evaluation\n5,cat,train\n"
         )
         region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}}
@@ -138,7 +143,7 @@ class TestReading:
         ]
 
         assert [item.position for item in lines] == [2, 3, 5]
-        assert [item.position for item in read_answers(json.dumps(tasks).encode())] == [0, 2]
+        assert [item.position for item in answers_in(json.dumps(tasks).encode())] == [0, 2]
 
     def test_a_large_file_of_tasks_is_never_held_as_objects(self) -> None:
         region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}, "more": [{}] * 50}
@@ -146,7 +151,7 @@ class TestReading:
         data = json.dumps([task] * 4000, indent=1).encode()
 
         tracemalloc.start()
-        found = read_answers(data)
+        found = answers_in(data)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
 
@@ -154,7 +159,7 @@ class TestReading:
         assert peak < 2 * len(data)
 
     def test_names_have_no_control_characters(self) -> None:
-        (item,) = read_answers(b"position,class,annotator\n1,cat,a\x00\x1bn\xe2\x80\xaen\n")
+        (item,) = answers_in(b"position,class,annotator\n1,cat,a\x00\x1bn\xe2\x80\xaen\n")
 
         assert item.annotator == "ann"
 
@@ -311,6 +316,49 @@ def send(client: TestClient, campaign: Campaign, data: bytes, name: str = "old.c
     response = client.post(f"/api/v1/campaigns/{campaign.id}/imports", files={"file": (name, data)})
     body: dict[str, object] = response.json()
     return body | {"status": response.status_code} if "status" not in body else body
+
+
+NUMBERED = ("1", "2", "3")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("position,class\n0,0\n1,1\n2,2\n", {0: "1", 1: "2", 2: "3"}),  # 0 is no name: all are places
+        ("position,class\n0,3\n1,1\n", {0: "3", 1: "1"}),  # 3 is no place: all are names
+        ("position,class_name\n0,1\n1,2\n", {0: "1", 1: "2"}),
+        ("position,class_index\n0,1\n1,2\n", {0: "2", 1: "3"}),
+        ("position;label\n0;3\n", {0: "3"}),
+        ("position\tclass_index\tclass_name\n0\t0\t3\n", {0: "3"}),
+    ],
+)
+def test_a_column_of_numbers_is_names_or_places_for_the_whole_file(
+    session: Session, admin: User, text: str, expected: dict[int, str]
+) -> None:
+    campaign = make_campaign(session, class_names=NUMBERED)
+
+    bring(session, campaign, text, admin)
+
+    found = known(session, campaign, imported=True)
+    assert {position: NUMBERED[found[position][1][0]] for position in expected} == expected
+
+
+@pytest.mark.parametrize("text", ["position,class\n0,1\n1,2\n", "position,label\n0,2\n"])
+def test_where_both_readings_fit_the_file_is_refused_with_both(
+    session: Session, admin: User, text: str
+) -> None:
+    campaign = make_campaign(session, class_names=NUMBERED)
+
+    with pytest.raises(
+        BadImport, match=r"class called '.', or as the class at place . counted from 0, which is"
+    ):
+        bring(session, campaign, text, admin)
+
+
+def test_where_both_readings_are_one_nothing_is_asked(session: Session, admin: User) -> None:
+    campaign = make_campaign(session, class_names=("0", "1", "2"))
+
+    bring(session, campaign, "position,class\n0,2\n1,0\n", admin)
 
 
 class TestApi:

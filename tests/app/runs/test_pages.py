@@ -28,7 +28,9 @@ class TestShowRun:
         part = client.get(f"/runs/{run.id}", headers=HTML | {"HX-Request": "true"}).text
 
         assert f'data-live="http://testserver/api/v1/runs/{run.id}/events"' in page
-        assert hero_of(part).startswith("75.0 % 95 % interval 58.8 to 87.3 %; chance 50.0 %; 1 seed on the target, ")
+        assert hero_of(part).startswith(
+            "75.0 % 95 % interval 58.8 to 87.3 %; chance 50.0 %; 1 seed on the target, "
+        )
         assert "90.0" not in hero_of(part)
         assert "<html" not in part
         assert "data-live-done" not in part
@@ -220,8 +222,8 @@ class TestWithoutTestLabels:
 
         page, runs = (client.get(path, headers=HTML).text for path in (f"/runs/{run.id}", "/runs"))
 
-        told = "no image of Streets with a known class that is one of these scored"
-        assert hero_of(page) == f"Not measured on the target: {told}"
+        told = "2 of 2 test images are of no known class; 4 of 4 training images are of no known class"
+        assert hero_of(page) == f"Not measured on the target, Streets: {told}"
         assert "not measured" in runs
         assert "data-curve-for" not in page
 

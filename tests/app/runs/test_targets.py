@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets.models import Dataset
 from app.runs.models import Run, Trial
-from app.runs.targets import scored_by, scored_images
+from app.runs.targets import scored_by, scored_images, unscored_of
 from app.storage import Storage
 from clarinet.recipes.scoring import ScoredOn
 from tests.factories import make_dataset
@@ -58,3 +58,30 @@ def test_an_imported_dataset_counts_what_a_trial_will_score(session: Session, st
     target = make_dataset(session, storage, class_names=("dog", "owl", "cat"), train=10, test=0)
 
     assert scored_images(target, ["cat", "dog"]) == ScoredOn(split="train", images=7, of=10)
+
+
+def test_what_does_not_score_is_named_with_its_reason() -> None:
+    target = Dataset(
+        class_names=["Cat", "dog ", "owls"],
+        test_per_class=[14, 13, 13],
+        test_count=42,
+        train_per_class=[0, 0, 9],
+        train_count=10,
+    )
+
+    # Training images are not told of where test images score.
+    assert unscored_of(target, ["cat", "dog", "owl"]) == (
+        "13 of 42 test images are of owls, which is no class of this campaign; "
+        "2 of 42 test images are of no known class"
+    )
+    assert unscored_of(target, ["emu", "dog", "cat", "owls"]).startswith("2 of 42 test images")
+    # The other way round, and where nothing scores.
+    assert unscored_of(dataset([0, 0], [12, 3], test_count=0), ["cat", "dog"]) == (
+        "3 of 20 training images are of owl, which is no class of this campaign; "
+        "5 of 20 training images are of no known class"
+    )
+    nothing = Dataset(class_names=None, test_per_class=[], train_per_class=[], test_count=1, train_count=4)
+    assert unscored_of(nothing, ["cat", "dog"]) == (
+        "1 of 1 test image is of no known class; 4 of 4 training images are of no known class"
+    )
+    assert unscored_of(dataset([6, 4], [9, 9]), ["owl", "cat"]) == ""

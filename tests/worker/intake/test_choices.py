@@ -1,0 +1,85 @@
+"""Imports that an admin's choice mends: files left out, and an encoding that had to be said."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.datasets import service
+from app.datasets.errors import ImportNotKept
+from app.datasets.models import Dataset, DatasetState
+from app.storage import Storage
+from tests.app.datasets.files import picture, zip_of
+from tests.cases.taking import packed_as
+from tests.factories import make_user
+from tests.worker.intake.conftest import examples_of, files_in
+from worker.context import Context
+from worker.intake import import_dataset
+
+GOOD = {f"cat/{number}.png": picture(shade=number) for number in range(3)}
+BAD = {"cat/7.png": b"broken", "cat/8.png": b""}
+
+
+def test_an_admin_goes_on_without_the_files_that_cannot_be_read(
+    context: Context,
+    session: Session,
+    storage: Storage,
+    admin: User,
+    upload: Callable[..., Dataset],
+) -> None:
+    dataset = upload(zip_of(GOOD | BAD))
+    import_dataset(context, dataset.id)
+    session.refresh(dataset)
+    assert (dataset.state, dataset.mend) == (DatasetState.FAILED, "skip_bad")
+    assert [fault["file"] for fault in dataset.faults] == ["cat/7.png", "cat/8.png"]
+    import_dataset(context, dataset.id)  # a doubled message sweeps nothing away
+
+    service.import_again(session, dataset, skip_bad=True, by=admin)
+    session.commit()
+    import_dataset(context, dataset.id)
+
+    session.refresh(dataset)
+    assert (dataset.state, dataset.failure, dataset.mend) == (DatasetState.READY, None, None)
+    assert dataset.notes == ["2 files were left out."]
+    assert [fault["file"] for fault in dataset.faults] == ["cat/7.png", "cat/8.png"]
+    assert [example.filename for example in examples_of(session, dataset)] == sorted(GOOD)
+    assert all("shard" in file for file in files_in(storage))
+    with pytest.raises(ImportNotKept):
+        service.import_again(session, dataset, skip_bad=True, by=admin)
+
+
+def test_an_encoding_that_was_asked_for(
+    context: Context, session: Session, admin: User, upload: Callable[..., Dataset]
+) -> None:
+    dataset = upload(packed_as("gbk", {"\u732b/1.png": GOOD["cat/1.png"], "\u72d7/2.png": GOOD["cat/2.png"]}))
+    import_dataset(context, dataset.id)
+    session.refresh(dataset)
+    assert dataset.mend == "say_encoding"
+
+    service.import_again(session, dataset, encoding="utf-8", by=admin)  # which it is not
+    session.commit()
+    import_dataset(context, dataset.id)
+    session.refresh(dataset)
+    assert dataset.mend == "say_encoding"
+    service.import_again(session, dataset, encoding="gb18030", by=admin)
+    session.commit()
+    import_dataset(context, dataset.id)
+
+    session.refresh(dataset)
+    assert dataset.class_names == ["\u72d7", "\u732b"]
+    assert dataset.notes == ["The names in upload.bin were read as GBK, Chinese."]
+
+
+def test_only_an_admin_may(
+    context: Context, session: Session, upload: Callable[..., Dataset], storage: Storage
+) -> None:
+    dataset = upload(zip_of(GOOD | BAD))
+    import_dataset(context, dataset.id)
+    session.refresh(dataset)
+
+    with pytest.raises(Exception, match="admin"):
+        service.import_again(session, dataset, skip_bad=True, by=make_user(session))
+    service.delete_dataset(session, storage, dataset, by=session.get_one(User, dataset.created_by_id))
+    session.commit()
+    assert files_in(storage) == []
