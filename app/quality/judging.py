@@ -1,6 +1,7 @@
 """What a question's answers say by its campaign's policy: majority, people's reliability, decisions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -24,7 +25,8 @@ from app.annotation.consensus import Verdict, verdict, weighed
 from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question, Tally
 from app.campaigns.models import Campaign, Consensus
 from app.datasets.models import Example
-from app.quality import dawid_skene
+from app.quality import dependence, looking
+from app.quality.dawid_skene import INDEPENDENT, Dependence
 from app.quality.models import Decision
 from clarinet.files.label_table import LabelKind
 
@@ -32,9 +34,18 @@ from clarinet.files.label_table import LabelKind
 AnsweredQuestion = Row[int, int, int, int, int, int, str]
 
 
+class Claims(NamedTuple):
+    """How many labels there are, and which share of them is wrong by the very model that weighs them."""
+
+    true: int
+    wrong_true: float
+    complementary: int
+    wrong_complementary: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
-    """What Dawid and Skene's model says of a campaign's answers."""
+    """What the model of `dawid_skene` says of a campaign's answers."""
 
     places: dict[str, int]  # P people, as `person` writes them
     sensitivity: NDArray[np.float64]  # (P,)
@@ -42,6 +53,11 @@ class Reliability:
     prior: float
     question_ids: NDArray[np.int64]  # (S,) with several answers, ascending
     probability: NDArray[np.float64]  # (S,) that yes is right
+    dependence: Dependence = INDEPENDENT  # how far people err together
+    evidence: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))  # (P,) see `looking`
+    answered: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # (P,) yes and no
+    single: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # (P,) that stand alone
+    claims: Claims | None = None
 
     def probability_yes(self, row: AnsweredQuestion) -> float | None:
         """That yes is right; None for a question or a person that came after the model was fitted."""
@@ -54,12 +70,24 @@ class Reliability:
             return None
         return float(self.probability[place])
 
-    def rates(self) -> dict[str, tuple[float, float]]:
-        """Sensitivity and specificity by person."""
+    def rates(self) -> dict[str, tuple[float, float, float, int, int]]:
+        """By person: sensitivity, specificity, evidence, answers, and how many of them stand alone."""
         return {
-            by: (float(self.sensitivity[place]), float(self.specificity[place]))
+            by: (
+                float(self.sensitivity[place]),
+                float(self.specificity[place]),
+                float(self.evidence[place]),
+                int(self.answered[place]),
+                int(self.single[place]),
+            )
             for by, place in self.places.items()
         }
+
+    @property
+    def error(self) -> float | None:
+        """Share of images that somebody sees wrongly, over all answers; None without any."""
+        total = int(self.answered.sum())
+        return float(1 - self.sensitivity @ self.answered / total) if total else None
 
     def alone(self, place: int, *, is_yes: bool) -> float:
         """That yes is right where one person answered and nobody else."""
@@ -143,24 +171,62 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
     table = np.concatenate([_alone(session, campaign, several, places), several, gold])
     ids, first, questions = np.unique(table["question"], return_index=True, return_inverse=True)
     people = table["person"].astype(np.int64)
-    found = dawid_skene.estimate(
-        questions.astype(np.int64),
-        people,
-        table["is_yes"],
-        prior=1 / num_classes,
-        known=table["known"][first].astype(np.float64),
-        num_people=len(places),
-        times=table["times"][first].astype(np.float64),
-    )
+    prior, known = 1 / num_classes, table["known"][first].astype(np.float64)
+    times = table["times"][first].astype(np.float64)
+    answers = questions.astype(np.int64), people, table["is_yes"]
+    found = dependence.fit(*answers, prior=prior, known=known, num_people=len(places), times=times)
     is_several = ids >= 0
+    is_drawn = is_several & np.isnan(known)
+    yes = np.bincount(questions, table["is_yes"], len(ids))[is_drawn].astype(np.int64)
+    total = np.bincount(questions, minlength=len(ids))[is_drawn]
+    singles = ids < 0
+    is_yes_alone = table["is_yes"][first][singles].astype(np.int64)
     return Reliability(
         places=places,
         sensitivity=found.sensitivity,
         specificity=found.specificity,
-        prior=1 / num_classes,
+        prior=prior,
         question_ids=ids[is_several],
         probability=found.probability_yes[is_several],
+        dependence=found.dependence,
+        evidence=looking.evidence(*answers, prior=prior, known=known, found=found, times=times),
+        answered=_counted(people, table["times"], len(places)),
+        single=_counted(people[table["question"] < 0], table["times"][table["question"] < 0], len(places)),
+        claims=_claims(
+            np.concatenate([yes, is_yes_alone]),
+            np.concatenate([total - yes, 1 - is_yes_alone]),
+            np.concatenate([found.probability_yes[is_drawn], found.probability_yes[singles]]),
+            np.concatenate([np.ones(len(yes)), times[singles]]),
+            confirm_yes=campaign.confirm_yes,
+        ),
     )
+
+
+def _counted(people: NDArray[np.int64], times: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """(P,) answers of each person."""
+    return np.bincount(people, times, count).astype(np.int64)
+
+
+def _claims(
+    yes: NDArray[np.int64],
+    no: NDArray[np.int64],
+    probability: NDArray[np.float64],
+    times: NDArray[np.float64],
+    *,
+    confirm_yes: bool,
+) -> Claims:
+    """Of questions with so many yes and no, each `times` times."""
+    kinds = {
+        pair: verdict(*pair, confirm_yes=confirm_yes).kind
+        for pair in set(zip(yes.tolist(), no.tolist(), strict=True))
+    }
+    kind = [kinds[pair] for pair in zip(yes.tolist(), no.tolist(), strict=True)]
+    found: list[float] = []
+    for wanted, wrong in ((LabelKind.TRUE, 1 - probability), (LabelKind.COMPLEMENTARY, probability)):
+        weights = times * np.array([one is wanted for one in kind], dtype=np.float64)
+        count = float(weights.sum())
+        found += [count, float(weights @ wrong) / count if count else 0.0]
+    return Claims(int(found[0]), found[1], int(found[2]), found[3])
 
 
 _IS_YES = case((Answer.value == AnswerValue.YES, 1), else_=0)
