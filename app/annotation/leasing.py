@@ -14,7 +14,8 @@ from app.annotation.gold import lots, lots_of_page, mix_in
 from app.annotation.locking import LockedCampaign, lock_campaign
 from app.annotation.models import Lease, Participant, Purpose, Question, Tally
 from app.annotation.participants import require_not_paused
-from app.annotation.queue import HELD_BY_ME, LEASE, Block, first_block, held_count, mine, take
+from app.annotation.queue import HELD_BY_ME, Block, first_block, held_count, mine, take
+from app.annotation.rules import LEASE
 from app.campaigns.models import Campaign, CampaignClass, CampaignState
 
 MAX_LEASED = 100  # questions one person can hold in one campaign

@@ -87,19 +87,23 @@ class AnswerInput(Input):
     """An answer. The same key twice is the same answer.
 
     `response_ms` is the time from the picture's first frame to the answer, without breaks. On a page of
-    several pictures each has the page's time divided by their number. Null: not known, for example because
-    the person was away.
+    several pictures each has the page's time divided by their number, and `page` says how many they were.
+    Null: not known, for example because the person was away.
+
+    An answer that nobody can have thought about is kept, and says nothing about its question: the campaign
+    says how long a look is at least, and the server compares with the time since it gave the question out.
     """
 
     question_id: Annotated[int, Field(ge=1, le=2**63 - 1)]
     value: AnswerValue
     response_ms: Annotated[int, Field(ge=0, le=MAX_RESPONSE_MS)] | None = None
+    page: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
     key: UUID
 
     def submitted(self, ids: PublicIds) -> SubmittedAnswer:
         """For the service."""
         question_id = ids.question_id(self.question_id)
-        return SubmittedAnswer(question_id, self.value, self.response_ms, self.key)
+        return SubmittedAnswer(question_id, self.value, self.response_ms, self.key, self.page)
 
 
 class AnswersInput(Input):

@@ -18,6 +18,7 @@ Rounds = Annotated[int, Field(ge=1, le=MAX_CLASSES)]
 Overlap = Annotated[int, Field(ge=1, le=MAX_OVERLAP)]
 GoldShare = Annotated[float, Field(ge=0, le=0.5)]
 GoldBound = Annotated[float, Field(ge=0, le=1)]
+LeastMs = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class ClassInput(Input):
@@ -42,6 +43,10 @@ class _Chosen(Input):
     gold_share: GoldShare = 0.05
     gold_bound: GoldBound = 0.7
     gold_feedback: bool = False
+    least_card_ms: LeastMs = 200
+    least_page_ms: LeastMs = 300
+    least_picture_ms: LeastMs = 50
+    asks_again: bool = True
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -76,6 +81,10 @@ class CampaignUpdate(Input):
     gold_share: GoldShare | None = None
     gold_bound: GoldBound | None = None
     gold_feedback: bool | None = None
+    least_card_ms: LeastMs | None = None
+    least_page_ms: LeastMs | None = None
+    least_picture_ms: LeastMs | None = None
+    asks_again: bool | None = None
     rounds: Rounds | None = None
     modes: Modes | None = None
 
@@ -100,6 +109,7 @@ class CampaignForm(_Chosen):
     dataset_id: UUID
     classes: Annotated[str, StringConstraints(max_length=100_000), WrapValidator(printable_lines)] = ""
     confirm_yes: bool = False  # a box without a tick
+    asks_again: bool = False  # likewise
 
 
 def _as_list(given: object) -> object:

@@ -19,7 +19,8 @@ from app.annotation.leasing import (
     with_gold_between,
 )
 from app.annotation.locking import LockedCampaign, lock_keys, require_may_know
-from app.annotation.queue import LEASE, MAX_TRIES, end_of_block
+from app.annotation.queue import MAX_TRIES, end_of_block
+from app.annotation.rules import LEASE
 from app.campaigns.errors import CampaignNotFound
 from app.fast import queue, statements
 from app.fast.prepared import Bound, Results, run_all

@@ -45,6 +45,7 @@ class SlotOrAnswer(NamedTuple):
     slot: int | None
     expires_at: datetime | None
     value: AnswerValue | None  # None: a slot
+    is_hasty: bool | None
 
 
 class HeldQuestion(NamedTuple):
@@ -108,10 +109,17 @@ SLOTS_AND_ANSWERS = Prepared(
             _lease.c.slot,
             _lease.c.expires_at,
             type_coerce(null(), _answer.c.value.type).label("value"),
+            type_coerce(null(), _answer.c.is_hasty.type).label("is_hasty"),
         ).where(in_list(_lease.c.question_id, _ids)),
-        select(_answer.c.question_id, _answer.c.user_id, null(), null(), null(), _answer.c.value).where(
-            in_list(_answer.c.question_id, _ids), _answer.c.superseded_at.is_(None)
-        ),
+        select(
+            _answer.c.question_id,
+            _answer.c.user_id,
+            null(),
+            null(),
+            null(),
+            _answer.c.value,
+            _answer.c.is_hasty,
+        ).where(in_list(_answer.c.question_id, _ids), _answer.c.superseded_at.is_(None)),
     ),
 )
 # :me, :keys
@@ -143,6 +151,7 @@ ADD_ANSWERS = RowWrites(
         "key": "uuid",
         "lease_id": "bigint",
         "keeps_slot": "boolean",
+        "is_hasty": "boolean",
         "slots": "integer",
         "is_waiting": "boolean",
         "move": "bigint",  # how far back in the queue
@@ -151,8 +160,8 @@ ADD_ANSWERS = RowWrites(
         "finished": "integer",
     },
     [
-        """INSERT INTO answer (question_id, user_id, value, response_ms, key, created_at)
-        SELECT question_id, :me, value, response_ms, key, :now FROM new_answer""",
+        """INSERT INTO answer (question_id, user_id, value, response_ms, key, created_at, is_hasty)
+        SELECT question_id, :me, value, response_ms, key, :now, is_hasty FROM new_answer""",
         """UPDATE lease SET expires_at = NULL
         WHERE id IN (SELECT lease_id FROM new_answer WHERE keeps_slot)""",
         """DELETE FROM lease WHERE id IN (SELECT lease_id FROM new_answer WHERE NOT keeps_slot)""",
@@ -244,6 +253,12 @@ CAMPAIGN = Prepared(
         _campaign.c.gold_share,
         _campaign.c.gold_bound,
         _campaign.c.gold_feedback,
+        _campaign.c.least_card_ms,
+        _campaign.c.least_page_ms,
+        _campaign.c.least_picture_ms,
+        select(func.max(_tally.c.last_at))
+        .where(_tally.c.campaign_id == _in_campaign, _tally.c.user_id == _me)
+        .scalar_subquery(),
         exists().where(*_MY_PART, _participant.c.paused_at.is_not(None)),
         _HAS_GOLD,
     ).where(_campaign.c.id == _in_campaign),

@@ -215,8 +215,9 @@ def marginals(thresholds: Floats, spread: Floats) -> Floats:
 
 def thresholds_of(rates: tuple[float, float], spread: Floats) -> Floats:
     """(2,) thresholds that give a sensitivity and a specificity."""
-    yes = rates[0], 1 - rates[1]
-    return np.array([NormalDist().inv_cdf(rate) for rate in yes]) * np.sqrt(1 + spread**2)
+    yes = np.clip((rates[0], 1 - rates[1]), 1e-9, 1 - 1e-9)
+    quantiles: list[float] = [NormalDist().inv_cdf(rate) for rate in yes.tolist()]
+    return np.asarray(np.array(quantiles) * np.sqrt(1 + spread**2), dtype=np.float64)
 
 
 def starting_rates(prior: float) -> tuple[float, float]:
@@ -241,4 +242,4 @@ def _moved(thresholds: Floats, counts: Floats, spread: Floats) -> Floats:
     slope = (counts[:, 1] * density / yes - counts[:, 0] * density / (1 - yes)).sum(2)
     bend = (counts.sum(1) * density**2 / (yes * (1 - yes))).sum(2)
     step = np.clip(slope / np.maximum(bend, 1e-12), -LONGEST_STEP, LONGEST_STEP)
-    return np.clip(thresholds + step, -FARTHEST, FARTHEST)
+    return np.asarray(np.clip(thresholds + step, -FARTHEST, FARTHEST))

@@ -59,7 +59,7 @@ def fit(
     rows = np.isin(questions, first)
     if not len(first):
         return estimate(questions, people, is_yes, prior=prior, known=known, num_people=num_people)
-    counts = np.bincount(kind, alike, len(first))  # (Q',)
+    counts: Floats = np.bincount(kind, alike, len(first)).astype(np.float64)  # (Q',)
     of_kind = kind[questions[rows]]
     told = people[rows], is_yes[rows]
     dependence = _mean(of_kind, *told, counts, prior=prior, known=known[first], num_people=num_people)

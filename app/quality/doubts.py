@@ -121,6 +121,7 @@ def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
         Answer.question_id == Question.id,
         Answer.superseded_at.is_(None),
         Answer.value != AnswerValue.UNSURE,
+        ~Answer.is_hasty,
         Answer.user_id.not_in(left_out(campaign.id)),
     )
     decided = exists().where(Decision.question_id == Question.id, Decision.superseded_at.is_(None))

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Row,
     Select,
     String,
+    and_,
     case,
     cast,
     func,
@@ -26,7 +27,7 @@ from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Que
 from app.campaigns.models import Campaign, Consensus
 from app.datasets.models import Example
 from app.quality import dependence, looking
-from app.quality.dawid_skene import INDEPENDENT, Dependence
+from app.quality.dawid_skene import INDEPENDENT, Dependence, Estimate
 from app.quality.models import Decision
 from clarinet.files.label_table import LabelKind
 
@@ -35,9 +36,13 @@ AnsweredQuestion = Row[int, int, int, int, int, int, str]
 
 
 class Claims(NamedTuple):
-    """How many labels there are, and which share of them is wrong by the very model that weighs them."""
+    """What the model that weighs labels says of a campaign: pages, plans and labels tell the same."""
 
-    true: int
+    error: float  # share of images that somebody sees wrongly
+    match: float  # how far people err together where yes is right, and where no is
+    other: float
+    several: int  # questions that more than one person answered
+    true: int  # labels, and the share of them that is wrong
     wrong_true: float
     complementary: int
     wrong_complementary: float
@@ -82,12 +87,6 @@ class Reliability:
             )
             for by, place in self.places.items()
         }
-
-    @property
-    def error(self) -> float | None:
-        """Share of images that somebody sees wrongly, over all answers; None without any."""
-        total = int(self.answered.sum())
-        return float(1 - self.sensitivity @ self.answered / total) if total else None
 
     def alone(self, place: int, *, is_yes: bool) -> float:
         """That yes is right where one person answered and nobody else."""
@@ -193,10 +192,12 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
         answered=_counted(people, table["times"], len(places)),
         single=_counted(people[table["question"] < 0], table["times"][table["question"] < 0], len(places)),
         claims=_claims(
-            np.concatenate([yes, is_yes_alone]),
-            np.concatenate([total - yes, 1 - is_yes_alone]),
-            np.concatenate([found.probability_yes[is_drawn], found.probability_yes[singles]]),
-            np.concatenate([np.ones(len(yes)), times[singles]]),
+            found,
+            _counted(people, table["times"], len(places)),
+            yes=np.concatenate([yes, is_yes_alone]),
+            no=np.concatenate([total - yes, 1 - is_yes_alone]),
+            probability=np.concatenate([found.probability_yes[is_drawn], found.probability_yes[singles]]),
+            times=np.concatenate([np.ones(len(yes)), times[singles]]),
             confirm_yes=campaign.confirm_yes,
         ),
     )
@@ -208,28 +209,40 @@ def _counted(people: NDArray[np.int64], times: NDArray[np.int64], count: int) ->
 
 
 def _claims(
+    found: Estimate,
+    answered: NDArray[np.int64],
+    *,
     yes: NDArray[np.int64],
     no: NDArray[np.int64],
     probability: NDArray[np.float64],
     times: NDArray[np.float64],
-    *,
     confirm_yes: bool,
-) -> Claims:
-    """Of questions with so many yes and no, each `times` times."""
+) -> Claims | None:
+    """Of questions with so many yes and no, each `times` times; None without any."""
+    if not len(yes):
+        return None
     kinds = {
         pair: verdict(*pair, confirm_yes=confirm_yes).kind
         for pair in set(zip(yes.tolist(), no.tolist(), strict=True))
     }
     kind = [kinds[pair] for pair in zip(yes.tolist(), no.tolist(), strict=True)]
-    found: list[float] = []
+    labels: list[float] = []
     for wanted, wrong in ((LabelKind.TRUE, 1 - probability), (LabelKind.COMPLEMENTARY, probability)):
         weights = times * np.array([one is wanted for one in kind], dtype=np.float64)
         count = float(weights.sum())
-        found += [count, float(weights @ wrong) / count if count else 0.0]
-    return Claims(int(found[0]), found[1], int(found[2]), found[3])
+        labels += [count, float(weights @ wrong) / count if count else 0.0]
+    return Claims(
+        1 - float(found.sensitivity @ answered / answered.sum()),
+        *found.dependence,
+        int(times[yes + no > 1].sum()),
+        int(labels[0]),
+        labels[1],
+        int(labels[2]),
+        labels[3],
+    )
 
 
-_IS_YES = case((Answer.value == AnswerValue.YES, 1), else_=0)
+_IS_YES = case((and_(Answer.value == AnswerValue.YES, ~Answer.is_hasty), 1), else_=0)
 _ROW = [
     ("question", np.int64),
     ("person", np.int32),
@@ -254,12 +267,15 @@ def _enters(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
         Question.purpose != Purpose.EVALUATION,
         Answer.superseded_at.is_(None),
         Answer.value != AnswerValue.UNSURE,
+        ~Answer.is_hasty,
         Answer.user_id.not_in(left_out(campaign.id)),
     )
 
 
 # Literals, because a partial index is used for them only. Known pictures ask for no second person.
 ASKED_SEVERAL = Question.slots > literal_column("1")
+# As in the partial index: for `is_hasty = 1` SQLite would not use it.
+IS_HASTY: ColumnElement[bool] = literal_column("answer.is_hasty")
 _IS_GOLD = Question.purpose == literal_column("'gold'")
 
 
@@ -292,12 +308,31 @@ def _alone(
     for place, counts in told.items():
         alone[place] = counts
     np.subtract.at(alone, (several["person"], several["is_yes"].astype(np.int64)), 1)
+    for by, said_yes, count in session.connection().execute(_hasty(campaign)):
+        if by in places:
+            alone[places[by], int(said_yes)] -= count
     people, values = np.nonzero(alone > 0)
     table = np.zeros(len(people), dtype=_ROW)
     table["question"] = -1 - np.arange(len(people))  # each stands for many questions
     table["person"], table["is_yes"], table["known"] = people, values, np.nan
     table["times"] = alone[people, values]
     return table
+
+
+def _hasty(campaign: Campaign) -> Select[str, int, int]:
+    """How many hasty answers each person gave, yes and no; sums have them, and they say nothing."""
+    said_yes = case((Answer.value == AnswerValue.YES, 1), else_=0)
+    return (
+        select(person(), said_yes, func.count())
+        .join(Question, Question.id == Answer.question_id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.LABELLING,
+            Answer.superseded_at.is_(None),
+            IS_HASTY,
+        )
+        .group_by(Answer.user_id, said_yes)
+    )
 
 
 def _table(
@@ -327,7 +362,9 @@ def left_out(campaign_id: UUID) -> Select[UUID]:
 
 def yes_and_no() -> tuple[ColumnElement[int], ColumnElement[int]]:
     """How many of a question's answers are yes, and how many no."""
-    return func.sum(_IS_YES), func.sum(case((Answer.value == AnswerValue.NO, 1), else_=0))
+    return func.sum(_IS_YES), func.sum(
+        case((and_(Answer.value == AnswerValue.NO, ~Answer.is_hasty), 1), else_=0)
+    )
 
 
 def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int, str]:
@@ -351,7 +388,7 @@ def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int, 
             Question.purpose == Purpose.LABELLING,
             Answer.superseded_at.is_(None),
             or_(Answer.user_id.not_in(left_out(campaign_id)), Question.id.in_(decided)),
-            or_(Answer.value != AnswerValue.UNSURE, Question.id.in_(decided)),
+            or_(and_(Answer.value != AnswerValue.UNSURE, ~Answer.is_hasty), Question.id.in_(decided)),
         )
         .group_by(Question.id, Question.example_id, Example.position, Question.candidate_class)
         .order_by(Example.position, Question.id)

@@ -6,10 +6,11 @@ from uuid import UUID
 
 from pydantic import Field, model_validator
 
-from app.annotation.models import AnswerValue, Purpose
+from app.annotation.models import AnswerValue, PausedFor, Purpose
 from app.annotation.service import KnownPicture
 from app.quality.auditing import Audit
 from app.quality.history import EventKind
+from app.quality.judging import Claims
 from app.quality.people import Person
 from app.schemas import Input, Output
 from clarinet.files.label_table import LabelKind
@@ -71,21 +72,47 @@ class PersonRead(Output):
     specificity: float | None
     paused_at: datetime | None
     is_paused_by_gold: bool
+    paused_for: PausedFor | None
+    asked_again: int | None  # questions that they alone answered and that others were asked
     is_left_out: bool
+    marked_for: PausedFor | None  # what an admin should look at
+    hasty: int  # answers that nobody can have thought about; they count for nothing
+    alone: int | None  # answers that stand alone: so many would be asked again
+
+
+class ClaimsRead(Output):
+    """What the model that weighs labels says of a campaign: shares."""
+
+    error: float  # of the images that somebody sees wrongly
+    match: float  # how far people err together where yes is right (0: not at all), and where no is
+    other: float
+    several: int  # questions that more than one person answered
+    true: int  # labels, and the share of them that is wrong
+    wrong_true: float
+    complementary: int
+    wrong_complementary: float
 
 
 class QualityRead(Output):
-    """How reliable the people of a campaign are; the model's rates are as of `computed_at`."""
+    """How reliable the people of a campaign are, marked ones first; what a model says is as of
+    `computed_at`."""
 
     gold_pictures: int
     computed_at: datetime | None  # of a large campaign: when a job last worked them out; null: not yet
+    claims: ClaimsRead | None
     people: list[PersonRead]
 
     @classmethod
-    def of(cls, pictures: int, people: list[Person], *, computed_at: datetime | None) -> Self:
+    def of(
+        cls, pictures: int, people: list[Person], claims: Claims | None, *, computed_at: datetime | None
+    ) -> Self:
         """For the API."""
-        found = [PersonRead.model_validate(person) for person in people]
-        return cls(gold_pictures=pictures, computed_at=computed_at, people=found)
+        return cls(
+            gold_pictures=pictures,
+            computed_at=computed_at,
+            claims=None if claims is None else ClaimsRead.model_validate(claims),
+            people=[PersonRead.model_validate(person) for person in people],
+        )
 
 
 class ChiSquareRead(Output):
