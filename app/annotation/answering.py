@@ -86,7 +86,7 @@ def _store(
         by=by,
         now=now,
     )
-    right = note_gold(session, campaign, decision.stored, by=by, now=now)
+    note_gold(session, campaign, decision.stored, by=by, now=now)
     if decision.stored:
         session.execute(insert(Answer), [_row(item, by=by, now=now) for item in decision.stored])
     _settle_slots(session, decision.stored)
@@ -98,7 +98,7 @@ def _store(
             tally = tallies[question.row.candidate_class]
             count_answer(tally, effect, value=answer.value, response_ms=answer.response_ms)
     session.flush()
-    return decision.outcomes(right)
+    return decision.outcomes()
 
 
 def _known(

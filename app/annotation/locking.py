@@ -28,7 +28,6 @@ class LockedCampaign:
     confirm_yes: bool
     gold_share: float
     gold_bound: float
-    gold_feedback: bool
     least_card_ms: int
     least_page_ms: int
     least_picture_ms: int
@@ -51,7 +50,6 @@ _FIND = select(
     Campaign.confirm_yes,
     Campaign.gold_share,
     Campaign.gold_bound,
-    Campaign.gold_feedback,
     Campaign.least_card_ms,
     Campaign.least_page_ms,
     Campaign.least_picture_ms,

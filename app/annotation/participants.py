@@ -15,7 +15,7 @@ from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import ParticipantNotFound, PersonPaused
 from app.annotation.locking import LockedCampaign
-from app.annotation.models import Answer, AnswerValue, Participant, PausedFor, Tally
+from app.annotation.models import AnswerValue, Participant, PausedFor, Tally
 from app.annotation.submissions import Stored
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
@@ -58,30 +58,18 @@ def require_not_paused(session: Session, campaign: LockedCampaign, user: User) -
 
 def note_gold(
     session: Session, campaign: LockedCampaign, stored: Sequence[Stored], *, by: User, now: datetime
-) -> dict[UUID, AnswerValue]:
-    """Note how this person does on known pictures; gives what is right by key, if it is to be told."""
+) -> None:
+    """Note how this person does on known pictures. Nothing of it is told: gold looks like any question."""
     gold = [item for item in stored if item.question.is_gold]
     if not gold:
-        return {}
-    before: set[int] = set()
-    if campaign.gold_feedback:  # who was told what is right and took the answer back had one chance
-        taken_back = select(Answer.question_id).where(
-            Answer.question_id.in_([item.answer.question_id for item in gold]),
-            Answer.user_id == by.id,
-            Answer.superseded_at.is_not(None),
-        )
-        before = set(session.scalars(taken_back))
-    told: dict[UUID, AnswerValue] = {}
+        return
     right = wrong = 0
     for answer, question, *_ in gold:
-        truth = rules.right_value(question)
-        if answer.value not in (truth, AnswerValue.UNSURE):
-            told[answer.key] = truth
-        if answer.question_id not in before and answer.value is not AnswerValue.UNSURE:
-            right += answer.value is truth
-            wrong += answer.value is not truth
+        if answer.value is not AnswerValue.UNSURE:
+            is_right = answer.value is rules.right_value(question)
+            right += is_right
+            wrong += not is_right
     count_gold(session, campaign, answers=len(gold), right=right, wrong=wrong, by=by, now=now)
-    return told if campaign.gold_feedback else {}
 
 
 def count_gold(

@@ -62,7 +62,8 @@ class QuestionRead(Output):
 class LeasesRead(Output):
     """The questions this person holds.
 
-    `waiting` is rounded up where known pictures stand between the questions: it does not fall by those.
+    Where known pictures stand between the questions, `waiting` is about how many answers are left: it falls
+    by one with each, whatever it says.
     """
 
     questions: list[QuestionRead]
@@ -114,15 +115,11 @@ class AnswersInput(Input):
 
 
 class OutcomeRead(Output):
-    """What became of one answer; `detail` says why it was refused.
-
-    `right_value` says what is right where the picture is known, the answer was wrong and the campaign tells.
-    """
+    """What became of one answer; `detail` says why it was refused. Of known pictures it tells no more."""
 
     key: UUID
     status: Status
     detail: str | None
-    right_value: AnswerValue | None
 
     @classmethod
     def of(cls, outcome: Outcome) -> "OutcomeRead":
@@ -131,7 +128,6 @@ class OutcomeRead(Output):
             key=outcome.key,
             status=outcome.status,
             detail=None if outcome.detail is None else gettext(outcome.detail),
-            right_value=outcome.right_value,
         )
 
 

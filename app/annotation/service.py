@@ -5,7 +5,6 @@ from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.leasing import (
     Leased,
     LeasedQuestion,
-    about,
     release_leases,
     renew_leases,
     standing,
@@ -36,7 +35,6 @@ __all__ = [
     "Outcome",
     "Status",
     "SubmittedAnswer",
-    "about",
     "campaign_to_answer",
     "finished_questions",
     "gold_count",

@@ -50,7 +50,6 @@ class Outcome:
     key: UUID
     status: Status
     detail: str | None = None
-    right_value: AnswerValue | None = None  # a known picture was answered wrongly, and the campaign tells so
 
 
 class Stored(NamedTuple):
@@ -71,12 +70,8 @@ class Decision:
     stored: list[Stored] = field(default_factory=list)
     refused: dict[UUID, str] = field(default_factory=dict)  # a sentence by key
 
-    def outcomes(self, right: Mapping[UUID, AnswerValue]) -> list[Outcome]:
-        """In the order of the batch, where a key that comes twice was stored once.
-
-        Args:
-            right: what is right, by the key of each answer whose person is to be told.
-        """
+    def outcomes(self) -> list[Outcome]:
+        """In the order of the batch, where a key that comes twice was stored once."""
         fresh = {item.answer.key for item in self.stored}
         found = []
         for item in self.submitted:
@@ -84,7 +79,7 @@ class Decision:
                 found.append(Outcome(item.key, Status.REFUSED, self.refused[item.key]))
             elif item.key in fresh:
                 fresh.remove(item.key)
-                found.append(Outcome(item.key, Status.STORED, right_value=right.get(item.key)))
+                found.append(Outcome(item.key, Status.STORED))
             else:
                 found.append(Outcome(item.key, Status.REPEATED))
         return found

@@ -97,7 +97,7 @@ def _take_back_gold(
     by: User,
     now: datetime,
 ) -> None:
-    is_counted = value is not AnswerValue.UNSURE and not campaign.gold_feedback
+    is_counted = value is not AnswerValue.UNSURE
     is_right = value is rules.right_value(asked)
     count_gold(
         session,

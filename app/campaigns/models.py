@@ -4,7 +4,7 @@ import enum
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint, false, true
+from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint, true
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.claims import Claimable
@@ -49,7 +49,6 @@ POLICY = (
     "consensus",
     "gold_share",
     "gold_bound",
-    "gold_feedback",
     "least_card_ms",
     "least_page_ms",
     "least_picture_ms",
@@ -85,7 +84,6 @@ class Campaign(Claimable, Base):
     # Of the questions put to each person, those whose right answer is known; none where nothing was marked.
     gold_share: Mapped[float] = mapped_column(default=0.05, server_default="0.05")
     gold_bound: Mapped[float] = mapped_column(default=0.7, server_default="0.7")  # worse than this is paused
-    gold_feedback: Mapped[bool] = mapped_column(default=False, server_default=false())  # tell wrong ones
     # Answers that come faster count for nothing: a card, or a page and each of its pictures; 0: none is too
     # fast.
     least_card_ms: Mapped[int] = mapped_column(default=200, server_default="200")

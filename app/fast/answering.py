@@ -41,7 +41,7 @@ def answer(
 ) -> tuple[LockedCampaign, list[Outcome], Leased | None]:
     """As `app.annotation.answering.answer`."""
     campaign, decision = _decided(session, campaign_id, submitted, by=by, now=now)
-    right = note_gold(session, campaign, decision.stored, by=by, now=now)
+    note_gold(session, campaign, decision.stored, by=by, now=now)
     writes = _writes(campaign, decision.stored, by=by, now=now)
     leased = None
     try:
@@ -60,7 +60,7 @@ def answer(
             run_all(session, *writes)
     except (CampaignNotOpen, PersonPaused):  # before anything was written: the answers stand
         run_all(session, *writes)
-    return campaign, decision.outcomes(right), leased
+    return campaign, decision.outcomes(), leased
 
 
 FAST = Execution(lease, answer)

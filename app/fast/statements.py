@@ -69,6 +69,8 @@ class Finished(NamedTuple):
 
     questions: int
     has_gold: bool
+    given: int  # answers of everybody that stand
+    num_classes: int
 
 
 def _table(model: type) -> Table:
@@ -219,9 +221,18 @@ MY_ANSWERS = Prepared(
 # :campaign; a sum over people and classes
 FINISHED = Prepared(
     Finished._make,
-    select(func.coalesce(func.sum(_tally.c.finished), 0), _HAS_GOLD).where(
-        _tally.c.campaign_id == _in_campaign
-    ),
+    select(
+        func.coalesce(func.sum(_tally.c.finished), 0),
+        _HAS_GOLD,
+        func.coalesce(func.sum(_tally.c.yes + _tally.c.no + _tally.c.unsure), 0)
+        + func.coalesce(
+            select(func.sum(_participant.c.gold_answers))
+            .where(_participant.c.campaign_id == _in_campaign)
+            .scalar_subquery(),
+            0,
+        ),
+        select(func.count()).where(_class.c.campaign_id == _in_campaign).scalar_subquery(),
+    ).where(_tally.c.campaign_id == _in_campaign),
 )
 # :person, :state: as `app.annotation.locking.lock_keys` gives them
 TAKE_LOCKS = Prepared(
@@ -252,7 +263,6 @@ CAMPAIGN = Prepared(
         _campaign.c.confirm_yes,
         _campaign.c.gold_share,
         _campaign.c.gold_bound,
-        _campaign.c.gold_feedback,
         _campaign.c.least_card_ms,
         _campaign.c.least_page_ms,
         _campaign.c.least_picture_ms,

@@ -128,7 +128,7 @@ class ClassAuditRead(Output):
 
     name: str
     drawn: int | None
-    answered: int  # questions with a yes or a no
+    answered: int | None  # questions with a yes or a no
     yes_rate: float | None
     unsure_rate: float | None
 
@@ -139,8 +139,8 @@ class AuditRead(Output):
     What rests on the last check of the draws (`checked_at`) is null before there was one. Of a large campaign
     `yes_by_true_class` is null, too, until a job has counted it (`yes_by_true_class_at`).
 
-    While people answer a campaign with known pictures, annotators read rounded figures: exact ones would
-    stand still after an answer to such a picture.
+    What people answered is null to annotators until the campaign is closed: who looks, answers and takes it
+    back would see from what moves which pictures are known, and which answer was right.
     """
 
     passed: bool | None
@@ -153,10 +153,10 @@ class AuditRead(Output):
     draws_match: bool | None
     commitment_matches: bool | None
     uniformity: ChiSquareRead | None
-    unsure_by_class: ChiSquareRead
+    unsure_by_class: ChiSquareRead | None
     expected_yes_rate: float
     yes_rate: float | None
-    yes_p_value: float
+    yes_p_value: float | None
     yes_by_true_class: list[list[float | None]] | None  # row: true class; column: class asked about
     yes_by_true_class_at: datetime | None
     classes: list[ClassAuditRead]
@@ -176,17 +176,15 @@ class AuditRead(Output):
             draws_match=audit.draws_match,
             commitment_matches=audit.commitment_matches,
             uniformity=audit.uniformity and ChiSquareRead.model_validate(audit.uniformity),
-            unsure_by_class=ChiSquareRead(
-                statistic=shown(audit.unsure_by_class.statistic),
-                degrees=audit.unsure_by_class.degrees,
-                p_value=shown(audit.unsure_by_class.p_value),
-            ),
+            unsure_by_class=None
+            if audit.hides_answers
+            else ChiSquareRead.model_validate(audit.unsure_by_class),
             expected_yes_rate=audit.progress.expected_yes_rate,
             yes_rate=shown(audit.progress.counts.yes_rate),
             yes_p_value=shown(audit.yes_p_value),
             yes_by_true_class=None
             if audit.yes_by_true_class is None
-            else [[shown(rate) for rate in row] for row in audit.yes_by_true_class],
+            else [list(row) for row in audit.yes_by_true_class],
             yes_by_true_class_at=audit.seen_at,
             classes=[
                 ClassAuditRead(

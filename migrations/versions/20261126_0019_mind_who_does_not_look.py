@@ -29,6 +29,7 @@ def upgrade() -> None:
     """Apply."""
     for column in COLUMNS:
         op.execute("ALTER TABLE " + column)
+    op.drop_column("campaign", "gold_feedback")  # a known picture that tells is known to be one
     op.add_column("kept_figures", sa.Column("claims", sa.JSON(), nullable=True))
     op.create_index(
         "ix_answer_hasty",
@@ -48,6 +49,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Revert."""
+    op.execute("ALTER TABLE campaign ADD COLUMN gold_feedback BOOLEAN DEFAULT false NOT NULL")
     op.drop_index("ix_answer_hasty", table_name="answer")
     op.drop_column("kept_figures", "claims")
     if op.get_bind().dialect.name == "postgresql":

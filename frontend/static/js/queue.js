@@ -162,9 +162,6 @@ export function makeQueue(screen, answers, { say }, taking) {
   });
 
   function heard(results) {
-    const told = (value) => results.filter((result) => result.right_value === value).length;
-    const known = ["yes", "no"].filter(told).map((value) => say(`known_${value}`, { count: told(value) }));
-    if (known.length) screen.remark(known.join(" "), true);
     const refused = results.filter((result) => result.status === "refused");
     if (!refused.length) return;
     queue.answered -= refused.length;
