@@ -52,8 +52,9 @@ def fit(
     known: Floats,
     num_people: int,
     times: Floats | None = None,
+    dependence: Dependence | None = None,
 ) -> Estimate:
-    """As `dawid_skene.estimate`, with the dependence that the answers tell."""
+    """As `dawid_skene.estimate`, with the dependence that the answers tell, unless one is given."""
     alike = np.ones(len(known)) if times is None else times
     kind, first = _kinds(questions, people, is_yes, known, num_people)
     rows = np.isin(questions, first)
@@ -62,7 +63,8 @@ def fit(
     counts: Floats = np.bincount(kind, alike, len(first)).astype(np.float64)  # (Q',)
     of_kind = kind[questions[rows]]
     told = people[rows], is_yes[rows]
-    dependence = _mean(of_kind, *told, counts, prior=prior, known=known[first], num_people=num_people)
+    if dependence is None:
+        dependence = _mean(of_kind, *told, counts, prior=prior, known=known[first], num_people=num_people)
     found = estimate(
         of_kind,
         *told,

@@ -12,13 +12,12 @@ import numpy as np
 
 from app.annotation.consensus import answers_needed
 from app.quality import looking
-from app.quality.dawid_skene import estimate
-from app.quality.dependence import usual
+from app.quality.dependence import fit, usual
 
 IMAGES = 4_000
 ERRORS = (0.03, 0.05, 0.08, 0.15)  # share of images that each honest person sees wrongly
 HARD = 0.2  # of the pictures; they are seen wrongly three times as often as all
-LOOKS = (100, 200, 300, 400, 500, 600)  # of his answers, at which everybody is judged
+LOOKS = (300, 600)  # of his answers, at which everybody is judged; and at the end
 MARKED_AFTER, PAUSED_AFTER = 300, 600
 SPREAD = 300  # a yes returns at a random place among so many questions
 
@@ -87,7 +86,7 @@ class Campaign:
         ids, questions = np.unique(questions, return_inverse=True)
         known = np.full(len(ids), np.nan)
         prior = 1 / self.num_classes
-        found = estimate(
+        found = fit(
             questions,
             people,
             is_yes,
@@ -95,7 +94,6 @@ class Campaign:
             known=known,
             num_people=1 + len(ERRORS),
             dependence=usual(prior),
-            tolerance=1e-3,
         )
         told = looking.evidence(questions, people, is_yes, prior=prior, known=known, found=found)
         counts = np.bincount(people, minlength=len(told))

@@ -16,7 +16,6 @@ from app.annotation.public_ids import public_ids_of
 from app.campaigns.models import Campaign, CampaignState
 from tests.factories import make_campaign
 
-
 HTML = {"accept": "text/html"}
 # Made anew with each request, whatever was answered.
 PASSING = re.compile(
