@@ -119,9 +119,9 @@ def test_without_answers_the_usual_is_taken() -> None:
 def test_answers_of_people_who_err_independently_are_taken_for_what_they_are() -> None:
     chance = np.random.default_rng(0)
     match = chance.random(6_000) < 1 / 2
-    questions = np.repeat(np.arange(6_000), 3)
-    people = chance.permuted(np.tile(np.arange(6), (6_000, 1)), axis=1)[:, :3].ravel()
-    is_yes = match[questions] == (chance.random(18_000) < 0.85)
+    questions = np.repeat(np.arange(6_000), 5)  # of three, between two classes, nothing could be told
+    people = chance.permuted(np.tile(np.arange(6), (6_000, 1)), axis=1)[:, :5].ravel()
+    is_yes = match[questions] == (chance.random(30_000) < 0.85)
 
     found = fit(questions, people, is_yes, prior=0.5, known=np.full(6_000, np.nan), num_people=6)
 
