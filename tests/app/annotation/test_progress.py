@@ -192,7 +192,7 @@ class TestAudit:
     def test_of_an_honest_campaign_passes(self, session: Session, rounds: int) -> None:
         campaign = self.closed(session, rounds=rounds)
 
-        found = quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True)
+        found = quality.audit(session, campaign, now=NOW, recompute=True)
 
         assert found.passed
         assert (found.draws_match, found.commitment_matches) == (True, True)
@@ -213,7 +213,7 @@ class TestAudit:
     def test_before_closing_the_seed_stays_secret(self, session: Session) -> None:
         campaign = make_campaign(session, examples=60)
 
-        found = quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True)
+        found = quality.audit(session, campaign, now=NOW, recompute=True)
 
         assert campaign.seed not in str(asdict(found))
         assert (found.draws_match, found.commitment_matches) == (None, None)
@@ -227,7 +227,7 @@ class TestAudit:
         question.candidate_class = (question.candidate_class + 1) % 3
         session.flush()
 
-        found = quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True)
+        found = quality.audit(session, campaign, now=NOW, recompute=True)
 
         assert found.draws_match is False
         assert not found.passed
@@ -238,7 +238,7 @@ class TestAudit:
         session.delete(questions_of(session, campaign)[3])
         session.flush()
 
-        assert quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True).draws_match is False
+        assert quality.audit(session, campaign, now=NOW, recompute=True).draws_match is False
 
     def test_two_questions_that_changed_places_are_found(self, session: Session) -> None:
         campaign = self.closed(session)
@@ -246,14 +246,14 @@ class TestAudit:
         one.rank, other.rank = other.rank, one.rank
         session.flush()
 
-        assert quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True).draws_match is False
+        assert quality.audit(session, campaign, now=NOW, recompute=True).draws_match is False
 
     def test_another_seed_does_not_fit_the_commitment(self, session: Session) -> None:
         campaign = self.closed(session)
         campaign.seed = "11" * 32
         session.flush()
 
-        found = quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True)
+        found = quality.audit(session, campaign, now=NOW, recompute=True)
 
         assert (found.commitment_matches, found.draws_match, found.passed) == (False, False, False)
 
@@ -261,7 +261,7 @@ class TestAudit:
         campaign = self.closed(session)
         session.get_one(Dataset, campaign.dataset_id).digest = "e" * 64
 
-        found = quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True)
+        found = quality.audit(session, campaign, now=NOW, recompute=True)
 
         assert not found.dataset_unchanged
         assert not found.passed
@@ -270,7 +270,7 @@ class TestAudit:
         campaign = make_campaign(session, examples=60)
         session.execute(update(Question).where(Question.campaign_id == campaign.id).values(candidate_class=1))
 
-        found = quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True)
+        found = quality.audit(session, campaign, now=NOW, recompute=True)
 
         assert found.uniformity is not None
         assert found.uniformity.p_value < 1e-6
