@@ -1,7 +1,7 @@
 """Campaigns with somebody who does not look: how soon is he found, and who is accused beside him?
 
-`python -m tests.app.quality.idlers` prints the table of docs/results/quality.md. 100 campaigns of each kind
-take some minutes.
+`python -m tests.app.quality.idlers 10` prints the table of docs/results/quality.md, of ten campaigns of each
+kind; without a number it is 100, which take half an hour.
 """
 
 import sys
