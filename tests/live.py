@@ -88,6 +88,7 @@ class Live:
             "name": name,
             "dataset_id": dataset["id"],
             "classes": [{"name": c} for c in dataset["class_names"]],
+            **{f"least_{what}_ms": 0 for what in ("card", "page", "picture")},  # tests answer without a look
         }
         made = self.api("POST", "/campaigns", json=body | details)
         self.api("POST", f"/campaigns/{made['id']}/open")

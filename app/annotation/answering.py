@@ -82,24 +82,23 @@ def _store(
         submitted,
         known,
         asked,
-        state=campaign.state,
-        confirm_yes=campaign.confirm_yes,
-        by=by.id,
+        campaign=campaign,
+        by=by,
         now=now,
     )
-    right = note_gold(session, campaign, decision.stored, by=by, now=now)
+    note_gold(session, campaign, decision.stored, by=by, now=now)
     if decision.stored:
-        session.execute(insert(Answer), [_row(item.answer, by=by, now=now) for item in decision.stored])
+        session.execute(insert(Answer), [_row(item, by=by, now=now) for item in decision.stored])
     _settle_slots(session, decision.stored)
     classes = {item.question.row.candidate_class for item in decision.stored if item.effect}
     tallies = load_tallies(session, campaign, classes, by=by, now=now)
-    for answer, question, _, effect in decision.stored:
+    for answer, question, _, effect, _ in decision.stored:
         if effect is not None:
             apply_effect(questions[question.row.id], effect, campaign)
             tally = tallies[question.row.candidate_class]
             count_answer(tally, effect, value=answer.value, response_ms=answer.response_ms)
     session.flush()
-    return decision.outcomes(right)
+    return decision.outcomes()
 
 
 def _known(
@@ -109,7 +108,8 @@ def _known(
     return {key: (question_id, value) for key, question_id, value in rows}
 
 
-def _row(item: SubmittedAnswer, *, by: User, now: datetime) -> dict[str, object]:
+def _row(stored: Stored, *, by: User, now: datetime) -> dict[str, object]:
+    item = stored.answer
     return {
         "question_id": item.question_id,
         "user_id": by.id,
@@ -117,6 +117,7 @@ def _row(item: SubmittedAnswer, *, by: User, now: datetime) -> dict[str, object]
         "response_ms": item.response_ms,
         "key": item.key,
         "created_at": now,
+        "is_hasty": stored.is_hasty,
     }
 
 
@@ -124,7 +125,9 @@ def _settle_slots(session: Session, stored: Sequence[Stored]) -> None:
     """Keep the slots of answered questions for good, and give back those of questions nobody could tell."""
     ids: dict[bool, list[int]] = {True: [], False: []}
     for item in stored:
-        ids[rules.keeps_slot(item.question, item.answer.value)].append(item.slot.lease_id)
+        ids[rules.keeps_slot(item.question, item.answer.value, is_hasty=item.is_hasty)].append(
+            item.slot.lease_id
+        )
     for is_kept, statement in ((True, _KEEP), (False, _GIVE_BACK)):
         if ids[is_kept]:
             # No lease is loaded here that would have to follow.

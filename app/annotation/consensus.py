@@ -52,20 +52,33 @@ def verdict(yes: int, no: int, *, confirm_yes: bool) -> Verdict:
 
 
 def weighed(found: Verdict, probability_yes: float, *, num_classes: int) -> Verdict:
-    """The same label weighing as much as it is probably right.
+    """The same label weighing what it tells: 1 where it is surely right, 0 where it says what chance says.
 
-    None where the answers have told nothing: a yes that is more probably wrong than right. Or a no that is
-    less probably right than for a class that nobody was asked about, 1 - 1 / K.
+    Who knows with probability p that an image is of class k, and nothing of the others, knows the same as who
+    is sure of it with the weight w and has no idea with 1 - w, where p = w + (1 - w) / K. Likewise who knows
+    that it is not class k: 1 - p = w + (1 - w) (1 - 1 / K). So w = (right - chance) / (1 - chance), and no
+    bound has to say from where on a label is one. Below 0 the answers tell the contrary: there is no label.
 
     Args:
         found: what follows if all people are trusted alike.
         probability_yes: that yes is right, given who answered what.
         num_classes: K.
     """
-    if found.kind is LabelKind.TRUE:
-        right, enough = probability_yes, 1 / 2
-    else:
-        right, enough = 1 - probability_yes, 1 - 1 / num_classes
-    if found.kind is None or right < enough:
+    if found.kind is None:
         return Verdict(None, found.answers, 0.0)
-    return Verdict(found.kind, found.answers, right)
+    right = probability_yes if found.kind is LabelKind.TRUE else 1 - probability_yes
+    chance = _chance(found.kind, num_classes)
+    weight = (right - chance) / (1 - chance)
+    return Verdict(found.kind, found.answers, weight) if weight > 0 else Verdict(None, found.answers, 0.0)
+
+
+def wrong(given: Verdict, *, num_classes: int) -> float:
+    """How probably a label is wrong, by its weight; 1 where there is none."""
+    if given.kind is None:
+        return 1.0
+    return (1 - given.weight) * (1 - _chance(given.kind, num_classes))
+
+
+def _chance(kind: LabelKind, num_classes: int) -> float:
+    """How often such a label is right where nobody looked."""
+    return 1 / num_classes if kind is LabelKind.TRUE else 1 - 1 / num_classes

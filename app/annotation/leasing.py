@@ -1,22 +1,25 @@
 """Handing out questions: who may answer what, until when."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Uuid, and_, bindparam, exists, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import CursorResult, Uuid, and_, bindparam, exists, func, or_, select, update
+from sqlalchemy.orm import Session, aliased
 
 from app.accounts.models import User
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.gold import lots, lots_of_page, mix_in
 from app.annotation.locking import LockedCampaign, lock_campaign
-from app.annotation.models import Lease, Participant, Purpose, Question, Tally
+from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally
 from app.annotation.participants import require_not_paused
-from app.annotation.queue import HELD_BY_ME, LEASE, Block, first_block, held_count, mine, take
+from app.annotation.queue import HELD_BY_ME, Block, first_block, held_count, mine, take
+from app.annotation.rules import LEASE
 from app.campaigns.models import Campaign, CampaignClass, CampaignState
 
+# A moment less than what is leased now, behind which gold is still to be put.
+HELD_AGAIN = LEASE - timedelta(microseconds=1)
 MAX_LEASED = 100  # questions one person can hold in one campaign
 
 
@@ -39,6 +42,7 @@ _HELD = (
     .where(*HELD_BY_ME)
     .order_by(Lease.turn, Lease.id)
 )
+_others = aliased(Lease)
 _CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
 _my_answers = select(func.sum(Tally.yes + Tally.no + Tally.unsure)).where(
     Tally.campaign_id == _CAMPAIGN, Tally.user_id == _ME
@@ -47,12 +51,19 @@ _my_gold = select(Participant.gold_answers).where(
     Participant.campaign_id == _CAMPAIGN, Participant.user_id == _ME
 )
 _finished = select(func.sum(Tally.finished)).where(Tally.campaign_id == _CAMPAIGN)
+_given = select(func.sum(Tally.yes + Tally.no + Tally.unsure)).where(Tally.campaign_id == _CAMPAIGN)
+_gold_given = select(func.sum(Participant.gold_answers)).where(Participant.campaign_id == _CAMPAIGN)
+_num_classes = select(func.count()).where(CampaignClass.campaign_id == _CAMPAIGN)
 _STANDING = select(
     (func.coalesce(_my_answers.scalar_subquery(), 0) + func.coalesce(_my_gold.scalar_subquery(), 0)).label(
         "answered_by_me"
     ),
     func.coalesce(_finished.scalar_subquery(), 0).label("finished"),
     exists().where(Question.campaign_id == _CAMPAIGN, Question.purpose == Purpose.GOLD).label("has_gold"),
+    (func.coalesce(_given.scalar_subquery(), 0) + func.coalesce(_gold_given.scalar_subquery(), 0)).label(
+        "given"
+    ),
+    _num_classes.scalar_subquery().label("num_classes"),
 )
 
 
@@ -73,7 +84,7 @@ class Standing:
     """How far a campaign is for one person."""
 
     answered_by_me: int
-    waiting: int  # questions that still need an answer; about so many where there is gold
+    waiting: int  # questions that still need an answer; where there is gold, see `answers_left`
 
 
 class Leased(NamedTuple):
@@ -121,6 +132,8 @@ def lease_questions(
     """
     with_gold = require_may_lease(session, campaign, by)
     places = min(count, MAX_LEASED)
+    if with_gold:
+        hold_again(session, campaign, places, by=by, now=now)
     block: Block | None = None
     drawn: list[bool] | None = None
     if one_class:
@@ -146,6 +159,52 @@ def require_may_lease(session: Session, campaign: LockedCampaign, by: User) -> b
     if campaign.state is not CampaignState.OPEN:
         raise CampaignNotOpen(state=campaign.state)
     return require_not_paused(session, campaign, by) and campaign.gold_share > 0
+
+
+def hold_again(session: Session, campaign: LockedCampaign, places: int, *, by: User, now: datetime) -> None:
+    """Give this person back what they held before and nobody took, up to `places`, in its order and with its
+    gold.
+
+    Gold that were drawn anew whenever leases are given back would stand elsewhere each time: what two lists
+    have in common would not be gold.
+    """
+    room = places - held_count(session, campaign, by=by, now=now)
+    if room <= 0:
+        return
+    live = (
+        select(func.count())
+        .select_from(_others)
+        .where(
+            _others.question_id == Question.id, or_(_others.expires_at.is_(None), _others.expires_at > now)
+        )
+    )
+    lapsed = (
+        select(Lease.id)
+        .join(Question, Question.id == Lease.question_id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Lease.user_id == by.id,
+            Lease.expires_at <= now,
+            or_(
+                Question.purpose == Purpose.GOLD,
+                and_(Question.is_waiting, Question.slots > live.correlate(Question).scalar_subquery()),
+            ),
+            ~exists().where(
+                Answer.question_id == Question.id, Answer.user_id == by.id, Answer.superseded_at.is_(None)
+            ),
+        )
+        .order_by(Lease.turn, Lease.id)
+        .limit(room)
+        .with_for_update(of=Lease, skip_locked=True)
+    )
+    ids = list(session.scalars(lapsed))
+    if ids:
+        session.execute(
+            update(Lease)
+            .where(Lease.id.in_(ids), Lease.expires_at <= now)
+            .values(expires_at=now + HELD_AGAIN),
+            execution_options={"synchronize_session": False},
+        )
 
 
 def with_gold_between(
@@ -216,18 +275,23 @@ def standing(session: Session, campaign: Campaign | LockedCampaign, *, by: User)
     """How many answers of mine count, and how many questions still wait: sums of few rows."""
     row = session.execute(_STANDING, {"campaign": campaign.id, "me": by.id}).one()
     waiting = campaign.question_count - int(row.finished)
-    return standing_of(int(row.answered_by_me), waiting, has_gold=row.has_gold)
+    if row.has_gold:
+        waiting = answers_left(campaign, waiting, given=int(row.given), num_classes=int(row.num_classes))
+    return Standing(int(row.answered_by_me), waiting)
 
 
-def standing_of(answered_by_me: int, waiting: int, *, has_gold: bool) -> Standing:
-    """As it is shown: where there is gold, roughly."""
-    return Standing(answered_by_me, about(waiting) if has_gold else waiting)
+def answers_left(campaign: Campaign | LockedCampaign, waiting: int, *, given: int, num_classes: int) -> int:
+    """About how many answers are left, in place of the questions that wait, where there is gold.
 
+    It falls by one with every answer, whatever it says and whatever it is about, and rises by one with every
+    undo: so nothing can be learnt from it. 0 only where nothing waits.
 
-def about(count: int) -> int:
-    """Rounded up to tens, from 1,000 on to two digits: an answer to gold leaves the exact count as it was.
-
-    Only 0 gives 0.
+    Args:
+        campaign: of so many questions and such a share of gold.
+        waiting: questions that wait.
+        given: answers of everybody that stand, those to gold included.
+        num_classes: K.
     """
-    step = max(10, int("1" + "0" * (len(str(count)) - 2)))
-    return -(-count // step) * step
+    confirmed = 1 / num_classes if campaign.confirm_yes else 0.0
+    expected = round(campaign.question_count * (1 + confirmed) / (1 - campaign.gold_share))
+    return max(1, expected - given) if waiting > 0 else 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import BigInteger, BindParameter, Uuid, bindparam, exists, func, select
@@ -27,7 +28,10 @@ class LockedCampaign:
     confirm_yes: bool
     gold_share: float
     gold_bound: float
-    gold_feedback: bool
+    least_card_ms: int
+    least_page_ms: int
+    least_picture_ms: int
+    last_at: datetime | None  # the person's last answer
     is_paused: bool  # the person, before what this request does
     has_gold: bool
 
@@ -46,7 +50,13 @@ _FIND = select(
     Campaign.confirm_yes,
     Campaign.gold_share,
     Campaign.gold_bound,
-    Campaign.gold_feedback,
+    Campaign.least_card_ms,
+    Campaign.least_page_ms,
+    Campaign.least_picture_ms,
+    select(func.max(Tally.last_at))
+    .where(Tally.campaign_id == _CAMPAIGN, Tally.user_id == _ME)
+    .scalar_subquery()
+    .label("last_at"),
     exists()
     .where(
         Participant.campaign_id == _CAMPAIGN,
@@ -68,7 +78,7 @@ _LOCK_QUESTIONS = (
 _SLOTS = select(Lease.question_id, Lease.id, Lease.slot, Lease.user_id, Lease.expires_at).where(
     Lease.question_id.in_(_IDS)
 )
-_ANSWERS = select(Answer.question_id, Answer.user_id, Answer.value).where(
+_ANSWERS = select(Answer.question_id, Answer.user_id, Answer.value, Answer.is_hasty).where(
     Answer.question_id.in_(_IDS), Answer.superseded_at.is_(None)
 )
 
@@ -107,8 +117,8 @@ def lock_questions(
     # In statements of their own, for the same reason as above.
     for question_id, *slot in session.execute(_SLOTS, {"ids": list(asked)}):
         asked[question_id].slots.append(rules.Slot._make(slot))
-    for question_id, user_id, value in session.execute(_ANSWERS, {"ids": list(asked)}):
-        asked[question_id].answers.append((user_id, value))
+    for question_id, user_id, value, is_hasty in session.execute(_ANSWERS, {"ids": list(asked)}):
+        asked[question_id].answers.append((user_id, None if is_hasty else value))
     return questions, asked
 
 

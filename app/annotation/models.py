@@ -4,7 +4,7 @@ import enum
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db import Base, BigId, enum_column
@@ -121,6 +121,12 @@ class Answer(Base):
             sqlite_where=text("value = 'unsure' AND superseded_at IS NULL"),
             postgresql_where=text("value = 'unsure' AND superseded_at IS NULL"),
         ),
+        Index(
+            "ix_answer_hasty",
+            "question_id",
+            sqlite_where=text("is_hasty"),
+            postgresql_where=text("is_hasty"),
+        ),
         CheckConstraint("response_ms IS NULL OR response_ms >= 0", name="response_not_negative"),
     )
 
@@ -132,6 +138,17 @@ class Answer(Base):
     key: Mapped[UUID]  # made by the client: the same key twice is the same answer
     created_at: Mapped[datetime]
     superseded_at: Mapped[datetime | None]
+    # Given faster than anybody can look: it counts as given, and says nothing about its question.
+    is_hasty: Mapped[bool] = mapped_column(default=False, server_default=false())
+
+
+class PausedFor(enum.StrEnum):
+    """Why somebody is paused."""
+
+    KNOWN_PICTURES = "known-pictures"  # too often wrong about them
+    LOOKING = "looking"  # answers as nobody does who looks
+    HASTE = "haste"  # answers faster than anybody can look
+    ADMIN = "admin"
 
 
 class Participant(Base):
@@ -147,7 +164,13 @@ class Participant(Base):
     paused_at: Mapped[datetime | None]
     paused_by_id: Mapped[UUID | None] = mapped_column(
         ForeignKey("user.id", ondelete="RESTRICT")
-    )  # None: gold
+    )  # None: the program
+    paused_for: Mapped[PausedFor | None] = mapped_column(enum_column(PausedFor))
+    # An admin let them go on: they are not paused again for what they said until then, or for looking.
+    is_vouched_for: Mapped[bool] = mapped_column(default=False, server_default=false())
+    asked_again: Mapped[
+        int | None
+    ]  # questions that they alone answered, when others were asked; None: not yet
     is_left_out: Mapped[bool] = mapped_column(default=False)  # their answers make no labels
 
 

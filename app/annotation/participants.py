@@ -15,7 +15,7 @@ from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import ParticipantNotFound, PersonPaused
 from app.annotation.locking import LockedCampaign
-from app.annotation.models import Answer, AnswerValue, Participant, Tally
+from app.annotation.models import AnswerValue, Participant, PausedFor, Tally
 from app.annotation.submissions import Stored
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
@@ -58,30 +58,18 @@ def require_not_paused(session: Session, campaign: LockedCampaign, user: User) -
 
 def note_gold(
     session: Session, campaign: LockedCampaign, stored: Sequence[Stored], *, by: User, now: datetime
-) -> dict[UUID, AnswerValue]:
-    """Note how this person does on known pictures; gives what is right by key, if it is to be told."""
+) -> None:
+    """Note how this person does on known pictures. Nothing of it is told: gold looks like any question."""
     gold = [item for item in stored if item.question.is_gold]
     if not gold:
-        return {}
-    before: set[int] = set()
-    if campaign.gold_feedback:  # who was told what is right and took the answer back had one chance
-        taken_back = select(Answer.question_id).where(
-            Answer.question_id.in_([item.answer.question_id for item in gold]),
-            Answer.user_id == by.id,
-            Answer.superseded_at.is_not(None),
-        )
-        before = set(session.scalars(taken_back))
-    told: dict[UUID, AnswerValue] = {}
+        return
     right = wrong = 0
-    for answer, question, _, _ in gold:
-        truth = rules.right_value(question)
-        if answer.value not in (truth, AnswerValue.UNSURE):
-            told[answer.key] = truth
-        if answer.question_id not in before and answer.value is not AnswerValue.UNSURE:
-            right += answer.value is truth
-            wrong += answer.value is not truth
+    for answer, question, *_ in gold:
+        if answer.value is not AnswerValue.UNSURE:
+            is_right = answer.value is rules.right_value(question)
+            right += is_right
+            wrong += not is_right
     count_gold(session, campaign, answers=len(gold), right=right, wrong=wrong, by=by, now=now)
-    return told if campaign.gold_feedback else {}
 
 
 def count_gold(
@@ -102,7 +90,8 @@ def count_gold(
     if row.paused_at is None and is_too_often_wrong(
         row.gold_right, row.gold_wrong, bound=campaign.gold_bound
     ):
-        row.paused_at, row.paused_by_id = now, None
+        row.paused_at, row.paused_by_id, row.paused_for = now, None, PausedFor.KNOWN_PICTURES
+        row.asked_again = None
         session.flush()
         facts = {"person": by.name, "gold_right": row.gold_right, "gold_wrong": row.gold_wrong}
         noted = session.get_one(Campaign, campaign.id)
@@ -120,13 +109,36 @@ def pause_person(session: Session, campaign: Campaign, user_id: UUID, *, by: Use
     session.execute(
         update(Participant)
         .where(*_is(campaign, user_id), Participant.paused_at.is_(None))
-        .values(paused_at=now, paused_by_id=by.id)
+        .values(paused_at=now, paused_by_id=by.id, paused_for=PausedFor.ADMIN)
     )
     note(session, Action.PERSON_PAUSED, campaign, by=by, details=_name(session, user_id))
 
 
+def pause_unreliable(
+    session: Session, campaign: Campaign, user_id: UUID, *, why: PausedFor, now: datetime
+) -> None:
+    """Pause somebody for how they answer, unless they are paused or an admin let them go on."""
+    _add(session, campaign.id, user_id)
+    paused = session.execute(
+        update(Participant)
+        .where(*_is(campaign, user_id), Participant.paused_at.is_(None), ~Participant.is_vouched_for)
+        .values(paused_at=now, paused_by_id=None, paused_for=why, asked_again=None)
+        .returning(Participant.user_id)
+    ).all()
+    if paused:
+        note(
+            session,
+            Action.PERSON_PAUSED,
+            campaign,
+            by=None,
+            details={**_name(session, user_id), "why": why},
+        )
+
+
 def resume_person(session: Session, campaign: Campaign, user_id: UUID, *, by: User) -> None:
     """Let this person go on; what they got wrong on gold so far counts no more.
+
+    They are not paused again for how they answer: an admin has seen it.
 
     Raises:
         NotAllowed, ParticipantNotFound: as for pausing.
@@ -135,7 +147,14 @@ def resume_person(session: Session, campaign: Campaign, user_id: UUID, *, by: Us
     session.execute(
         update(Participant)
         .where(*_is(campaign, user_id))
-        .values(paused_at=None, paused_by_id=None, gold_right=0, gold_wrong=0)
+        .values(
+            paused_at=None,
+            paused_by_id=None,
+            paused_for=None,
+            is_vouched_for=True,
+            gold_right=0,
+            gold_wrong=0,
+        )
     )
     note(session, Action.PERSON_RESUMED, campaign, by=by, details=_name(session, user_id))
 

@@ -1,7 +1,7 @@
 """Taking questions from a campaign's queue: in its order, none that somebody holds, one slot a person."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -22,10 +22,10 @@ from app.accounts.models import User
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import Answer, Lease, Question
+from app.annotation.rules import LEASE
 from app.campaigns.draws import MAX_BLOCK
 from app.db import UtcDateTime
 
-LEASE = timedelta(minutes=10)
 MAX_TRIES = 5  # where others take the same questions at the same moment
 # As the index of the queue has it: for `is_waiting = 1` SQLite would not use that.
 _IS_WAITING: ColumnElement[bool] = literal_column("question.is_waiting")

@@ -9,19 +9,21 @@
   after an answer goes to the end of the queue, where somebody else meets it. The head of the queue stays free
   of questions that the people at work cannot answer.
 * An undone answer leaves its slot with whoever took it back, and the question waits for them.
+* A hasty answer, too, gives its slot back, and says nothing: somebody else is asked.
 * A known picture stands in no queue and enters no sum; it only says how its person is doing. Whatever they
   answer, they keep their slot of it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
 from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT, answers_needed
 from app.annotation.models import AnswerValue, Purpose
 
+LEASE = timedelta(minutes=10)
 YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
 
 
@@ -61,7 +63,8 @@ class Asked:
 
     row: QuestionState
     slots: list[Slot] = field(default_factory=list)
-    answers: list[tuple[UUID, AnswerValue]] = field(default_factory=list)  # live ones, with who gave them
+    # Live ones, with who gave them; None: a hasty one, which says nothing.
+    answers: list[tuple[UUID, AnswerValue | None]] = field(default_factory=list)
 
     @property
     def is_gold(self) -> bool:
@@ -79,11 +82,11 @@ class Asked:
     @property
     def decided(self) -> int:
         """Live yes and no answers."""
-        return sum(value is not UNSURE for _, value in self.answers)
+        return sum(value in (YES, NO) for _, value in self.answers)
 
     def values(self, *, without: UUID | None = None) -> list[AnswerValue]:
-        """Live answers, all or all but one person's."""
-        return [value for user_id, value in self.answers if user_id != without]
+        """Live answers that say something, all or all but one person's."""
+        return [value for user_id, value in self.answers if user_id != without and value is not None]
 
 
 class Effect(NamedTuple):
@@ -100,9 +103,9 @@ class Effect(NamedTuple):
         return question_count if self.goes_to_the_end else 0
 
 
-def keeps_slot(question: Asked, value: AnswerValue) -> bool:
+def keeps_slot(question: Asked, value: AnswerValue, *, is_hasty: bool) -> bool:
     """Whether who answered so holds the slot for good."""
-    return question.is_gold or value is not UNSURE
+    return question.is_gold or (value is not UNSURE and not is_hasty)
 
 
 def may_answer(question: Asked, user_id: UUID, now: datetime) -> bool:
@@ -112,14 +115,17 @@ def may_answer(question: Asked, user_id: UUID, now: datetime) -> bool:
 
 
 def after_answer(
-    question: Asked, value: AnswerValue, *, by: UUID, now: datetime, confirm_yes: bool
+    question: Asked, value: AnswerValue | None, *, by: UUID, now: datetime, confirm_yes: bool
 ) -> Effect | None:
-    """What follows from a new answer by somebody who may give it; None for a known picture."""
+    """What follows from a new answer by somebody who may give it; None for a known picture.
+
+    `value` is None for a hasty one: somebody else is asked as if it had not been given.
+    """
     slot = question.slot_of(by)
     assert slot is not None  # `may_answer` saw it
     if question.is_gold:
         return None
-    values = [*question.values(), value]
+    values = [*question.values(), *([] if value is None else [value])]
     slots = _slots(question, values, question.held_by_others(by, now), confirm_yes=confirm_yes)
     decided = len(values) - values.count(UNSURE)
     is_waiting = decided < slots and values.count(UNSURE) < UNSURE_LIMIT
@@ -127,13 +133,13 @@ def after_answer(
         slots,
         is_waiting,
         goes_to_the_end=is_waiting,
-        is_first=slot.number == 0,
+        is_first=slot.number == 0 and value is not None,
         finished=int(question.row.is_waiting) - int(is_waiting),
     )
 
 
 def after_undo(
-    question: Asked, *, by: UUID, slot_number: int, now: datetime, confirm_yes: bool
+    question: Asked, *, by: UUID, slot_number: int, now: datetime, confirm_yes: bool, is_hasty: bool = False
 ) -> Effect | None:
     """What follows where somebody takes back their answer and has its slot again."""
     if question.is_gold:
@@ -144,7 +150,7 @@ def after_undo(
         slots,
         is_waiting=True,
         goes_to_the_end=False,
-        is_first=slot_number == 0,
+        is_first=slot_number == 0 and not is_hasty,
         finished=int(question.row.is_waiting) - 1,
     )
 

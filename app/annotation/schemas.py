@@ -62,7 +62,8 @@ class QuestionRead(Output):
 class LeasesRead(Output):
     """The questions this person holds.
 
-    `waiting` is rounded up where known pictures stand between the questions: it does not fall by those.
+    Where known pictures stand between the questions, `waiting` is about how many answers are left: it falls
+    by one with each, whatever it says.
     """
 
     questions: list[QuestionRead]
@@ -87,19 +88,23 @@ class AnswerInput(Input):
     """An answer. The same key twice is the same answer.
 
     `response_ms` is the time from the picture's first frame to the answer, without breaks. On a page of
-    several pictures each has the page's time divided by their number. Null: not known, for example because
-    the person was away.
+    several pictures each has the page's time divided by their number, and `page` says how many they were.
+    Null: not known, for example because the person was away.
+
+    An answer that nobody can have thought about is kept, and says nothing about its question: the campaign
+    says how long a look is at least, and the server compares with the time since it gave the question out.
     """
 
     question_id: Annotated[int, Field(ge=1, le=2**63 - 1)]
     value: AnswerValue
     response_ms: Annotated[int, Field(ge=0, le=MAX_RESPONSE_MS)] | None = None
+    page: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
     key: UUID
 
     def submitted(self, ids: PublicIds) -> SubmittedAnswer:
         """For the service."""
         question_id = ids.question_id(self.question_id)
-        return SubmittedAnswer(question_id, self.value, self.response_ms, self.key)
+        return SubmittedAnswer(question_id, self.value, self.response_ms, self.key, self.page)
 
 
 class AnswersInput(Input):
@@ -110,15 +115,11 @@ class AnswersInput(Input):
 
 
 class OutcomeRead(Output):
-    """What became of one answer; `detail` says why it was refused.
-
-    `right_value` says what is right where the picture is known, the answer was wrong and the campaign tells.
-    """
+    """What became of one answer; `detail` says why it was refused. Of known pictures it tells no more."""
 
     key: UUID
     status: Status
     detail: str | None
-    right_value: AnswerValue | None
 
     @classmethod
     def of(cls, outcome: Outcome) -> "OutcomeRead":
@@ -127,7 +128,6 @@ class OutcomeRead(Output):
             key=outcome.key,
             status=outcome.status,
             detail=None if outcome.detail is None else gettext(outcome.detail),
-            right_value=outcome.right_value,
         )
 
 

@@ -5,15 +5,20 @@ from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.leasing import (
     Leased,
     LeasedQuestion,
-    about,
     release_leases,
     renew_leases,
     standing,
 )
 from app.annotation.locking import LockedCampaign, campaign_to_answer, lock_campaign
-from app.annotation.participants import leave_out, pause_person, paused_count, resume_person
+from app.annotation.participants import (
+    leave_out,
+    pause_person,
+    pause_unreliable,
+    paused_count,
+    resume_person,
+)
 from app.annotation.progress import finished_questions, progress
-from app.annotation.queue import LEASE
+from app.annotation.rules import LEASE
 from app.annotation.submissions import Outcome, Status, SubmittedAnswer
 from app.annotation.undoing import UNDO_LIMIT, undo_answers
 from app.annotation.waiting import wait_again
@@ -30,7 +35,6 @@ __all__ = [
     "Outcome",
     "Status",
     "SubmittedAnswer",
-    "about",
     "campaign_to_answer",
     "finished_questions",
     "gold_count",
@@ -38,6 +42,7 @@ __all__ = [
     "lock_campaign",
     "mark_known",
     "pause_person",
+    "pause_unreliable",
     "paused_count",
     "progress",
     "release_leases",

@@ -7,9 +7,13 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import KeyReused
+from app.annotation.haste import ShortestLook, hasty
+from app.annotation.locking import LockedCampaign
 from app.annotation.models import AnswerValue
+from app.annotation.rules import LEASE
 from app.campaigns.models import CampaignState
 from app.languages import translatable
 
@@ -28,6 +32,7 @@ class SubmittedAnswer:
     value: AnswerValue
     response_ms: int | None
     key: UUID
+    page: int = 1  # pictures that were shown together
 
 
 class Status(enum.StrEnum):
@@ -45,7 +50,6 @@ class Outcome:
     key: UUID
     status: Status
     detail: str | None = None
-    right_value: AnswerValue | None = None  # a known picture was answered wrongly, and the campaign tells so
 
 
 class Stored(NamedTuple):
@@ -55,6 +59,7 @@ class Stored(NamedTuple):
     question: rules.Asked
     slot: rules.Slot
     effect: rules.Effect | None  # None: a known picture
+    is_hasty: bool = False
 
 
 @dataclass(slots=True)
@@ -65,12 +70,8 @@ class Decision:
     stored: list[Stored] = field(default_factory=list)
     refused: dict[UUID, str] = field(default_factory=dict)  # a sentence by key
 
-    def outcomes(self, right: Mapping[UUID, AnswerValue]) -> list[Outcome]:
-        """In the order of the batch, where a key that comes twice was stored once.
-
-        Args:
-            right: what is right, by the key of each answer whose person is to be told.
-        """
+    def outcomes(self) -> list[Outcome]:
+        """In the order of the batch, where a key that comes twice was stored once."""
         fresh = {item.answer.key for item in self.stored}
         found = []
         for item in self.submitted:
@@ -78,7 +79,7 @@ class Decision:
                 found.append(Outcome(item.key, Status.REFUSED, self.refused[item.key]))
             elif item.key in fresh:
                 fresh.remove(item.key)
-                found.append(Outcome(item.key, Status.STORED, right_value=right.get(item.key)))
+                found.append(Outcome(item.key, Status.STORED))
             else:
                 found.append(Outcome(item.key, Status.REPEATED))
         return found
@@ -89,9 +90,8 @@ def decide(
     known: Mapping[UUID, tuple[int, AnswerValue]],
     questions: Mapping[int, rules.Asked],
     *,
-    state: CampaignState,
-    confirm_yes: bool,
-    by: UUID,
+    campaign: LockedCampaign,
+    by: User,
     now: datetime,
 ) -> Decision:
     """Which answers to store, and which to refuse.
@@ -100,9 +100,8 @@ def decide(
         submitted: one person's.
         known: question and value of this person's stored answers, by key.
         questions: those of the campaign that they are about, by id.
-        state: of the campaign; a paused one takes answers, a closed one none.
-        confirm_yes: its policy.
-        by: who answers.
+        campaign: a paused one takes answers, a closed one none.
+        by: who answers; programs that say they are ones may be fast.
         now: when.
 
     Raises:
@@ -111,19 +110,43 @@ def decide(
     said = dict(known)
     decision = Decision(submitted)
     answered: set[int] = set()
+    taken: list[tuple[SubmittedAnswer, rules.Asked, rules.Slot]] = []
     for item in _fresh(submitted, said):
         question = questions.get(item.question_id)
-        why = _refusal(question, state, by, now, is_twice=item.question_id in answered)
+        why = _refusal(question, campaign.state, by.id, now, is_twice=item.question_id in answered)
         if why is not None:
             decision.refused[item.key] = why
             continue
         assert question is not None
-        slot = question.slot_of(by)
+        slot = question.slot_of(by.id)
         assert slot is not None  # without one it was refused
         answered.add(item.question_id)
-        effect = rules.after_answer(question, item.value, by=by, now=now, confirm_yes=confirm_yes)
-        decision.stored.append(Stored(item, question, slot, effect))
+        taken.append((item, question, slot))
+    is_hasty = _hasty(taken, campaign, by=by, now=now)
+    for (item, question, slot), too_fast in zip(taken, is_hasty, strict=True):
+        value = None if too_fast else item.value
+        effect = rules.after_answer(question, value, by=by.id, now=now, confirm_yes=campaign.confirm_yes)
+        decision.stored.append(Stored(item, question, slot, effect, too_fast))
     return decision
+
+
+def _hasty(
+    taken: Sequence[tuple[SubmittedAnswer, rules.Asked, rules.Slot]],
+    campaign: LockedCampaign,
+    *,
+    by: User,
+    now: datetime,
+) -> list[bool]:
+    """Which of these answers nobody can have thought about. "Can't tell" needs no thought."""
+    shortest = ShortestLook(campaign.least_card_ms, campaign.least_page_ms, campaign.least_picture_ms)
+    given_out = [slot.expires_at - LEASE for _, _, slot in taken if slot.expires_at is not None]
+    since = max(filter(None, [min(given_out, default=None), campaign.last_at]), default=None)
+    looks = [(item.response_ms, item.page) for item, _, _ in taken]
+    found = hasty(looks, shortest, since=since, now=now)
+    return [
+        too_fast and not by.is_simulated and item.value is not AnswerValue.UNSURE
+        for too_fast, (item, _, _) in zip(found, taken, strict=True)
+    ]
 
 
 def _fresh(

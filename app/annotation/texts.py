@@ -27,14 +27,6 @@ def screen_texts() -> dict[str, str | list[str]]:
             "{count} answers wait for the network, in this page only; do not close it.",
         ),
         "sent": _("Everything is sent."),
-        "known_yes": _several(
-            "{count} known picture: “Yes” would have been right.",
-            "{count} known pictures: “Yes” would have been right.",
-        ),
-        "known_no": _several(
-            "{count} known picture: “No” would have been right.",
-            "{count} known pictures: “No” would have been right.",
-        ),
         "refused": _several("{count} answer did not count.", "{count} answers did not count."),
         "undone": _("Undone: you had said “{answer}”."),
         "page_undone": _("The last page is back."),

@@ -12,7 +12,7 @@ from app.annotation.leasing import LeasedQuestion, held_questions
 from app.annotation.locking import LockedCampaign, apply_effect, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.annotation.participants import count_gold
-from app.annotation.queue import LEASE
+from app.annotation.rules import LEASE
 from app.annotation.tallies import count_answer, load_tallies
 from app.campaigns.draws import MAX_BLOCK
 from app.campaigns.models import CampaignState
@@ -71,7 +71,14 @@ def _undo(
     """Let follow what follows from an answer that was taken back just now."""
     now = answer.superseded_at
     assert now is not None
-    effect = rules.after_undo(asked, by=by.id, slot_number=slot, now=now, confirm_yes=campaign.confirm_yes)
+    effect = rules.after_undo(
+        asked,
+        by=by.id,
+        slot_number=slot,
+        now=now,
+        confirm_yes=campaign.confirm_yes,
+        is_hasty=answer.is_hasty,
+    )
     if effect is None:
         _take_back_gold(session, campaign, asked, answer.value, by=by, now=now)
         return
@@ -90,7 +97,7 @@ def _take_back_gold(
     by: User,
     now: datetime,
 ) -> None:
-    is_counted = value is not AnswerValue.UNSURE and not campaign.gold_feedback
+    is_counted = value is not AnswerValue.UNSURE
     is_right = value is rules.right_value(asked)
     count_gold(
         session,

@@ -37,16 +37,16 @@ def read_campaigns(
     """Campaigns, newest first. Annotators see open ones."""
     found = service.list_campaigns(session, by=user, after=after, limit=limit + 1)
     return schemas.CampaignPage(
-        items=[schemas.CampaignRead.model_validate(campaign) for campaign in found[:limit]],
+        items=[schemas.CampaignRead.of(campaign, by=user) for campaign in found[:limit]],
         next=found[limit - 1].id if len(found) > limit else None,
     )
 
 
-@router.get("/campaigns/{campaign_id}", response_model=schemas.CampaignRead)
+@router.get("/campaigns/{campaign_id}")
 @signed_in
-def read_campaign(campaign: CampaignDep) -> Campaign:
+def read_campaign(campaign: CampaignDep, user: CurrentUser) -> schemas.CampaignRead:
     """One campaign. The seed of its draws is shown once it is closed."""
-    return campaign
+    return schemas.CampaignRead.of(campaign, by=user)
 
 
 @router.patch("/campaigns/{campaign_id}", response_model=schemas.CampaignRead)

@@ -4,7 +4,7 @@ import enum
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint, false
+from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint, true
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.claims import Claimable
@@ -49,7 +49,10 @@ POLICY = (
     "consensus",
     "gold_share",
     "gold_bound",
-    "gold_feedback",
+    "least_card_ms",
+    "least_page_ms",
+    "least_picture_ms",
+    "asks_again",
     "rounds",
     "modes",
 )
@@ -81,7 +84,13 @@ class Campaign(Claimable, Base):
     # Of the questions put to each person, those whose right answer is known; none where nothing was marked.
     gold_share: Mapped[float] = mapped_column(default=0.05, server_default="0.05")
     gold_bound: Mapped[float] = mapped_column(default=0.7, server_default="0.7")  # worse than this is paused
-    gold_feedback: Mapped[bool] = mapped_column(default=False, server_default=false())  # tell wrong ones
+    # Answers that come faster count for nothing: a card, or a page and each of its pictures; 0: none is too
+    # fast.
+    least_card_ms: Mapped[int] = mapped_column(default=200, server_default="200")
+    least_page_ms: Mapped[int] = mapped_column(default=300, server_default="300")
+    least_picture_ms: Mapped[int] = mapped_column(default=50, server_default="50")
+    # What somebody alone answered who turns out to be unreliable is asked again.
+    asks_again: Mapped[bool] = mapped_column(default=True, server_default=true())
     price: Mapped[float | None]  # of an answer or an hour, in any currency; to show what the campaign costs
     price_per: Mapped[PricePer] = mapped_column(
         enum_column(PricePer), default=PricePer.ANSWER, server_default=PricePer.ANSWER

@@ -1,11 +1,12 @@
 """What the JSON API and the forms of campaigns accept and return."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WrapValidator
 
+from app.accounts.models import User
 from app.campaigns.class_text import MAX_TEXT
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.models import CHOSEN, Campaign, CampaignState, Consensus, Modes, PricePer
@@ -21,6 +22,7 @@ Rounds = Annotated[int, Field(ge=1, le=MAX_CLASSES)]
 Overlap = Annotated[int, Field(ge=1, le=MAX_OVERLAP)]
 GoldShare = Annotated[float, Field(ge=0, le=0.5)]
 GoldBound = Annotated[float, Field(ge=0, le=1)]
+LeastMs = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class ClassInput(Input):
@@ -44,7 +46,10 @@ class _Chosen(Input):
     consensus: Consensus = Consensus.DAWID_SKENE
     gold_share: GoldShare = 0.05
     gold_bound: GoldBound = 0.7
-    gold_feedback: bool = False
+    least_card_ms: LeastMs = 200
+    least_page_ms: LeastMs = 300
+    least_picture_ms: LeastMs = 50
+    asks_again: bool = True
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -78,7 +83,10 @@ class CampaignUpdate(Input):
     consensus: Consensus | None = None
     gold_share: GoldShare | None = None
     gold_bound: GoldBound | None = None
-    gold_feedback: bool | None = None
+    least_card_ms: LeastMs | None = None
+    least_page_ms: LeastMs | None = None
+    least_picture_ms: LeastMs | None = None
+    asks_again: bool | None = None
     rounds: Rounds | None = None
     modes: Modes | None = None
 
@@ -103,6 +111,7 @@ class CampaignForm(_Chosen):
     dataset_id: UUID
     classes: Annotated[str, StringConstraints(max_length=MAX_TEXT), WrapValidator(printable_lines)] = ""
     confirm_yes: bool = False  # a box without a tick
+    asks_again: bool = False  # likewise
 
 
 def _as_list(given: object) -> object:
@@ -158,9 +167,12 @@ class CampaignRead(Output):
     confirm_yes: bool
     overlap: int
     consensus: Consensus
-    gold_share: float
-    gold_bound: float
-    gold_feedback: bool
+    gold_share: float | None  # null, as the two beside it, to annotators of a campaign that is not closed
+    gold_bound: float | None
+    least_card_ms: int
+    least_page_ms: int
+    least_picture_ms: int
+    asks_again: bool
     rounds: int
     modes: Modes
     price: float | None
@@ -173,6 +185,14 @@ class CampaignRead(Output):
     created_at: datetime
     opened_at: datetime | None
     closed_at: datetime | None
+
+    @classmethod
+    def of(cls, campaign: Campaign, *, by: User) -> Self:
+        """As this person may know it: how many known pictures there are would help to find them."""
+        read = cls.model_validate(campaign)
+        if not by.is_admin and campaign.state is not CampaignState.CLOSED:
+            read.gold_share = read.gold_bound = read.price = None
+        return read
 
 
 class CampaignPage(Output):

@@ -44,7 +44,10 @@ class CampaignDetails:
     consensus: Consensus = Consensus.DAWID_SKENE
     gold_share: float = 0.05
     gold_bound: float = 0.7
-    gold_feedback: bool = False
+    least_card_ms: int = 200
+    least_page_ms: int = 300
+    least_picture_ms: int = 50
+    asks_again: bool = True
     rounds: int = 1
     modes: Modes = Modes.BOTH
 

@@ -41,7 +41,7 @@ def answer(
 ) -> tuple[LockedCampaign, list[Outcome], Leased | None]:
     """As `app.annotation.answering.answer`."""
     campaign, decision = _decided(session, campaign_id, submitted, by=by, now=now)
-    right = note_gold(session, campaign, decision.stored, by=by, now=now)
+    note_gold(session, campaign, decision.stored, by=by, now=now)
     writes = _writes(campaign, decision.stored, by=by, now=now)
     leased = None
     try:
@@ -60,7 +60,7 @@ def answer(
             run_all(session, *writes)
     except (CampaignNotOpen, PersonPaused):  # before anything was written: the answers stand
         run_all(session, *writes)
-    return campaign, decision.outcomes(right), leased
+    return campaign, decision.outcomes(), leased
 
 
 FAST = Execution(lease, answer)
@@ -83,9 +83,8 @@ def _decided(
         submitted,
         {row.key: (row.question_id, row.value) for row in results.of(known)},
         _asked(campaign_id, results.of(locked), results.of(around)),
-        state=campaign.state,
-        confirm_yes=campaign.confirm_yes,
-        by=by.id,
+        campaign=campaign,
+        by=by,
         now=now,
     )
     return campaign, decision
@@ -102,7 +101,7 @@ def _asked(
         if question is None:
             continue
         if row.value is not None:
-            question.answers.append((row.user_id, row.value))
+            question.answers.append((row.user_id, None if row.is_hasty else row.value))
         elif row.lease_id is not None and row.slot is not None:
             question.slots.append(rules.Slot(row.lease_id, row.slot, row.user_id, row.expires_at))
     return asked
@@ -117,14 +116,15 @@ def _writes(
 
 def _row(campaign: LockedCampaign, stored: Stored) -> dict[str, object]:
     """An answer with what follows from it, as `statements.ADD_ANSWERS` takes it."""
-    answer, question, slot, effect = stored
+    answer, question, slot, effect, is_hasty = stored
     row: dict[str, object] = {
         "question_id": answer.question_id,
         "value": answer.value,
         "response_ms": answer.response_ms,
         "key": answer.key.hex,
         "lease_id": slot.lease_id,
-        "keeps_slot": rules.keeps_slot(question, answer.value),
+        "keeps_slot": rules.keeps_slot(question, answer.value, is_hasty=is_hasty),
+        "is_hasty": is_hasty,
     }
     if effect is None:
         return row | _NO_EFFECT

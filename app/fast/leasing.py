@@ -14,12 +14,14 @@ from app.annotation.leasing import (
     Leased,
     LeasedQuestion,
     Standing,
+    answers_left,
+    hold_again,
     require_may_lease,
-    standing_of,
     with_gold_between,
 )
 from app.annotation.locking import LockedCampaign, lock_keys, require_may_know
-from app.annotation.queue import LEASE, MAX_TRIES, end_of_block
+from app.annotation.queue import MAX_TRIES, end_of_block
+from app.annotation.rules import LEASE
 from app.campaigns.errors import CampaignNotFound
 from app.fast import queue, statements
 from app.fast.prepared import Bound, Results, run_all
@@ -27,7 +29,7 @@ from app.fast.prepared import Bound, Results, run_all
 
 class _Waiting(NamedTuple):
     questions: int  # known pictures left out
-    has_gold: bool
+    finished: statements.Finished
     at: datetime
 
 
@@ -108,6 +110,10 @@ def lease_questions(
     """
     with_gold = require_may_lease(session, campaign, by)
     places = min(count, MAX_LEASED)
+    if with_gold:
+        run_all(session, *first)
+        first = ()
+        hold_again(session, campaign, places, by=by, now=now)
     about_me = _about_me(campaign, by, now)
     drawn: list[bool] | None = None
     if one_class:  # of which more is to be known first
@@ -233,6 +239,10 @@ def _standing(campaign: LockedCampaign, about_me: _AboutMe, results: Results, no
     if about_me.finished is not None:
         [finished] = results.of(about_me.finished)
         left = campaign.question_count - int(finished.questions)
-        _waiting[campaign.id] = _Waiting(left, finished.has_gold, now)
-    waiting = _waiting[campaign.id]
-    return standing_of(int(mine.answers), waiting.questions, has_gold=waiting.has_gold)
+        _waiting[campaign.id] = _Waiting(left, finished, now)
+    waiting, finished, _ = _waiting[campaign.id]
+    if finished.has_gold:
+        waiting = answers_left(
+            campaign, waiting, given=int(finished.given), num_classes=int(finished.num_classes)
+        )
+    return Standing(int(mine.answers), waiting)

@@ -45,6 +45,7 @@ class SlotOrAnswer(NamedTuple):
     slot: int | None
     expires_at: datetime | None
     value: AnswerValue | None  # None: a slot
+    is_hasty: bool | None
 
 
 class HeldQuestion(NamedTuple):
@@ -68,6 +69,8 @@ class Finished(NamedTuple):
 
     questions: int
     has_gold: bool
+    given: int  # answers of everybody that stand
+    num_classes: int
 
 
 def _table(model: type) -> Table:
@@ -108,10 +111,17 @@ SLOTS_AND_ANSWERS = Prepared(
             _lease.c.slot,
             _lease.c.expires_at,
             type_coerce(null(), _answer.c.value.type).label("value"),
+            type_coerce(null(), _answer.c.is_hasty.type).label("is_hasty"),
         ).where(in_list(_lease.c.question_id, _ids)),
-        select(_answer.c.question_id, _answer.c.user_id, null(), null(), null(), _answer.c.value).where(
-            in_list(_answer.c.question_id, _ids), _answer.c.superseded_at.is_(None)
-        ),
+        select(
+            _answer.c.question_id,
+            _answer.c.user_id,
+            null(),
+            null(),
+            null(),
+            _answer.c.value,
+            _answer.c.is_hasty,
+        ).where(in_list(_answer.c.question_id, _ids), _answer.c.superseded_at.is_(None)),
     ),
 )
 # :me, :keys
@@ -143,6 +153,7 @@ ADD_ANSWERS = RowWrites(
         "key": "uuid",
         "lease_id": "bigint",
         "keeps_slot": "boolean",
+        "is_hasty": "boolean",
         "slots": "integer",
         "is_waiting": "boolean",
         "move": "bigint",  # how far back in the queue
@@ -151,8 +162,8 @@ ADD_ANSWERS = RowWrites(
         "finished": "integer",
     },
     [
-        """INSERT INTO answer (question_id, user_id, value, response_ms, key, created_at)
-        SELECT question_id, :me, value, response_ms, key, :now FROM new_answer""",
+        """INSERT INTO answer (question_id, user_id, value, response_ms, key, created_at, is_hasty)
+        SELECT question_id, :me, value, response_ms, key, :now, is_hasty FROM new_answer""",
         """UPDATE lease SET expires_at = NULL
         WHERE id IN (SELECT lease_id FROM new_answer WHERE keeps_slot)""",
         """DELETE FROM lease WHERE id IN (SELECT lease_id FROM new_answer WHERE NOT keeps_slot)""",
@@ -210,9 +221,18 @@ MY_ANSWERS = Prepared(
 # :campaign; a sum over people and classes
 FINISHED = Prepared(
     Finished._make,
-    select(func.coalesce(func.sum(_tally.c.finished), 0), _HAS_GOLD).where(
-        _tally.c.campaign_id == _in_campaign
-    ),
+    select(
+        func.coalesce(func.sum(_tally.c.finished), 0),
+        _HAS_GOLD,
+        func.coalesce(func.sum(_tally.c.yes + _tally.c.no + _tally.c.unsure), 0)
+        + func.coalesce(
+            select(func.sum(_participant.c.gold_answers))
+            .where(_participant.c.campaign_id == _in_campaign)
+            .scalar_subquery(),
+            0,
+        ),
+        select(func.count()).where(_class.c.campaign_id == _in_campaign).scalar_subquery(),
+    ).where(_tally.c.campaign_id == _in_campaign),
 )
 # :person, :state: as `app.annotation.locking.lock_keys` gives them
 TAKE_LOCKS = Prepared(
@@ -243,7 +263,12 @@ CAMPAIGN = Prepared(
         _campaign.c.confirm_yes,
         _campaign.c.gold_share,
         _campaign.c.gold_bound,
-        _campaign.c.gold_feedback,
+        _campaign.c.least_card_ms,
+        _campaign.c.least_page_ms,
+        _campaign.c.least_picture_ms,
+        select(func.max(_tally.c.last_at))
+        .where(_tally.c.campaign_id == _in_campaign, _tally.c.user_id == _me)
+        .scalar_subquery(),
         exists().where(*_MY_PART, _participant.c.paused_at.is_not(None)),
         _HAS_GOLD,
     ).where(_campaign.c.id == _in_campaign),

@@ -1,7 +1,8 @@
 """What a budget buys: expected labels and noise of yes/no questions beside ordinary labelling. Pure.
 
 The model of a person: who sees an image wrongly sees another class, and says yes when the class seen is the
-one asked about. People err independently; where they err on the same hard images, confirmation gains less.
+one asked about. People err together on the same hard images, as far as the model says that weighs the labels
+(`app/quality/dawid_skene.py`): a second yes tells less than a first.
 """
 
 from collections import defaultdict
@@ -12,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict
+from app.quality.service import INDEPENDENT, SHARES, Dependence, chances, spreads, thresholds_of
 from clarinet.files.label_table import LabelKind
 
 # Ten classes to choose from, median of 15,000 tasks on CIFAR-10 (computed from CIFAR-10N).
 KWAY_SECONDS = 4.2
-BISECTIONS = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,15 +73,24 @@ class Offer:
     price_per_image: float
 
 
-def uniform_cases(error: float, num_classes: int) -> Cases:
-    """Uniform questions to people who see a share `error` of images wrongly, as any other class alike."""
+def uniform_cases(error: float, num_classes: int, dependence: Dependence = INDEPENDENT) -> Cases:
+    """Uniform questions to people who see a share `error` of images wrongly, as any other class alike.
+
+    A case for each difficulty, where yes is right and where no is.
+    """
     if not 0 <= error < 1 or num_classes < 2:  # noqa: PLR2004
         raise ValueError(f"no error rate or number of classes: {error}, {num_classes}")
     share = 1 / num_classes
+    if dependence == INDEPENDENT:
+        chance_yes = np.repeat([[1 - error], [error / (num_classes - 1)]], len(SHARES), axis=1)  # (2, M)
+    else:
+        spread = spreads(dependence)
+        thresholds = thresholds_of((1 - error, 1 - error / (num_classes - 1)), spread)
+        chance_yes = chances(thresholds[:, None], spread)[:, 0, 1]
     return Cases(
-        np.array([share, 1 - share]),
-        np.array([1 - error, error / (num_classes - 1)]),
-        np.array([True, False]),
+        np.concatenate([share * SHARES, (1 - share) * SHARES]),
+        chance_yes.ravel(),
+        np.repeat([True, False], len(SHARES)),
     )
 
 
@@ -121,30 +131,6 @@ def yield_of(cases: Cases, policy: Policy) -> Yield:
     )
 
 
-def error_from_agreement(agreeing: int, differing: int, *, num_classes: int) -> float | None:
-    """The share of images seen wrongly that would give so many yes (agreeing) among what follows a first yes.
-
-    For campaigns that confirm each yes and ask nobody else twice: where everything is asked several times,
-    one answer in K is a yes however often people err. None where nobody was asked a second time, or where
-    there are fewer yes than guessing gives.
-    """
-    if agreeing + differing == 0:
-        return None
-    observed = agreeing / (agreeing + differing)
-
-    def expected(error: float) -> float:
-        found = yield_of(uniform_cases(error, num_classes), Policy(confirm_yes=True))
-        return found.yes_after_first / found.after_first
-
-    low, high = 0.0, 1 - 1 / num_classes
-    if observed <= expected(high):
-        return None
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if expected(middle) > observed else (low, middle)
-    return (low + high) / 2
-
-
 def offers(
     *,
     budget: float,
@@ -152,6 +138,7 @@ def offers(
     seconds: float,
     error: float,
     num_classes: int,
+    dependence: Dependence = INDEPENDENT,
     overlap: int = 1,
     kway_seconds: float = KWAY_SECONDS,
 ) -> list[Offer]:
@@ -163,10 +150,11 @@ def offers(
         seconds: that one takes.
         error: share of images that one person sees wrongly.
         num_classes: K.
+        dependence: how far people err together.
         overlap: people asked each question whatever they say.
         kway_seconds: that choosing one of the K classes takes.
     """
-    cases = uniform_cases(error, num_classes)
+    cases = uniform_cases(error, num_classes, dependence)
     answers = floor(budget / price)
     found = []
     for name, confirm in (("confirmed", True), ("single", False)):

@@ -54,6 +54,13 @@ class BasisRead(Output):
     source: str
 
 
+class DependenceRead(Output):
+    """How far people err together where yes is right, and where no is; 0: not at all."""
+
+    match: float
+    other: float
+
+
 class OfferRead(Output):
     """What the budget buys: `confirmed` and `single` ask yes/no, `k-way` chooses one class of all."""
 
@@ -96,6 +103,7 @@ class PlanRead(Output):
     price: BasisRead
     seconds: BasisRead
     error: BasisRead
+    dependence: DependenceRead
     classes: BasisRead
     overlap: BasisRead
     offers: list[OfferRead]

@@ -11,10 +11,12 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation.models import Tally
 from app.campaigns.models import Campaign, PricePer
-from app.planning.offers import Offer, error_from_agreement, offers
+from app.planning.offers import Offer, offers
+from app.quality import service as quality
 from app.runs import service
 
 MOST_RUNS = 200
+ENOUGH = 5  # questions that several people answered, to tell how often people err
 # Where nothing was measured: a quick person, crowd workers' error on CIFAR-10, ten classes, a cent.
 ASSUMED_SECONDS, ASSUMED_ERROR, ASSUMED_CLASSES, ASSUMED_PRICE = 1.0, 0.177, 10, 0.01
 
@@ -67,6 +69,7 @@ class Plan:
     price: Basis
     seconds: Basis
     error: Basis
+    dependence: quality.Dependence  # how far people err together: measured with the error, or what is usual
     classes: Basis
     overlap: Basis
     offers: list[Offer]
@@ -79,6 +82,7 @@ class Measured:
 
     seconds: float | None
     error: float | None
+    dependence: quality.Dependence | None
 
 
 def make_plan(
@@ -90,18 +94,20 @@ def make_plan(
         NotAllowed: `by` is no admin.
     """
     accounts.require_admin(by)
-    measured = measure(session, campaign) if campaign else Measured(None, None)
+    measured = measure(session, campaign) if campaign else Measured(None, None, None)
     seconds = _basis(wishes.seconds, measured.seconds, ASSUMED_SECONDS)
     price = _basis(wishes.price, _price(campaign, seconds.value), ASSUMED_PRICE)
     error = _basis(wishes.error, measured.error, ASSUMED_ERROR)
     classes = _basis(wishes.classes, campaign.num_classes if campaign else None, ASSUMED_CLASSES)
     overlap = _basis(wishes.overlap, campaign.overlap if campaign else None, 1)
+    dependence = measured.dependence or quality.usual(1 / classes.value)
     return Plan(
         budget=wishes.budget,
         kway_seconds=wishes.kway_seconds,
         price=price,
         seconds=seconds,
         error=error,
+        dependence=dependence,
         classes=classes,
         overlap=overlap,
         offers=offers(
@@ -110,6 +116,7 @@ def make_plan(
             seconds=seconds.value,
             error=error.value,
             num_classes=int(classes.value),
+            dependence=dependence,
             overlap=int(overlap.value),
             kway_seconds=wishes.kway_seconds,
         ),
@@ -131,18 +138,19 @@ def _price(campaign: Campaign | None, seconds: float) -> float | None:
 
 
 def measure(session: Session, campaign: Campaign) -> Measured:
-    """Seconds per answer and error rate from the campaign's tallies: sums of few rows."""
-    names = ("timed", "active_ms", "yes", "first_yes", "no", "first_no")
+    """Seconds per answer from the campaign's tallies; error and dependence as its labels are weighed by."""
+    names = ("timed", "active_ms")
     sums = session.execute(
         select(*(func.coalesce(func.sum(getattr(Tally, name)), 0) for name in names)).where(
             Tally.campaign_id == campaign.id
         )
     ).one()
-    timed, active_ms, yes, first_yes, no, first_no = map(int, sums)
-    error = None
-    if campaign.confirm_yes and campaign.overlap == 1:
-        error = error_from_agreement(yes - first_yes, no - first_no, num_classes=campaign.num_classes)
-    return Measured(max(active_ms / timed / 1000, 0.01) if timed else None, error)
+    timed, active_ms = map(int, sums)
+    seconds = max(active_ms / timed / 1000, 0.01) if timed else None
+    claims = quality.claims(session, campaign)
+    if claims is None or claims.several < ENOUGH:  # nobody was asked what somebody else had answered
+        return Measured(seconds, None, None)
+    return Measured(seconds, claims.error, quality.Dependence(claims.match, claims.other))
 
 
 def learning_points(session: Session, campaign: Campaign, *, by: User, now: datetime) -> list[LearningPoint]:

@@ -47,8 +47,8 @@ def read_quality(campaign: CampaignDep, session: SessionDep) -> schemas.QualityR
     """How reliable each person is: on known pictures, and by the model of Dawid and Skene."""
     pictures = annotation.gold_count(session, campaign.id)
     computed_at = service.figures_at(session, campaign, now=utc_now())
-    people = service.people(session, campaign)
-    return schemas.QualityRead.of(pictures, people, computed_at=computed_at)
+    people, claims = service.people_and_claims(session, campaign)
+    return schemas.QualityRead.of(pictures, people, claims, computed_at=computed_at)
 
 
 @router.post("/campaigns/{campaign_id}/gold")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import overload
+from typing import TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation.models import Tally
 from app.annotation.progress import Counts, Progress, progress
-from app.annotation.service import about, gold_count
 from app.campaigns import service as campaigns
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
@@ -23,6 +22,8 @@ from app.quality.draw_checks import check_draws
 from app.quality.models import DrawCheck, KeptFigures
 from app.quality.precomputed import is_large
 from app.quality.seeing import SeenClasses, seen_classes
+
+Shown = TypeVar("Shown")
 
 ALARM = 0.001  # a test whose p-value lies below this is worth looking into
 
@@ -68,22 +69,17 @@ class Audit:
     yes_by_true_class: SeenClasses | None  # see seen_classes
     seen_at: datetime | None  # when that was counted; None: a job has yet to do it
     progress: Progress
-    is_rounded: bool  # exact figures would tell an annotator which answers were to known pictures
+    # What people answered is not told yet: who looks, answers and takes it back would see from what moves
+    # which pictures are known, and which answer was right.
+    hides_answers: bool
 
-    @overload
-    def shown(self, figure: float) -> float: ...
+    def shown(self, figure: Shown) -> Shown | None:
+        """A figure that depends on answers, if the reader may know it."""
+        return None if self.hides_answers else figure
 
-    @overload
-    def shown(self, figure: float | None) -> float | None: ...
-
-    def shown(self, figure: float | None) -> float | None:
-        """A rate or a p-value as the reader may know it."""
-        return figure if figure is None or not self.is_rounded else round(figure, 2)
-
-    def answered(self, counts: Counts) -> int:
-        """Questions with a yes or a no, as the reader may know it."""
-        count = counts.first_yes + counts.first_no
-        return about(count) if self.is_rounded else count
+    def answered(self, counts: Counts) -> int | None:
+        """Questions with a yes or a no, if the reader may know it."""
+        return self.shown(counts.first_yes + counts.first_no)
 
     @property
     def passed(self) -> bool | None:
@@ -109,6 +105,8 @@ class Audit:
             found.append("The seed is not the one that was committed to at opening.")
         if self.uniformity is not None and self.uniformity.p_value < ALARM:
             found.append("The drawn classes are less even than chance explains.")
+        if self.hides_answers:
+            return tuple(found)
         if self.yes_p_value < ALARM:
             found.append(
                 f"{100 * (self.progress.counts.yes_rate or 0):.1f} % of the first answers are yes, and "
@@ -140,12 +138,13 @@ def audit(
         session: a reading one.
         campaign: open, paused or closed.
         now: for the pace in the progress.
-        has_seed: for somebody who may see the seed: tell what recomputing the draws gave before the campaign
-            is closed, and round nothing.
+        has_seed: for somebody who may see the seed: tell what recomputing the draws gave, and what people
+            answered, before the campaign is closed.
         recompute: draw all questions anew and read all answers, which takes seconds for a million. Without it
             the last check is told and, of a large campaign, what a job kept.
     """
     is_public = campaign.state is CampaignState.CLOSED
+    hides_answers = not (is_public or has_seed)
     dataset = session.get_one(Dataset, campaign.dataset_id)
     check = check_draws(session, campaign, now=now) if recompute else session.get(DrawCheck, campaign.id)
     far = progress(session, campaign, now=now)
@@ -166,10 +165,10 @@ def audit(
         ),
         concentrations=tuple(_concentrations(session, campaign)),
         yes_p_value=_yes_p_value(far),
-        yes_by_true_class=seen,
-        seen_at=seen_at,
+        yes_by_true_class=None if hides_answers else seen,
+        seen_at=None if hides_answers else seen_at,
         progress=far,
-        is_rounded=not (is_public or has_seed) and gold_count(session, campaign.id) > 0,
+        hides_answers=hides_answers,
     )
 
 

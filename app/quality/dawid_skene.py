@@ -1,21 +1,37 @@
-"""Who answers how reliably, and which answers are therefore right: the model of Dawid and Skene. Pure.
+"""Who answers how reliably, and which answers are therefore right. Pure.
 
-Each person j says yes with the rate `sensitivity[j]` where yes is right and no with `specificity[j]` where no
-is right, independently of other people. Expectation maximisation alternates between the probability that yes
-is right for each question and everybody's two rates. Two departures from the paper:
+The model of Dawid and Skene (1979), with pictures that are hard for everybody. Class k is asked about a
+picture that shows it (a match) with the probability 1 / K, which is given: classes are drawn uniformly. Each
+question has a difficulty z ~ N(0, 1) that all who answer it share. Person j says yes to it with
 
-* the share of questions with yes as the right answer is given, not estimated: classes are drawn uniformly, so
-  it is 1 / K whatever the images show;
-* rates are shrunk towards those of all people together (Beta priors), because most people answer few
-  questions that others answered as well.
+    Phi(a_j + b z)    if it is a match, and with
+    Phi(c_j + d z)    if it is none,
+
+independently of the others once z is given. So for everybody
+
+    sensitivity_j = Phi(a_j / sqrt(1 + b^2)),    specificity_j = 1 - Phi(c_j / sqrt(1 + d^2)),
+
+and two people's impressions of one question are normal variables that correlate with the dependence rho = b^2
+/ (1 + b^2) (d likewise). With rho = 0 this is the model of Dawid and Skene. One person's answer alone tells
+the same whatever rho is; a second one tells the less, the larger rho is.
+
+Expectation maximisation alternates between the probabilities of truth and difficulty of each question, which
+stands in a few nodes of Gauss and Hermite, and everybody's two thresholds, moved by one step of Fisher
+scoring. Rates are shrunk towards those of all people together, because most people answer few questions that
+others answered as well.
 
 That a question is asked again only after some answers does no harm: whether it was depends on answers that
-are in the model.
+are in the model. `app/quality/dependence.py` finds rho.
 
-Source: Dawid and Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM algorithm".
+Sources: Dawid and Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM algorithm";
+Qu, Tan and Kutner 1996, "Random effects models in latent class analysis for evaluating accuracy of diagnostic
+tests".
 """
 
 from dataclasses import dataclass
+from math import erfc, sqrt
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +43,26 @@ START_ERROR = 0.2  # share of images seen as another class, before the first loo
 # as everybody together for each person. Where no is right it is K - 1 times as many, as they are drawn.
 START_STRENGTH = 20.0
 STRENGTH = 10.0
+NODES = 11  # of the difficulty
+FARTHEST = 6.0  # thresholds lie within: nobody has a rate of 0 or 1
+LONGEST_STEP = 0.5
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+_erfc = np.frompyfunc(erfc, 1, 1)
+_DIFFICULTY, _weights = np.polynomial.hermite_e.hermegauss(NODES)  # (M,)
+SHARES: Floats = _weights / _weights.sum()  # (M,) of questions of each difficulty
+
+
+class Dependence(NamedTuple):
+    """How far people err together, 0 <= rho < 1: where yes is right, and where no is."""
+
+    match: float
+    other: float
+
+
+INDEPENDENT = Dependence(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +72,50 @@ class Estimate:
     probability_yes: Floats  # (Q,) that yes is right
     sensitivity: Floats  # (P,) rate of yes where yes is right
     specificity: Floats  # (P,) rate of no where no is right
+    dependence: Dependence
+    thresholds: Floats  # (2, P) a and c above
+    log_likelihood: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered:
+    """A answers by P people to Q questions, ready to be added up by question, and by person and value."""
+
+    questions: Integers  # (A,) ascending
+    people: Integers  # (A,)
+    yes: Integers  # (A,) 0 or 1
+    starts: Integers  # where each question's answers begin, of those that have some
+    ids: Integers  # those questions
+    by_person: Integers  # (A,) the order by person and value
+    person_starts: Integers
+    person_values: tuple[Integers, Integers]
+
+    @classmethod
+    def of(cls, questions: Integers, people: Integers, is_yes: NDArray[np.bool_]) -> "Answered":
+        """In any order."""
+        order = np.argsort(questions, kind="stable")
+        questions, people = questions[order], people[order].astype(np.int64)
+        yes = is_yes[order].astype(np.int64)
+        ids, starts = np.unique(questions, return_index=True)
+        by_person = np.argsort(2 * people + yes, kind="stable")
+        kinds, person_starts = np.unique((2 * people + yes)[by_person], return_index=True)
+        values = (kinds // 2, kinds % 2)
+        return cls(questions, people, yes, starts, ids, by_person, person_starts, values)
+
+    def per_question(self, values: Floats, count: int) -> Floats:
+        """(Q, M) sums of (A, M) values."""
+        sums = np.zeros((count, values.shape[1]))
+        if len(self.ids):
+            sums[self.ids] = np.add.reduceat(values, self.starts, axis=0)
+        return sums
+
+    def per_person(self, values: Floats, count: int) -> Floats:
+        """(2, P, M) sums of (A, M) values: of what each person said no and yes to."""
+        sums = np.zeros((2, count, values.shape[1]))
+        if len(self.person_starts):
+            people, said = self.person_values
+            sums[said, people] = np.add.reduceat(values[self.by_person], self.person_starts, axis=0)
+        return sums
 
 
 def estimate(
@@ -50,6 +127,9 @@ def estimate(
     known: Floats,
     num_people: int,
     times: Floats | None = None,
+    dependence: Dependence = INDEPENDENT,
+    start: Floats | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Estimate:
     """Fit the model to A answers.
 
@@ -61,35 +141,83 @@ def estimate(
         known: (Q,) 1 or 0 where the right answer is known, NaN where it is not.
         num_people: P.
         times: (Q,) how many questions were answered alike by the same people; once each if not given.
+        dependence: how far people err together.
+        start: (2, P) thresholds to begin with.
+        tolerance: largest change of a rate at which it ends.
     """
-    num_questions = len(known)
-    alike = np.ones(len(questions)) if times is None else times[questions]  # (A,)
-    is_known = ~np.isnan(known)
-    start = starting_rates(prior)
-    no_per_yes = (1 - prior) / prior
-    sensitivity = np.full(num_people, start[0])
-    specificity = np.full(num_people, start[1])
-    yes = is_yes.astype(np.float64)  # (A,)
+    answered = Answered.of(questions, people, is_yes)
+    alike = np.ones(len(known)) if times is None else times  # (Q,)
+    spread = spreads(dependence)
+    first = thresholds_of(starting_rates(prior), spread)  # (2,)
+    strengths = np.array([1.0, (1 - prior) / prior])
+    pooled = first
+    own = np.repeat(first[:, None], num_people, axis=1) if start is None else start  # (2, P)
+    rates = marginals(own, spread)
     for _ in range(MAX_ITERATIONS):
-        evidence = np.where(  # (A,) log likelihood ratio of each answer
-            is_yes,
-            np.log(sensitivity)[people] - np.log1p(-specificity)[people],
-            np.log1p(-sensitivity)[people] - np.log(specificity)[people],
+        shares, log_likelihood = posterior(answered, own, spread, prior=prior, known=known)  # (2, Q, M)
+        counts = np.stack(  # (2, 2, P, M) expected answers: match or not, no or yes
+            [answered.per_person((alike[:, None] * part)[answered.questions], num_people) for part in shares]
         )
-        log_odds = np.log(prior / (1 - prior)) + np.bincount(questions, evidence, num_questions)  # (Q,)
-        probability = np.where(is_known, known, 1 / (1 + np.exp(-np.clip(log_odds, -500, 500))))
-        weight = probability[questions]  # (A,)
-        before = sensitivity, specificity
-        matches, others = alike * weight, alike * (1 - weight)
-        sensitivity = _rates(matches * yes, matches, people, num_people, shrink=(start[0], 1.0))
-        specificity = _rates(others * (1 - yes), others, people, num_people, shrink=(start[1], no_per_yes))
-        moved = max(
-            float(np.abs(new - old).max(initial=0.0))
-            for new, old in zip((sensitivity, specificity), before, strict=True)
-        )
-        if moved < TOLERANCE:
+        extra = _as_answers(first, spread, START_STRENGTH * strengths)
+        pooled = _moved(pooled[:, None], counts.sum(2, keepdims=True) + extra, spread)[:, 0]
+        own = _moved(own, counts + _as_answers(pooled, spread, STRENGTH * strengths), spread)
+        before, rates = rates, marginals(own, spread)
+        if np.abs(rates - before).max(initial=0.0) < tolerance:
             break
-    return Estimate(probability, sensitivity, specificity)
+    shares, log_likelihood = posterior(answered, own, spread, prior=prior, known=known)
+    return Estimate(
+        probability_yes=shares[0].sum(1),
+        sensitivity=rates[0],
+        specificity=1 - rates[1],
+        dependence=dependence,
+        thresholds=own,
+        log_likelihood=float(alike @ log_likelihood),
+    )
+
+
+def posterior(
+    answered: Answered, thresholds: Floats, spread: Floats, *, prior: float, known: Floats
+) -> tuple[Floats, Floats]:
+    """(2, Q, M) probabilities of truth and difficulty of each question, and (Q,) log likelihoods."""
+    logs = np.log(chances(thresholds, spread))  # (2, P, 2, M)
+    joint = np.empty((2, len(known), NODES))
+    for truth, share in enumerate((prior, 1 - prior)):
+        told = logs[truth, answered.people, answered.yes]  # (A, M)
+        joint[truth] = np.log(share) + np.log(SHARES) + answered.per_question(told, len(known))
+    joint[0, known == 0] = -np.inf
+    joint[1, known == 1] = -np.inf
+    top = joint.max((0, 2)) if len(known) else np.zeros(0)
+    joint = np.exp(joint - top[:, None])
+    total = joint.sum((0, 2))  # (Q,)
+    return joint / total[:, None], top + np.log(total)
+
+
+def chances(thresholds: Floats, spread: Floats) -> Floats:
+    """(2, P, 2, M) probabilities of a no and a yes: by truth, person, answer and difficulty."""
+    yes = normal(thresholds[:, :, None] + spread[:, None, None] * _DIFFICULTY)  # (2, P, M)
+    return np.stack([1 - yes, yes], axis=2)
+
+
+def normal(values: Any) -> Floats:
+    """The normal distribution's share below; strictly between 0 and 1."""
+    return np.clip(np.asarray(_erfc(-np.asarray(values) / sqrt(2)), dtype=np.float64) / 2, 1e-12, 1 - 1e-12)
+
+
+def spreads(dependence: Dependence) -> Floats:
+    """(2,) b and d above."""
+    return np.array([sqrt(rho / (1 - rho)) for rho in dependence])
+
+
+def marginals(thresholds: Floats, spread: Floats) -> Floats:
+    """(2, P) rates of yes: where yes is right, and where no is; over all difficulties."""
+    return normal(thresholds / np.sqrt(1 + spread**2)[:, None])
+
+
+def thresholds_of(rates: tuple[float, float], spread: Floats) -> Floats:
+    """(2,) thresholds that give a sensitivity and a specificity."""
+    yes = np.clip((rates[0], 1 - rates[1]), 1e-9, 1 - 1e-9)
+    quantiles: list[float] = [NormalDist().inv_cdf(rate) for rate in yes.tolist()]
+    return np.asarray(np.array(quantiles) * np.sqrt(1 + spread**2), dtype=np.float64)
 
 
 def starting_rates(prior: float) -> tuple[float, float]:
@@ -100,15 +228,18 @@ def starting_rates(prior: float) -> tuple[float, float]:
     return 1 - START_ERROR, 1 - START_ERROR * prior / (1 - prior)
 
 
-def _rates(
-    hits: Floats, totals: Floats, people: Integers, num_people: int, *, shrink: tuple[float, float]
-) -> Floats:
-    """(P,) each person's rate of hits, shrunk towards the rate of all; strictly between 0 and 1.
+def _as_answers(thresholds: Floats, spread: Floats, strengths: Floats) -> Floats:
+    """(2, 2, 1, M) so many answers as somebody with these thresholds gives."""
+    each = chances(thresholds[:, None], spread)[:, 0]  # (2, 2, M)
+    return np.asarray((strengths[:, None, None] * SHARES * each)[:, :, None])
 
-    `shrink`: the start, and what the strengths are multiplied by.
-    """
-    start, times = shrink
-    pooled = (hits.sum() + times * START_STRENGTH * start) / (totals.sum() + times * START_STRENGTH)
-    own_hits = np.bincount(people, hits, num_people)
-    own_totals = np.bincount(people, totals, num_people)
-    return np.asarray((own_hits + times * STRENGTH * pooled) / (own_totals + times * STRENGTH))
+
+def _moved(thresholds: Floats, counts: Floats, spread: Floats) -> Floats:
+    """(2, P) thresholds after one step of Fisher scoring on (2, 2, P, M) expected answers."""
+    at = thresholds[:, :, None] + spread[:, None, None] * _DIFFICULTY  # (2, P, M)
+    density = np.exp(-(at**2) / 2) / sqrt(2 * np.pi)
+    yes = normal(at)
+    slope = (counts[:, 1] * density / yes - counts[:, 0] * density / (1 - yes)).sum(2)
+    bend = (counts.sum(1) * density**2 / (yes * (1 - yes))).sum(2)
+    step = np.clip(slope / np.maximum(bend, 1e-12), -LONGEST_STEP, LONGEST_STEP)
+    return np.asarray(np.clip(thresholds + step, -FARTHEST, FARTHEST))

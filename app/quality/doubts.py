@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Select, exists, func, literal_column, select
 from sqlalchemy.orm import Session
 
-from app.annotation.consensus import Verdict, verdict, weighed
+from app.annotation.consensus import Verdict, verdict, weighed, wrong
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
@@ -26,7 +26,7 @@ from clarinet.files.label_table import LabelKind
 
 # A label is in doubt if it is wrong with a larger probability than this.
 DOUBTFUL_YES = 0.05
-DOUBTFUL_NO = 0.4  # of that of a class that nobody was asked about, 1 / K
+DOUBTFUL = 0.4  # of that of a class that nobody was asked about, 1 / K; of a yes, too, where that is more
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,10 @@ def open_questions(
 
 def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
     """Whether one more person should be asked, or there is no label at all."""
-    allowed = DOUBTFUL_YES if given.kind is LabelKind.TRUE else DOUBTFUL_NO / num_classes
-    return given.kind is None or 1 - given.weight > allowed
+    allowed = DOUBTFUL / num_classes
+    if given.kind is LabelKind.TRUE:
+        allowed = max(allowed, DOUBTFUL_YES)
+    return given.kind is None or wrong(given, num_classes=num_classes) > allowed
 
 
 def _disputed(session: Session, campaign: Campaign, judge: Judge) -> Iterator[OpenQuestion]:
@@ -119,6 +121,7 @@ def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
         Answer.question_id == Question.id,
         Answer.superseded_at.is_(None),
         Answer.value != AnswerValue.UNSURE,
+        ~Answer.is_hasty,
         Answer.user_id.not_in(left_out(campaign.id)),
     )
     decided = exists().where(Decision.question_id == Question.id, Decision.superseded_at.is_(None))

@@ -1,6 +1,7 @@
 """What a question's answers say by its campaign's policy: majority, people's reliability, decisions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -11,6 +12,7 @@ from sqlalchemy import (
     Row,
     Select,
     String,
+    and_,
     case,
     cast,
     func,
@@ -24,7 +26,8 @@ from app.annotation.consensus import Verdict, verdict, weighed
 from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question, Tally
 from app.campaigns.models import Campaign, Consensus
 from app.datasets.models import Example
-from app.quality import dawid_skene
+from app.quality import dependence, looking
+from app.quality.dawid_skene import INDEPENDENT, Dependence, Estimate
 from app.quality.models import Decision
 from clarinet.files.label_table import LabelKind
 
@@ -32,9 +35,22 @@ from clarinet.files.label_table import LabelKind
 AnsweredQuestion = Row[int, int, int, int, int, int, str]
 
 
+class Claims(NamedTuple):
+    """What the model that weighs labels says of a campaign: pages, plans and labels tell the same."""
+
+    error: float  # share of images that somebody sees wrongly
+    match: float  # how far people err together where yes is right, and where no is
+    other: float
+    several: int  # questions that more than one person answered
+    true: int  # labels, and the share of them that is wrong
+    wrong_true: float
+    complementary: int
+    wrong_complementary: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
-    """What Dawid and Skene's model says of a campaign's answers."""
+    """What the model of `dawid_skene` says of a campaign's answers."""
 
     places: dict[str, int]  # P people, as `person` writes them
     sensitivity: NDArray[np.float64]  # (P,)
@@ -42,6 +58,11 @@ class Reliability:
     prior: float
     question_ids: NDArray[np.int64]  # (S,) with several answers, ascending
     probability: NDArray[np.float64]  # (S,) that yes is right
+    dependence: Dependence = INDEPENDENT  # how far people err together
+    evidence: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))  # (P,) see `looking`
+    answered: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # (P,) yes and no
+    single: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # (P,) that stand alone
+    claims: Claims | None = None
 
     def probability_yes(self, row: AnsweredQuestion) -> float | None:
         """That yes is right; None for a question or a person that came after the model was fitted."""
@@ -54,10 +75,16 @@ class Reliability:
             return None
         return float(self.probability[place])
 
-    def rates(self) -> dict[str, tuple[float, float]]:
-        """Sensitivity and specificity by person."""
+    def rates(self) -> dict[str, tuple[float, float, float, int, int]]:
+        """By person: sensitivity, specificity, evidence, answers, and how many of them stand alone."""
         return {
-            by: (float(self.sensitivity[place]), float(self.specificity[place]))
+            by: (
+                float(self.sensitivity[place]),
+                float(self.specificity[place]),
+                float(self.evidence[place]),
+                int(self.answered[place]),
+                int(self.single[place]),
+            )
             for by, place in self.places.items()
         }
 
@@ -143,27 +170,79 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
     table = np.concatenate([_alone(session, campaign, several, places), several, gold])
     ids, first, questions = np.unique(table["question"], return_index=True, return_inverse=True)
     people = table["person"].astype(np.int64)
-    found = dawid_skene.estimate(
-        questions.astype(np.int64),
-        people,
-        table["is_yes"],
-        prior=1 / num_classes,
-        known=table["known"][first].astype(np.float64),
-        num_people=len(places),
-        times=table["times"][first].astype(np.float64),
-    )
+    prior, known = 1 / num_classes, table["known"][first].astype(np.float64)
+    times = table["times"][first].astype(np.float64)
+    answers = questions.astype(np.int64), people, table["is_yes"]
+    found = dependence.fit(*answers, prior=prior, known=known, num_people=len(places), times=times)
     is_several = ids >= 0
+    is_drawn = is_several & np.isnan(known)
+    yes = np.bincount(questions, table["is_yes"], len(ids))[is_drawn].astype(np.int64)
+    total = np.bincount(questions, minlength=len(ids))[is_drawn]
+    singles = ids < 0
+    is_yes_alone = table["is_yes"][first][singles].astype(np.int64)
     return Reliability(
         places=places,
         sensitivity=found.sensitivity,
         specificity=found.specificity,
-        prior=1 / num_classes,
+        prior=prior,
         question_ids=ids[is_several],
         probability=found.probability_yes[is_several],
+        dependence=found.dependence,
+        evidence=looking.evidence(*answers, prior=prior, known=known, found=found, times=times),
+        answered=_counted(people, table["times"], len(places)),
+        single=_counted(people[table["question"] < 0], table["times"][table["question"] < 0], len(places)),
+        claims=_claims(
+            found,
+            _counted(people, table["times"], len(places)),
+            yes=np.concatenate([yes, is_yes_alone]),
+            no=np.concatenate([total - yes, 1 - is_yes_alone]),
+            probability=np.concatenate([found.probability_yes[is_drawn], found.probability_yes[singles]]),
+            times=np.concatenate([np.ones(len(yes)), times[singles]]),
+            confirm_yes=campaign.confirm_yes,
+        ),
     )
 
 
-_IS_YES = case((Answer.value == AnswerValue.YES, 1), else_=0)
+def _counted(people: NDArray[np.int64], times: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """(P,) answers of each person."""
+    return np.bincount(people, times, count).astype(np.int64)
+
+
+def _claims(
+    found: Estimate,
+    answered: NDArray[np.int64],
+    *,
+    yes: NDArray[np.int64],
+    no: NDArray[np.int64],
+    probability: NDArray[np.float64],
+    times: NDArray[np.float64],
+    confirm_yes: bool,
+) -> Claims | None:
+    """Of questions with so many yes and no, each `times` times; None without any."""
+    if not len(yes):
+        return None
+    kinds = {
+        pair: verdict(*pair, confirm_yes=confirm_yes).kind
+        for pair in set(zip(yes.tolist(), no.tolist(), strict=True))
+    }
+    kind = [kinds[pair] for pair in zip(yes.tolist(), no.tolist(), strict=True)]
+    labels: list[float] = []
+    for wanted, wrong in ((LabelKind.TRUE, 1 - probability), (LabelKind.COMPLEMENTARY, probability)):
+        weights = times * np.array([one is wanted for one in kind], dtype=np.float64)
+        count = float(weights.sum())
+        labels += [count, float(weights @ wrong) / count if count else 0.0]
+    return Claims(
+        1 - float(found.sensitivity @ answered / answered.sum()),
+        *found.dependence,
+        int(times[yes + no > 1].sum()),
+        int(labels[0]),
+        labels[1],
+        int(labels[2]),
+        labels[3],
+    )
+
+
+_IS_YES = case((and_(Answer.value == AnswerValue.YES, ~Answer.is_hasty), 1), else_=0)
 _ROW = [
     ("question", np.int64),
     ("person", np.int32),
@@ -188,12 +267,15 @@ def _enters(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
         Question.purpose != Purpose.EVALUATION,
         Answer.superseded_at.is_(None),
         Answer.value != AnswerValue.UNSURE,
+        ~Answer.is_hasty,
         Answer.user_id.not_in(left_out(campaign.id)),
     )
 
 
 # Literals, because a partial index is used for them only. Known pictures ask for no second person.
 ASKED_SEVERAL = Question.slots > literal_column("1")
+# As in the partial index: for `is_hasty = 1` SQLite would not use it.
+IS_HASTY: ColumnElement[bool] = literal_column("answer.is_hasty")
 _IS_GOLD = Question.purpose == literal_column("'gold'")
 
 
@@ -226,12 +308,31 @@ def _alone(
     for place, counts in told.items():
         alone[place] = counts
     np.subtract.at(alone, (several["person"], several["is_yes"].astype(np.int64)), 1)
+    for by, said_yes, count in session.connection().execute(_hasty(campaign)):
+        if by in places:
+            alone[places[by], int(said_yes)] -= count
     people, values = np.nonzero(alone > 0)
     table = np.zeros(len(people), dtype=_ROW)
     table["question"] = -1 - np.arange(len(people))  # each stands for many questions
     table["person"], table["is_yes"], table["known"] = people, values, np.nan
     table["times"] = alone[people, values]
     return table
+
+
+def _hasty(campaign: Campaign) -> Select[str, int, int]:
+    """How many hasty answers each person gave, yes and no; sums have them, and they say nothing."""
+    said_yes = case((Answer.value == AnswerValue.YES, 1), else_=0)
+    return (
+        select(person(), said_yes, func.count())
+        .join(Question, Question.id == Answer.question_id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.LABELLING,
+            Answer.superseded_at.is_(None),
+            IS_HASTY,
+        )
+        .group_by(Answer.user_id, said_yes)
+    )
 
 
 def _table(
@@ -261,7 +362,9 @@ def left_out(campaign_id: UUID) -> Select[UUID]:
 
 def yes_and_no() -> tuple[ColumnElement[int], ColumnElement[int]]:
     """How many of a question's answers are yes, and how many no."""
-    return func.sum(_IS_YES), func.sum(case((Answer.value == AnswerValue.NO, 1), else_=0))
+    return func.sum(_IS_YES), func.sum(
+        case((and_(Answer.value == AnswerValue.NO, ~Answer.is_hasty), 1), else_=0)
+    )
 
 
 def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int, str]:
@@ -285,7 +388,7 @@ def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int, 
             Question.purpose == Purpose.LABELLING,
             Answer.superseded_at.is_(None),
             or_(Answer.user_id.not_in(left_out(campaign_id)), Question.id.in_(decided)),
-            or_(Answer.value != AnswerValue.UNSURE, Question.id.in_(decided)),
+            or_(and_(Answer.value != AnswerValue.UNSURE, ~Answer.is_hasty), Question.id.in_(decided)),
         )
         .group_by(Question.id, Question.example_id, Example.position, Question.candidate_class)
         .order_by(Example.position, Question.id)

@@ -71,7 +71,8 @@ class KeptFigures(Base):
     took_s: Mapped[float]
     # See seen_classes; None where the dataset came without true classes.
     yes_by_true_class: Mapped[list[list[float | None]] | None] = mapped_column(JSON(none_as_null=True))
-    rates: Mapped[dict[str, list[float]]] = mapped_column(JSON)  # by user id: sensitivity and specificity
+    rates: Mapped[dict[str, list[float]]] = mapped_column(JSON)  # by user id, see Reliability.rates
+    claims: Mapped[dict[str, float] | None] = mapped_column(JSON(none_as_null=True))  # see judging.Claims
     unlisted_count: Mapped[int]  # questions in doubt beside those listed as DoubtfulQuestion
 
 

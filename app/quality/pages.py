@@ -125,13 +125,15 @@ def _to_people(request: Request, campaign: Campaign) -> Response:
 
 
 def _people_page(request: Request, session: Session, campaign: Campaign, errors: dict[str, str]) -> Response:
+    people, claims = service.people_and_claims(session, campaign)
     return render(
         request,
         "quality/people.html",
         status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
         campaign=campaign,
         gold_pictures=annotation.gold_count(session, campaign.id),
-        people=service.people(session, campaign),
+        people=people,
+        claims=claims,
         is_large=service.is_large(campaign),
         computed_at=service.figures_at(session, campaign, now=utc_now()),
         errors=errors,

@@ -1,4 +1,4 @@
-"""How everybody in a campaign does: on gold, and by the model of Dawid and Skene."""
+"""How everybody in a campaign does: on gold, by the model of `dawid_skene`, and whether they look."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,11 +8,11 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.models import Participant, Tally
+from app.annotation.models import Participant, PausedFor, Tally
 from app.campaigns.models import Campaign
-from app.quality.judging import reliability
-from app.quality.models import KeptFigures
-from app.quality.precomputed import is_large
+from app.quality.judging import Claims
+from app.quality.minding import conducts
+from app.quality.precomputed import fitted_or_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,12 @@ class Person:
     gold_wrong: int
     paused_at: datetime | None
     is_paused_by_gold: bool
+    paused_for: PausedFor | None
+    asked_again: int | None  # questions that they alone answered, when others were asked; None: they were not
     is_left_out: bool
+    marked_for: PausedFor | None  # what an admin should look at
+    hasty: int  # answers that nobody can have thought about
+    alone: int | None  # answers to questions that nobody else was asked: so many would be asked again
     sensitivity: float | None  # rate of yes where yes is right; None before anybody answered
     specificity: float | None  # rate of no where no is right
 
@@ -39,14 +44,23 @@ class Person:
 
 
 def people(session: Session, campaign: Campaign) -> list[Person]:
-    """Everybody who answered, most answers first; `campaign` has its classes.
+    """As `people_and_claims`, without the claims."""
+    return people_and_claims(session, campaign)[0]
+
+
+def people_and_claims(session: Session, campaign: Campaign) -> tuple[list[Person], Claims | None]:
+    """Everybody who answered, marked ones first, and what the model says of their labels.
+
+    `campaign` has its classes.
 
     Their rates are as of `figures_at`.
     """
-    rates = _rates(session, campaign)
+    rates, claims = fitted_or_kept(session, campaign)
+    conduct = conducts(session, campaign, rates)
+    told = {UUID(by): row for by, row in rates.items()}
     found = []
     for row, id_, name, is_simulated, answers in session.execute(_everybody(campaign)):
-        sensitivity, specificity = rates.get(id_, (None, None))
+        row_of = told.get(id_)
         part = row or Participant(gold_right=0, gold_wrong=0, is_left_out=False)
         found.append(
             Person(
@@ -57,22 +71,19 @@ def people(session: Session, campaign: Campaign) -> list[Person]:
                 gold_right=part.gold_right,
                 gold_wrong=part.gold_wrong,
                 paused_at=part.paused_at,
-                is_paused_by_gold=part.paused_at is not None and part.paused_by_id is None,
+                is_paused_by_gold=part.paused_for is PausedFor.KNOWN_PICTURES,
+                paused_for=part.paused_for,
+                asked_again=part.asked_again,
                 is_left_out=part.is_left_out,
-                sensitivity=sensitivity,
-                specificity=specificity,
+                marked_for=conduct[id_].marked_for if id_ in conduct else None,
+                hasty=conduct[id_].hasty if id_ in conduct else 0,
+                alone=None if row_of is None else int(row_of[4]),
+                sensitivity=None if row_of is None else row_of[0],
+                specificity=None if row_of is None else row_of[1],
             )
         )
-    return sorted(found, key=lambda person: (-person.answers, person.name))
-
-
-def _rates(session: Session, campaign: Campaign) -> dict[UUID, tuple[float, float]]:
-    """Sensitivity and specificity by person: fitted to all answers, or kept from when a job did it."""
-    if is_large(campaign):
-        kept = session.get(KeptFigures, campaign.id)
-        return {UUID(by): (rates[0], rates[1]) for by, rates in kept.rates.items()} if kept else {}
-    fitted = reliability(session, campaign, num_classes=campaign.num_classes)
-    return {UUID(by): rates for by, rates in fitted.rates().items()}
+    found.sort(key=lambda person: (person.marked_for is None, -person.answers, person.name))
+    return found, claims
 
 
 def _everybody(campaign: Campaign) -> Select[Participant | None, UUID, str, bool, int]:

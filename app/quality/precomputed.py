@@ -1,5 +1,6 @@
-"""Figures that grow with the answers: of large campaigns a job works them out, and pages tell them."""
+"""Figures that grow with the answers: a job works them out and minds people; pages of large ones tell."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -9,11 +10,12 @@ from sqlalchemy.orm import Session
 
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.models import Tally
-from app.campaigns.models import Campaign
+from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Dataset
 from app.journal.models import Action, Entry
 from app.quality.doubts import OpenQuestion, open_questions
-from app.quality.judging import reliability
+from app.quality.judging import Claims, Reliability, reliability
+from app.quality.minding import mind_people
 from app.quality.models import Decision, DoubtfulQuestion, KeptFigures
 from app.quality.seeing import seen_classes
 
@@ -64,6 +66,15 @@ def precompute(session: Session, campaign: Campaign, *, now: datetime) -> Precom
         now: the moment the figures are told as of.
     """
     fitted = reliability(session, campaign, num_classes=campaign.num_classes)
+    if not is_large(campaign):  # its pages look for themselves; people are minded everywhere
+        figures = KeptFigures(
+            campaign_id=campaign.id,
+            computed_at=now,
+            rates=_rates(fitted),
+            claims=_claims(fitted),
+            unlisted_count=0,
+        )
+        return Precomputed(figures, [])
     found = open_questions(session, campaign, fitted=fitted)
     # Four people disagreed and nobody more may be asked: these come first, and must not keep the others out.
     askable = [question for question in found if question.answers < MAX_SLOTS][:KEPT]
@@ -74,14 +85,41 @@ def precompute(session: Session, campaign: Campaign, *, now: datetime) -> Precom
         campaign_id=campaign.id,
         computed_at=now,
         yes_by_true_class=seen and [list(row) for row in seen],
-        rates={by: list(rates) for by, rates in fitted.rates().items()},
+        rates=_rates(fitted),
+        claims=_claims(fitted),
         unlisted_count=len(found) - len(listed),
     )
     return Precomputed(figures, [question for question in found if question.id in listed])
 
 
+def _rates(fitted: Reliability) -> dict[str, list[float]]:
+    return {by: list(rates) for by, rates in fitted.rates().items()}
+
+
+def _claims(fitted: Reliability) -> dict[str, float] | None:
+    return None if fitted.claims is None else fitted.claims._asdict()
+
+
+def claims(session: Session, campaign: Campaign) -> Claims | None:
+    """What the campaign's answers say of its labels; None before anybody answered, or a job looked."""
+    return fitted_or_kept(session, campaign)[1]
+
+
+def fitted_or_kept(
+    session: Session, campaign: Campaign
+) -> tuple[Mapping[str, Sequence[float]], Claims | None]:
+    """`Reliability.rates` and claims: from all answers, or of a large campaign as a job last found them."""
+    if not is_large(campaign):
+        fitted = reliability(session, campaign, num_classes=campaign.num_classes)
+        return fitted.rates(), fitted.claims
+    kept = session.get(KeptFigures, campaign.id)
+    if kept is None:
+        return {}, None
+    return kept.rates, None if kept.claims is None else Claims(**kept.claims)  # type: ignore[arg-type]  # JSON has one kind of number
+
+
 def keep_figures(session: Session, found: Precomputed, *, took_s: float) -> None:
-    """Store figures in the place of the campaign's last ones, unless those are newer.
+    """Store figures in the place of the campaign's last ones, unless those are newer; and mind its people.
 
     Questions that were settled since they were in doubt stay listed: a decision may be taken back.
     """
@@ -95,6 +133,7 @@ def keep_figures(session: Session, found: Precomputed, *, took_s: float) -> None
     found.figures.took_s = took_s
     session.merge(found.figures)
     session.flush()
+    mind_people(session, campaign_id, found.figures.rates, now=found.figures.computed_at)
     settled = exists().where(
         Decision.question_id == DoubtfulQuestion.question_id, Decision.superseded_at.is_(None)
     )
@@ -122,7 +161,10 @@ def keep_figures(session: Session, found: Precomputed, *, took_s: float) -> None
 
 
 def waiting_figures(session: Session, now: datetime) -> list[UUID]:
-    """Large campaigns that changed since their figures were worked out, if that is long enough ago."""
+    """Campaigns that changed since their figures were worked out, if that is long enough ago.
+
+    Of small ones only those that are open: their pages work figures out by themselves.
+    """
     last_answer = select(func.max(Tally.last_at)).where(Tally.campaign_id == Campaign.id).scalar_subquery()
     last_act = (
         select(func.max(Entry.at))
@@ -134,7 +176,10 @@ def waiting_figures(session: Session, now: datetime) -> list[UUID]:
         .outerjoin(KeptFigures, KeptFigures.campaign_id == Campaign.id)
         .where(
             Campaign.opened_at.is_not(None),
-            Campaign.question_count >= LARGE,
+            or_(
+                Campaign.question_count >= LARGE,
+                Campaign.state.in_((CampaignState.OPEN, CampaignState.PAUSED)),
+            ),
             or_(KeptFigures.computed_at.is_(None), KeptFigures.computed_at <= now - EVERY),
         )
         .order_by(Campaign.opened_at)

@@ -6,10 +6,11 @@ from uuid import UUID
 
 from pydantic import Field, model_validator
 
-from app.annotation.models import AnswerValue, Purpose
+from app.annotation.models import AnswerValue, PausedFor, Purpose
 from app.annotation.service import KnownPicture
 from app.quality.auditing import Audit
 from app.quality.history import EventKind
+from app.quality.judging import Claims
 from app.quality.people import Person
 from app.schemas import Input, Output
 from clarinet.files.label_table import LabelKind
@@ -71,21 +72,47 @@ class PersonRead(Output):
     specificity: float | None
     paused_at: datetime | None
     is_paused_by_gold: bool
+    paused_for: PausedFor | None
+    asked_again: int | None  # questions that they alone answered and that others were asked
     is_left_out: bool
+    marked_for: PausedFor | None  # what an admin should look at
+    hasty: int  # answers that nobody can have thought about; they count for nothing
+    alone: int | None  # answers that stand alone: so many would be asked again
+
+
+class ClaimsRead(Output):
+    """What the model that weighs labels says of a campaign: shares."""
+
+    error: float  # of the images that somebody sees wrongly
+    match: float  # how far people err together where yes is right (0: not at all), and where no is
+    other: float
+    several: int  # questions that more than one person answered
+    true: int  # labels, and the share of them that is wrong
+    wrong_true: float
+    complementary: int
+    wrong_complementary: float
 
 
 class QualityRead(Output):
-    """How reliable the people of a campaign are; the model's rates are as of `computed_at`."""
+    """How reliable the people of a campaign are, marked ones first; what a model says is as of
+    `computed_at`."""
 
     gold_pictures: int
     computed_at: datetime | None  # of a large campaign: when a job last worked them out; null: not yet
+    claims: ClaimsRead | None
     people: list[PersonRead]
 
     @classmethod
-    def of(cls, pictures: int, people: list[Person], *, computed_at: datetime | None) -> Self:
+    def of(
+        cls, pictures: int, people: list[Person], claims: Claims | None, *, computed_at: datetime | None
+    ) -> Self:
         """For the API."""
-        found = [PersonRead.model_validate(person) for person in people]
-        return cls(gold_pictures=pictures, computed_at=computed_at, people=found)
+        return cls(
+            gold_pictures=pictures,
+            computed_at=computed_at,
+            claims=None if claims is None else ClaimsRead.model_validate(claims),
+            people=[PersonRead.model_validate(person) for person in people],
+        )
 
 
 class ChiSquareRead(Output):
@@ -101,7 +128,7 @@ class ClassAuditRead(Output):
 
     name: str
     drawn: int | None
-    answered: int  # questions with a yes or a no
+    answered: int | None  # questions with a yes or a no
     yes_rate: float | None
     unsure_rate: float | None
 
@@ -112,8 +139,8 @@ class AuditRead(Output):
     What rests on the last check of the draws (`checked_at`) is null before there was one. Of a large campaign
     `yes_by_true_class` is null, too, until a job has counted it (`yes_by_true_class_at`).
 
-    While people answer a campaign with known pictures, annotators read rounded figures: exact ones would
-    stand still after an answer to such a picture.
+    What people answered is null to annotators until the campaign is closed: who looks, answers and takes it
+    back would see from what moves which pictures are known, and which answer was right.
     """
 
     passed: bool | None
@@ -126,10 +153,10 @@ class AuditRead(Output):
     draws_match: bool | None
     commitment_matches: bool | None
     uniformity: ChiSquareRead | None
-    unsure_by_class: ChiSquareRead
+    unsure_by_class: ChiSquareRead | None
     expected_yes_rate: float
     yes_rate: float | None
-    yes_p_value: float
+    yes_p_value: float | None
     yes_by_true_class: list[list[float | None]] | None  # row: true class; column: class asked about
     yes_by_true_class_at: datetime | None
     classes: list[ClassAuditRead]
@@ -149,17 +176,15 @@ class AuditRead(Output):
             draws_match=audit.draws_match,
             commitment_matches=audit.commitment_matches,
             uniformity=audit.uniformity and ChiSquareRead.model_validate(audit.uniformity),
-            unsure_by_class=ChiSquareRead(
-                statistic=shown(audit.unsure_by_class.statistic),
-                degrees=audit.unsure_by_class.degrees,
-                p_value=shown(audit.unsure_by_class.p_value),
-            ),
+            unsure_by_class=None
+            if audit.hides_answers
+            else ChiSquareRead.model_validate(audit.unsure_by_class),
             expected_yes_rate=audit.progress.expected_yes_rate,
             yes_rate=shown(audit.progress.counts.yes_rate),
             yes_p_value=shown(audit.yes_p_value),
             yes_by_true_class=None
             if audit.yes_by_true_class is None
-            else [[shown(rate) for rate in row] for row in audit.yes_by_true_class],
+            else [list(row) for row in audit.yes_by_true_class],
             yes_by_true_class_at=audit.seen_at,
             classes=[
                 ClassAuditRead(

@@ -32,6 +32,7 @@ def seen_classes(session: Session, campaign: Campaign, dataset: Dataset) -> Seen
             Question.purpose == Purpose.LABELLING,
             Answer.superseded_at.is_(None),
             Answer.value != AnswerValue.UNSURE,
+            ~Answer.is_hasty,
             Example.true_class.is_not(None),
         )
         .group_by(Example.true_class, Question.candidate_class, Answer.value)

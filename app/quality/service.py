@@ -1,12 +1,21 @@
 """What routes, tasks and other features call: the audit, people, the review, history."""
 
 from app.quality.auditing import audit, started_campaign
+from app.quality.dawid_skene import INDEPENDENT, SHARES, Dependence, chances, spreads, thresholds_of
+from app.quality.dependence import usual
 from app.quality.doubts import open_questions
 from app.quality.draw_checks import check_draws, keep_check, waiting_checks
 from app.quality.history import history
-from app.quality.judging import AnsweredQuestion, Judge, judge_of, question_answers
-from app.quality.people import people
-from app.quality.precomputed import figures_at, is_large, keep_figures, precompute, waiting_figures
+from app.quality.judging import AnsweredQuestion, Claims, Judge, judge_of, question_answers
+from app.quality.people import people, people_and_claims
+from app.quality.precomputed import (
+    claims,
+    figures_at,
+    is_large,
+    keep_figures,
+    precompute,
+    waiting_figures,
+)
 from app.quality.review import (
     ask_again,
     decide,
@@ -17,11 +26,17 @@ from app.quality.review import (
 )
 
 __all__ = [
+    "INDEPENDENT",
+    "SHARES",
     "AnsweredQuestion",
+    "Claims",
+    "Dependence",
     "Judge",
     "ask_again",
     "audit",
+    "chances",
     "check_draws",
+    "claims",
     "decide",
     "doubts",
     "figures_at",
@@ -33,11 +48,15 @@ __all__ = [
     "most_doubtful",
     "open_questions",
     "people",
+    "people_and_claims",
     "precompute",
     "question_answers",
+    "spreads",
     "standing_decisions",
     "started_campaign",
     "take_back_decision",
+    "thresholds_of",
+    "usual",
     "waiting_checks",
     "waiting_figures",
 ]

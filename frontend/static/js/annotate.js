@@ -59,9 +59,8 @@ const screen = {
     find("after").textContent = after;
     for (const guide of all("guide")) guide.hidden = Number(guide.dataset.guide) !== position;
   },
-  remark(text, isTold = false) {
+  remark(text) {
     find("remark").textContent = text;
-    find("remark").toggleAttribute("data-told", isTold);
     lastRemark = performance.now();
   },
   tell() {

@@ -97,7 +97,7 @@ async function sendBatch(batch, onNews, next) {
     }
     results = [{ key: batch[0].key, status: "refused", detail: error.message }];
   }
-  const news = results.filter((result) => result.status === "refused" || result.right_value);
+  const news = results.filter((result) => result.status === "refused");
   for (const result of results) forget(result.key);
   if (news.length) onNews(news);
   return given;

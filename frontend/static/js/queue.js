@@ -162,9 +162,6 @@ export function makeQueue(screen, answers, { say }, taking) {
   });
 
   function heard(results) {
-    const told = (value) => results.filter((result) => result.right_value === value).length;
-    const known = ["yes", "no"].filter(told).map((value) => say(`known_${value}`, { count: told(value) }));
-    if (known.length) screen.remark(known.join(" "), true);
     const refused = results.filter((result) => result.status === "refused");
     if (!refused.length) return;
     queue.answered -= refused.length;
@@ -186,7 +183,7 @@ export function makeQueue(screen, answers, { say }, taking) {
     screen.show();
     screen.idle();
     const answered = given.map(({ item, value }) => (
-      { question_id: item.id, value, response_ms: likely ? Math.round(ms) : null, key: uuid() }));
+      { question_id: item.id, value, response_ms: likely ? Math.round(ms) : null, page: given.length, key: uuid() }));
     groups.write([...groups.read(), answered.map(({ key }) => key)]);
     answered.forEach(keep);
     if (queue.failures > 0) { // the retry that waits takes everything along

@@ -1,8 +1,9 @@
 """Answers to labels."""
 
+import numpy as np
 import pytest
 
-from app.annotation.consensus import answers_needed, verdict, weighed
+from app.annotation.consensus import answers_needed, verdict, weighed, wrong
 from clarinet.files.label_table import LabelKind
 
 TRUE, COMPLEMENTARY = LabelKind.TRUE, LabelKind.COMPLEMENTARY
@@ -75,17 +76,57 @@ def test_enough_answers_always_settle_a_question(confirm_yes: bool) -> None:
 @pytest.mark.parametrize(
     ("yes", "no", "probability", "kind", "weight"),
     [
-        (2, 0, 0.99, TRUE, 0.99),
-        (2, 0, 0.45, None, 0.0),  # more probably wrong than right
-        (0, 1, 0.02, COMPLEMENTARY, 0.98),
+        (2, 0, 1.0, TRUE, 1.0),
+        (2, 0, 0.55, TRUE, 0.5),  # half of what there is between 1/10 and 1
+        (2, 0, 0.1, None, 0.0),  # as probable as any class
+        (2, 0, 0.05, None, 0.0),  # the answers tell that it is another
+        (0, 1, 0.0, COMPLEMENTARY, 1.0),
+        (0, 1, 0.02, COMPLEMENTARY, 0.8),  # of the 1/10 that nobody had to be asked about, 1/50 is left
+        (0, 1, 0.1, None, 0.0),  # a no of somebody who answers at random
         (1, 2, 0.14, None, 0.0),  # of ten classes, one that nobody was asked about is as surely wrong
         (1, 0, 0.99, None, 0.0),  # waits for its confirmation, whoever said it
     ],
 )
-def test_a_label_weighs_as_much_as_it_is_probably_right(
+def test_a_label_weighs_what_it_tells(
     yes: int, no: int, probability: float, kind: LabelKind | None, weight: float
 ) -> None:
     given = weighed(verdict(yes, no, confirm_yes=True), probability, num_classes=10)
 
     assert (given.kind, given.answers) == (kind, yes + no)
     assert given.weight == pytest.approx(weight)
+    assert wrong(given, num_classes=10) == pytest.approx(
+        1 if kind is None else 1 - probability if kind is TRUE else probability
+    )
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 10, 50])
+@pytest.mark.parametrize("probability", [0.0, 0.2, 0.5, 0.97, 1.0])
+def test_a_weight_mixes_being_sure_and_having_no_idea(num_classes: int, probability: float) -> None:
+    """Probabilities of all classes: of the class asked about p, the others alike."""
+    known = np.full(num_classes, (1 - probability) / (num_classes - 1))
+    known[0] = probability
+    no_idea = np.full(num_classes, 1 / num_classes)
+    sure = {
+        TRUE: np.eye(num_classes)[0],
+        COMPLEMENTARY: np.array([0, *[1 / (num_classes - 1)] * (num_classes - 1)]),
+    }
+    labels = [
+        weighed(verdict(*said, confirm_yes=True), probability, num_classes=num_classes)
+        for said in ((2, 0), (0, 1))
+    ]
+
+    for given in labels:
+        if given.kind is not None:
+            mixed = given.weight * sure[given.kind] + (1 - given.weight) * no_idea
+            np.testing.assert_allclose(mixed, known, atol=1e-12)
+    # Of the two labels one tells what the answers say, unless they say what chance says.
+    assert sum(given.kind is not None for given in labels) == (abs(probability - 1 / num_classes) > 1e-9)
+
+
+def test_no_bound_decides_about_a_label() -> None:
+    weights = [
+        weighed(verdict(0, 1, confirm_yes=True), chance, num_classes=10).weight
+        for chance in np.linspace(0, 0.2, 401)
+    ]
+
+    assert max(abs(np.diff(weights))) < 0.006  # no jump anywhere

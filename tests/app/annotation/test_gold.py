@@ -162,11 +162,8 @@ class TestAnswers:
         assert (part.gold_right, part.gold_wrong) == (0, 0)
         assert part.gold_answers > 0
 
-    @pytest.mark.parametrize("feedback", [False, True])
-    def test_undone_answers_count_again_only_where_nothing_was_told(
-        self, session: Session, admin: User, annotator: User, feedback: bool
-    ) -> None:
-        campaign = golden(session, admin, gold_feedback=feedback)
+    def test_undone_answers_count_again(self, session: Session, admin: User, annotator: User) -> None:
+        campaign = golden(session, admin)
         leased = [q.id for q in annotators.lease(session, campaign, count=60, by=annotator, now=NOW)]
         question_id, is_match = next(iter(gold_of(session, leased).items()))
         right, wrong = (AnswerValue.YES, AnswerValue.NO) if is_match else (AnswerValue.NO, AnswerValue.YES)
@@ -175,22 +172,14 @@ class TestAnswers:
             answer = service.SubmittedAnswer(question_id, value, 5, uuid4())
             return annotators.submit(session, campaign, [answer], by=annotator, now=NOW)[0]
 
-        told = give(wrong)
+        give(wrong)
         [(again, value)] = annotators.undo(session, campaign, by=annotator, now=NOW)
         give(right)
 
         part = session.get_one(Participant, (campaign.id, annotator.id), populate_existing=True)
-        assert told.right_value == (right if feedback else None)
         assert (again.id, value) == (question_id, wrong)
-        assert (part.gold_answers, part.gold_right, part.gold_wrong) == ((1, 0, 1) if feedback else (1, 1, 0))
+        assert (part.gold_answers, part.gold_right, part.gold_wrong) == (1, 1, 0)
         assert_sums_without_gold(session, campaign)
-
-    def test_feedback_tells_only_what_was_wrong(self, session: Session, admin: User, annotator: User) -> None:
-        campaign = golden(session, admin, gold_feedback=True)
-
-        assert {outcome.right_value for outcome in work(session, campaign, annotator, wrong=False)} == {None}
-        told = {outcome.right_value for outcome in work(session, campaign, make_user(session), wrong=True)}
-        assert told == {None, AnswerValue.YES, AnswerValue.NO}
 
 
 def assert_sums_without_gold(session: Session, campaign: Campaign) -> None:
@@ -285,7 +274,7 @@ def test_the_model_knows_what_gold_says(session: Session, admin: User, annotator
 def test_the_api_marks_pauses_and_leaves_out(
     client: TestClient, annotator_client: TestClient, session: Session, admin: User, annotator: User
 ) -> None:
-    campaign = golden(session, admin, gold_feedback=True)
+    campaign = golden(session, admin)
     work(session, campaign, annotator, wrong=True)
     session.commit()
     here = f"/api/v1/campaigns/{campaign.id}"

@@ -45,7 +45,6 @@ class Policy:
     confirm_yes: bool
     overlap: int = 1
     gold_share: float = 0.0
-    gold_feedback: bool = False
 
 
 POLICIES = {
@@ -53,7 +52,7 @@ POLICIES = {
     "yes confirmed": Policy(confirm_yes=True),
     "overlap": Policy(confirm_yes=True, overlap=2),
     "gold": Policy(confirm_yes=True, gold_share=0.4),
-    "gold with feedback": Policy(confirm_yes=False, gold_share=0.5, gold_feedback=True),
+    "gold, a yes stands alone": Policy(confirm_yes=False, gold_share=0.5),
 }
 
 
@@ -78,7 +77,6 @@ class Side:
             session, examples=EXAMPLES, confirm_yes=policy.confirm_yes, overlap=policy.overlap
         )
         self.campaign.gold_share, self.campaign.gold_bound = policy.gold_share, 0.6
-        self.campaign.gold_feedback = policy.gold_feedback
         mine = select(Question.id).where(Question.campaign_id == self.campaign.id).order_by(Question.id)
         if policy.gold_share:
             examples = select(Question.example_id).where(Question.campaign_id == self.campaign.id)
@@ -122,7 +120,7 @@ class Side:
             by=self.people[person],
             now=now,
         )
-        return [(item.status, item.detail, item.right_value) for item in outcomes], self._leased(leased)
+        return [(item.status, item.detail) for item in outcomes], self._leased(leased)
 
     def undo(self, person: int, now: datetime, *, count: int) -> object:
         undone = annotators.undo(self.session, self.campaign, count=count, by=self.people[person], now=now)

@@ -9,11 +9,11 @@ from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict
 from app.planning.offers import (
     Cases,
     Policy,
-    error_from_agreement,
     offers,
     uniform_cases,
     yield_of,
 )
+from app.quality.service import INDEPENDENT, Dependence
 from clarinet.files.label_table import LabelKind
 
 
@@ -119,29 +119,14 @@ class TestYield:
             uniform_cases(error, num_classes)
 
 
-class TestErrorFromAgreement:
-    @pytest.mark.parametrize("num_classes", [2, 10, 100])
-    @pytest.mark.parametrize("error", [0.01, 0.05, 0.177, 0.3])
-    def test_gives_back_the_rate_that_made_the_answers(self, error: float, num_classes: int) -> None:
-        found = yield_of(uniform_cases(error, num_classes), Policy(confirm_yes=True))
-        many = 10**9
+def test_who_errs_together_confirms_less() -> None:
+    """Rates of one answer stay; what two say together is wrong more often, as the model has it."""
+    policy, alone = Policy(confirm_yes=True), Policy(confirm_yes=False)
+    independent, together = (uniform_cases(0.177, 10, d) for d in (INDEPENDENT, Dependence(0.6, 0.4)))
 
-        yes_after_first, after_first = round(many * found.yes_after_first), round(many * found.after_first)
-        estimate = error_from_agreement(
-            yes_after_first, after_first - yes_after_first, num_classes=num_classes
-        )
-
-        assert estimate == pytest.approx(error, abs=1e-4)
-
-    def test_says_nothing_without_second_answers_or_where_people_guess(self) -> None:
-        assert error_from_agreement(0, 0, num_classes=10) is None
-        assert error_from_agreement(0, 100, num_classes=10) is None
-        assert error_from_agreement(100, 0, num_classes=10) == pytest.approx(0, abs=1e-6)
-
-    def test_overlap_tells_nothing_of_errors(self) -> None:
-        for error in (0.0, 0.3):
-            found = yield_of(uniform_cases(error, 10), Policy(confirm_yes=False, overlap=3))
-            assert found.yes_after_first / found.after_first == pytest.approx(1 / 10)
+    assert yield_of(together, alone).wrong_true == pytest.approx(0.177, abs=2e-3)
+    assert yield_of(independent, policy).wrong_true < 0.006
+    assert 0.02 < yield_of(together, policy).wrong_true < 0.05
 
 
 class TestOffers:

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.planning import service as plans
-from app.planning.offers import Policy, uniform_cases, yield_of
 from app.planning.service import Basis, Wishes
+from app.quality import service as quality
 from app.runs.models import TrialState
 from app.storage import Storage
 from tests.factories import NOW, answer, make_campaign, make_run, questions_of
@@ -36,9 +36,12 @@ class TestMeasured:
         assert plan.seconds == Basis(1.0, "measured")
         assert plan.classes == Basis(3, "measured")
         assert plan.error.source == "measured"
-        # 9 of the 11 later answers are yes; that share is what the estimated rate must give.
-        found = yield_of(uniform_cases(plan.error.value, 3), Policy(confirm_yes=True))
-        assert found.yes_after_first / found.after_first == pytest.approx(9 / 11)
+        # As the labels are weighed by.
+        claims = quality.claims(session, campaign)
+        assert claims is not None
+        assert (plan.error.value, *plan.dependence) == (claims.error, claims.match, claims.other)
+        assert claims.several == 10
+        assert 0.02 < plan.error.value < 0.3
 
     def test_without_answers_figures_are_assumed_and_what_is_typed_wins(
         self, session: Session, admin: User

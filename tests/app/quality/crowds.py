@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict, weighed
-from app.quality import dawid_skene
+from app.quality import dependence
 from app.quality.doubts import is_doubtful
 from clarinet.files.label_table import LabelKind
 from worker.demo.perception import read_confusion
@@ -98,8 +98,8 @@ class Crowd:
         self.no[questions] += ~says
 
     def probabilities(self) -> NDArray[np.float64]:
-        """(N,) that yes is right, by the model of Dawid and Skene."""
-        return dawid_skene.estimate(
+        """(N,) that yes is right, by the model."""
+        return dependence.fit(
             np.concatenate(self.questions),
             np.concatenate(self.people),
             np.concatenate(self.said_yes),

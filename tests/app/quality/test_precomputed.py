@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import service as annotation
 from app.annotation.models import Answer, AnswerValue, Question, Tally
-from app.campaigns.models import Campaign
+from app.campaigns.models import Campaign, CampaignState
 from app.clock import utc_now
 from app.quality import precomputed
 from app.quality import service as quality
@@ -66,7 +66,7 @@ def test_what_is_kept_is_what_a_visit_would_have_worked_out(
     job(session, worked)
     kept = (
         quality.doubts(session, worked, limit=50, now=NOW),
-        quality.audit(session, worked, now=NOW),
+        quality.audit(session, worked, now=NOW, has_seed=True),
         quality.people(session, worked),
         quality.most_doubtful(session, worked, count=2),
     )
@@ -75,18 +75,17 @@ def test_what_is_kept_is_what_a_visit_would_have_worked_out(
 
     assert (kept[0].count, kept[0].questions) == (len(found.questions), found.questions)
     assert found.count >= 6
-    assert kept[1].yes_by_true_class == quality.audit(session, worked, now=NOW).yes_by_true_class
+    now = quality.audit(session, worked, now=NOW, has_seed=True)
+    assert kept[1].yes_by_true_class == now.yes_by_true_class
     assert kept[2] == quality.people(session, worked)
     assert kept[3] == quality.most_doubtful(session, worked, count=2)
     assert (kept[0].computed_at, kept[1].seen_at, found.computed_at) == (SOON, SOON, NOW)
 
 
-def test_before_the_job_pages_say_so(
-    client: TestClient, annotator_client: TestClient, session: Session, worked: Campaign
-) -> None:
+def test_before_the_job_pages_say_so(client: TestClient, session: Session, worked: Campaign) -> None:
     here = f"/campaigns/{worked.id}"
 
-    audit: dict[str, Any] = annotator_client.get(f"/api/v1{here}/audit").json()
+    audit: dict[str, Any] = client.get(f"/api/v1{here}/audit").json()
     review: dict[str, Any] = client.get(f"/api/v1{here}/review").json()
     people: dict[str, Any] = client.get(f"/api/v1{here}/quality").json()
 
@@ -97,14 +96,12 @@ def test_before_the_job_pages_say_so(
     page = client.get(f"{here}/review", headers=HTML).text
     assert "Not looked for yet" in page
     assert "Nothing is in doubt" not in page
-    assert "not counted yet" in annotator_client.get(f"{here}/audit", headers=HTML).text
+    assert "not counted yet" in client.get(f"{here}/audit", headers=HTML).text
     assert client.get(f"{here}/quality", headers=HTML).status_code == 200
     assert quality.most_doubtful(session, worked, count=5) == []
 
 
-def test_pages_tell_as_of_when(
-    client: TestClient, annotator_client: TestClient, session: Session, worked: Campaign
-) -> None:
+def test_pages_tell_as_of_when(client: TestClient, session: Session, worked: Campaign) -> None:
     job(session, worked, now=utc_now() - timedelta(minutes=7))
     here = f"/campaigns/{worked.id}"
 
@@ -112,7 +109,7 @@ def test_pages_tell_as_of_when(
         assert "7 min ago" in client.get(f"{here}/{page}", headers=HTML).text, page
     at = datetime.fromisoformat(client.get(f"/api/v1{here}/review").json()["computed_at"])
     assert timedelta(minutes=7) <= utc_now() - at < timedelta(minutes=8)
-    seen = annotator_client.get(f"/api/v1{here}/audit").json()
+    seen = client.get(f"/api/v1{here}/audit").json()
     assert datetime.fromisoformat(seen["yes_by_true_class_at"]) == at
 
 
@@ -267,13 +264,17 @@ class TestDue:
         assert quality.waiting_figures(session, NOW + timedelta(seconds=179)) == []
         assert quality.waiting_figures(session, NOW + timedelta(seconds=180)) == [worked.id]
 
-    def test_never_for_a_small_campaign(
+    def test_a_small_campaign_has_its_people_minded_while_it_is_open(
         self, session: Session, worked: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(precomputed, "LARGE", worked.question_count + 1)
 
-        assert quality.waiting_figures(session, NOW) == []
-        assert quality.audit(session, worked, now=NOW).seen_at == NOW
+        assert quality.waiting_figures(session, NOW) == [worked.id]
+        job(session, worked)
+        assert session.query(DoubtfulQuestion).count() == 0, "its pages look for themselves"
+        assert quality.audit(session, worked, now=NOW, has_seed=True).seen_at == NOW
+        worked.state = CampaignState.CLOSED
+        assert quality.waiting_figures(session, NOW + timedelta(hours=1)) == []
 
 
 def test_figures_take_the_place_of_the_last_ones(session: Session, worked: Campaign) -> None:
