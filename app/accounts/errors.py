@@ -109,7 +109,7 @@ class TokenTooNarrow(Forbidden):
     def __init__(self, scope: str) -> None:
         super().__init__(
             _(
-                "The scope of this token, {scope}, does not allow this. Make another one on your account page."
+                "The scope of this token, {scope}, does not allow this. Make another on your account page."
             ).format(scope=scope),
             scope=scope,
         )

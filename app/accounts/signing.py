@@ -20,7 +20,12 @@ from app.journal import writing as journal
 from app.journal.models import Action
 from app.settings import Settings
 
-LONGEST_BROWSER = 200  # characters of how it calls itself
+LONGEST_BROWSER = 60  # characters of how a browser calls itself that we do not know
+# In this order: most claim to be those below them as well.
+BROWSERS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "FxiOS": "Firefox", "Chrome": "Chrome"}
+BROWSERS |= {"CriOS": "Chrome", "Safari": "Safari"}
+SYSTEMS = {"iPhone": "iPhone", "iPad": "iPad", "Android": "Android", "Windows": "Windows"}
+SYSTEMS |= {"Mac OS X": "macOS", "CrOS": "ChromeOS", "Linux": "Linux"}
 
 
 def own_path(target: str) -> str:
@@ -97,13 +102,12 @@ def go_on_signed_in(
     name = session_cookie(settings)
     if old := request.cookies.get(name):
         service.sign_out(session, old)
-    browser = request.headers.get("user-agent", "")
     secret = service.start_session(
         session,
         user,
         now=utc_now(),
         address=address_of(request),
-        browser="".join(letter for letter in browser if letter.isprintable())[:LONGEST_BROWSER],
+        browser=browser_of(request.headers.get("user-agent", "")),
     )
     response = RedirectResponse(target, 303)
     response.set_cookie(
@@ -116,6 +120,15 @@ def go_on_signed_in(
         samesite="lax",
     )
     return response
+
+
+def browser_of(user_agent: str) -> str:
+    """What a person calls the browser and the system that this header names; else how it calls itself."""
+    browser = next((name for sign, name in BROWSERS.items() if f"{sign}/" in user_agent), "")
+    system = next((name for sign, name in SYSTEMS.items() if sign in user_agent), "")
+    if browser and system:
+        return f"{browser}, {system}"
+    return "".join(letter for letter in user_agent if letter.isprintable())[:LONGEST_BROWSER]
 
 
 def drop_cookie(response: Response, settings: Settings) -> None:

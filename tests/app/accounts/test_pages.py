@@ -400,14 +400,15 @@ def test_an_invitation_names_our_public_address_and_no_other(browser: Browser, a
     assert browser.get("/").headers["location"] == "/campaigns"
 
 
-def test_invitation_links_stay_out_of_the_logs(
-    app: FastAPI, browser: Browser, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("kind", ["invitations", "password"])
+def test_one_time_links_stay_out_of_the_logs(
+    app: FastAPI, browser: Browser, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     from app.logs import configure_logs
 
     configure_logs(app.state.settings)
-    browser.get("/invitations/very-secret-link")
+    browser.get(f"/{kind}/very-secret-link")
 
     logged = capsys.readouterr().err
-    assert "/invitations/..." in logged
+    assert f"/{kind}/..." in logged
     assert "very-secret-link" not in logged

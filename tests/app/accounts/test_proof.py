@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from app.accounts import service
 from app.accounts.errors import WeakPassword
 from app.accounts.models import LoginSession, Role, User
+from app.accounts.signing import browser_of
 from app.accounts.strength import refuse_weak
 from app.clock import utc_now
 from app.db import Database
@@ -112,6 +113,27 @@ def test_sessions_are_listed_and_ended_by_their_owner(
     assert here.get("/account").status_code == 200
     (left,) = here.client.get("/api/v1/sessions").json()["items"]
     assert left["is_this"]
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        (
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537 Chrome/156.0 Safari/537",
+            "Chrome, Linux",
+        ),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Version/18.1 Safari/604.1",
+            "Safari, iPhone",
+        ),
+        ("Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/131.0 Safari/537.36 Edg/131.0", "Edge, Windows"),
+        ("curl/8.5.0", "curl/8.5.0"),
+        ("x\x00y" + "z" * 100, "xy" + "z" * 58),
+        ("", ""),
+    ],
+)
+def test_browsers_are_called_as_people_call_them(header: str, name: str) -> None:
+    assert browser_of(header) == name
 
 
 def test_an_admin_looks_after_a_persons_way_in(
