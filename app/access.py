@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 MARK = "__access__"
+IN_PERSON = "__in_person__"
 
 
 class Access(Enum):
@@ -32,6 +33,17 @@ def admin_only(endpoint: Endpoint) -> Endpoint:
     """Open a route to admins."""
     setattr(endpoint, MARK, Access.ADMIN)
     return endpoint
+
+
+def in_person(endpoint: Endpoint) -> Endpoint:
+    """Close a route to tokens, which must not outlive themselves or let their holder in for good."""
+    setattr(endpoint, IN_PERSON, True)
+    return endpoint
+
+
+def is_in_person(endpoint: object) -> bool:
+    """Whether the route takes no token."""
+    return bool(getattr(endpoint, IN_PERSON, False))
 
 
 def access_of(endpoint: object) -> Access | None:

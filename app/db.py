@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from uuid import UUID
 
+import structlog
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -36,6 +37,7 @@ from app.jobs import Job
 Publish = Callable[[Job], None]
 
 BUSY_S = 30  # for which one writer of SQLite waits for another
+LOG_LINES = "log"  # in a session's `info`: events and their facts, for the log once it has committed
 REST_S = 1  # after which a connection of PostgreSQL is tried before it is used again
 
 NAMING = {
@@ -48,6 +50,9 @@ NAMING = {
 
 # SQLite only auto-increments a column whose type is exactly INTEGER.
 BigId = BigInteger().with_variant(Integer, "sqlite")
+
+
+log = structlog.get_logger()
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -222,8 +227,10 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def unit_of_work(sessions: sessionmaker[Session], publish: Publish) -> Iterator[Session]:
-    """One transaction. Jobs asked for inside it are published only after it has committed."""
+    """One transaction. Jobs asked for inside it, and lines for the log, go out once it has committed."""
     with sessions.begin() as session:
         yield session
+    for name, facts in session.info.pop(LOG_LINES, ()):
+        log.info(name, **facts)
     for job in session.info.pop("jobs", ()):
         publish(job)

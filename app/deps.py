@@ -2,9 +2,8 @@
 
 import hmac
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from functools import partial
 from typing import Annotated, Protocol
 from urllib.parse import urlsplit
 
@@ -13,12 +12,23 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session, sessionmaker
 from starlette.datastructures import FormData
 
-from app.access import Access, access_of
+from app.access import Access, access_of, is_in_person
 from app.accounts import callers
-from app.accounts.errors import BadCsrfToken, NotAllowed, NotSignedIn
-from app.accounts.models import User
+from app.accounts.callers import Caller
+from app.accounts.errors import (
+    BadCsrfToken,
+    InPersonOnly,
+    NotAllowed,
+    NotSignedIn,
+    SecondFactorNeeded,
+    TokenTooNarrow,
+)
+from app.accounts.models import Scope, User
+from app.accounts.uses import Uses
+from app.addresses import address_of
 from app.clock import utc_now
 from app.db import unit_of_work
+from app.journal.writing import ADDRESS
 from app.settings import Settings
 from app.storage import Storage
 
@@ -34,6 +44,7 @@ def get_session(request: Request) -> Iterator[Session]:
             yield session
         return
     with unit_of_work(state.database.write, state.publish) as session:
+        session.info[ADDRESS] = address_of(request)
         yield session
 
 
@@ -52,7 +63,14 @@ async def get_unit_of_work(request: Request) -> UnitOfWork:
     request from one dependency to the next. On SQLite nobody else writes meanwhile.
     """
     state = request.app.state
-    return partial(unit_of_work, state.database.write, state.publish)
+
+    @contextmanager
+    def work() -> Iterator[Session]:
+        with unit_of_work(state.database.write, state.publish) as session:
+            session.info[ADDRESS] = address_of(request)
+            yield session
+
+    return work
 
 
 UnitOfWorkDep = Annotated[UnitOfWork, Depends(get_unit_of_work)]
@@ -111,14 +129,40 @@ def require_access(request: Request, endpoint: object) -> None:
         return
     if user is None:
         raise NotSignedIn
+    if request.state.scope is not None:
+        _require_scope(request.state.scope, request.method, endpoint)
     if access is None or (access is Access.ADMIN and not user.is_admin):
         raise NotAllowed
+    settings: Settings = request.app.state.settings
+    if access is Access.ADMIN and settings.require_second_factor and not user.has_second_factor:
+        raise SecondFactorNeeded
 
 
-class UserOfSession(Protocol):
+def _require_scope(scope: Scope, method: str, endpoint: object) -> None:
+    """Refuse a token what its scope, or any token, may not do."""
+    if is_in_person(endpoint):
+        raise InPersonOnly
+    is_too_narrow = {
+        Scope.READ: method not in SAFE_METHODS,
+        Scope.ANNOTATE: access_of(endpoint) is Access.ADMIN,
+        Scope.MANAGE: False,
+    }
+    if is_too_narrow[scope]:
+        raise TokenTooNarrow(scope)
+
+
+class ByCookie(Protocol):
     """Finds who is signed in with a cookie."""
 
-    def __call__(self, session: Session, secret: str, *, now: datetime) -> User | None: ...
+    def __call__(
+        self, session: Session, secret: str, *, now: datetime, idle_since: datetime
+    ) -> Caller | None: ...
+
+
+class ByToken(Protocol):
+    """Finds whose token this is."""
+
+    def __call__(self, session: Session, secret: str, *, now: datetime) -> Caller | None: ...
 
 
 def identify(request: Request) -> None:
@@ -133,24 +177,40 @@ def identify_in(
     session: Session,
     request: Request,
     *,
-    user_of_token: Callable[[Session, str], User | None] = callers.user_of_token,
-    user_of_session: UserOfSession = callers.user_of_session,
+    by_token: ByToken = callers.caller_by_token,
+    by_cookie: ByCookie = callers.caller_by_cookie,
 ) -> None:
     """The same in a transaction that has begun, or may begin now; by these two, that look somebody up."""
     settings: Settings = request.app.state.settings
-    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-    cookie = request.cookies.get(session_cookie(settings))
-    user: User | None = None
+    uses: Uses = request.app.state.uses
+    bearer, cookie, now = bearer_of(request), cookie_of(request), utc_now()
+    caller: Caller | None = None
     request.state.csrf_token = ""
     request.state.by_cookie = request.state.by_token = False
-    if scheme.lower() == "bearer" and bearer:
-        user = user_of_token(session, bearer.strip())
-        request.state.by_token = user is not None
+    if bearer:
+        caller = by_token(session, bearer, now=now)
+        request.state.by_token = caller is not None
+        if caller:
+            uses.note_token(callers.digest(bearer), now=now)
     elif cookie:
-        user = user_of_session(session, cookie, now=utc_now())
-        request.state.by_cookie = user is not None
-        request.state.csrf_token = callers.csrf_token(settings.signing_secret(), cookie) if user else ""
-    request.state.user = user
+        caller = by_cookie(session, cookie, now=now, idle_since=now - settings.session_idle)
+        request.state.by_cookie = caller is not None
+        if caller:
+            uses.note_session(callers.digest(cookie), now=now)
+            request.state.csrf_token = callers.csrf_token(settings.signing_secret(), cookie)
+    request.state.user = caller.user if caller else None
+    request.state.scope = caller.scope if caller else None
+
+
+def bearer_of(request: Request) -> str:
+    """The secret of the token that a program sent; "" where it sent none."""
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    return bearer.strip() if scheme.lower() == "bearer" else ""
+
+
+def cookie_of(request: Request) -> str:
+    """The secret of the session that a browser sent; "" where it sent none."""
+    return request.cookies.get(session_cookie(request.app.state.settings), "")
 
 
 async def check_csrf(request: Request, _: Annotated[None, Depends(authenticate)]) -> None:

@@ -7,7 +7,7 @@ from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.access import public
-from app.accounts.pages import own_path
+from app.accounts.signing import own_path
 from app.deps import FormDep, SettingsDep
 from app.languages import LANGUAGES, choose, speaking
 

@@ -7,9 +7,11 @@ import time
 from uuid import uuid4
 
 import structlog
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.tracebacks import ExceptionDictTransformer
 
+from app.addresses import address_of
 from app.settings import Settings
 
 log = structlog.get_logger()
@@ -17,7 +19,7 @@ log = structlog.get_logger()
 # A caller may name its request, in characters that cannot forge a log line.
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 # The rest of such a path is a password for whoever reads the log.
-SECRET_PATH = re.compile(r"^(/invitations/).+", re.DOTALL)
+SECRET_PATH = re.compile(r"^(/invitations/|/password/).+", re.DOTALL)
 QUIET_PATHS = ("/static/", "/healthz", "/readyz")
 
 
@@ -49,6 +51,13 @@ def configure_logs(settings: Settings) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def _who(scope: Scope) -> dict[str, str]:
+    """Who called, where that was found out, and from where."""
+    user = scope.get("state", {}).get("user")
+    named = {} if user is None else {"user": str(user.id)}
+    return named | {"address": address_of(HTTPConnection(scope))}
 
 
 class RequestLog:
@@ -86,4 +95,5 @@ class RequestLog:
                     path=SECRET_PATH.sub(r"\1...", scope["path"]),
                     status=status,
                     ms=round((time.perf_counter() - started) * 1000, 1),
+                    **_who(scope),
                 )

@@ -1,16 +1,21 @@
 """create_app(): wiring only."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Literal
 
+from anyio import to_thread
 from fastapi import FastAPI
 
 from app import health, language_choice, problem_pages, problems
 from app.accounts import api as accounts_api
+from app.accounts import own_pages as accounts_own_pages
 from app.accounts import pages as accounts_pages
+from app.accounts import people_pages as accounts_people_pages
 from app.accounts.limits import SignInLimit
+from app.accounts.uses import EVERY_S, Uses
 from app.annotation import api as annotation_api
 from app.annotation import pages as annotation_pages
 from app.campaigns import api as campaigns_api
@@ -33,6 +38,7 @@ from app.logs import RequestLog, configure_logs
 from app.pages import FRONTEND, VersionedFiles
 from app.planning import api as planning_api
 from app.planning import pages as planning_pages
+from app.proxies import UntrustedProxy
 from app.quality import api as quality_api
 from app.quality import pages as quality_pages
 from app.registry import api as registry_api
@@ -47,6 +53,8 @@ API = "/api/v1"
 # In this order where paths overlap: /campaigns/new before /campaigns/{campaign_id}.
 PAGES = (
     accounts_pages,
+    accounts_own_pages,
+    accounts_people_pages,
     datasets_pages,
     campaigns_pages,
     annotation_pages,
@@ -94,8 +102,11 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        writing = asyncio.create_task(_write_uses(uses))
         yield
+        writing.cancel()
         if database is None:
+            await to_thread.run_sync(uses.write_down)
             if writer:
                 writer.close()
             app.state.database.dispose()
@@ -113,6 +124,7 @@ def create_app(
     app.state.settings = settings
     app.state.database = database or connect(settings.sqlalchemy_url)
     app.state.publish = publish or publisher(settings)
+    uses = app.state.uses = Uses(app.state.database.write)
     writer = Writer(app.state.database, app.state.publish) if answering == "fast" else None
     app.state.storage = Storage(settings.artefact_dir)
     app.state.streams = Streams()
@@ -129,6 +141,7 @@ def create_app(
     problems.install(app)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)
     app.add_middleware(language_choice.ChosenLanguage)
+    app.add_middleware(UntrustedProxy)
     app.add_middleware(RequestLog)
     for feature in APIS:
         app.include_router(feature.router, prefix=API)
@@ -139,3 +152,10 @@ def create_app(
     app.include_router(language_choice.router)
     app.mount("/static", VersionedFiles(directory=FRONTEND / "static"), name="static")
     return app
+
+
+async def _write_uses(uses: Uses) -> None:
+    """Write down now and then when sessions and tokens were last used."""
+    while True:
+        await asyncio.sleep(EVERY_S)
+        await to_thread.run_sync(uses.write_down)

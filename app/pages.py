@@ -28,6 +28,10 @@ TRANSLATED = (
     "accounts/sign_in.html",
     "accounts/accept_invitation.html",
     "accounts/account.html",
+    "accounts/second_factor.html",
+    "accounts/second_step.html",
+    "accounts/forgotten.html",
+    "accounts/choose_password.html",
     "error.html",
     "_error.html",
 )

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.accounts.errors import NotSignedIn
+from app.accounts.errors import NotSignedIn, SecondFactorNeeded
 from app.deps import identify
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
 from app.languages import gettext, translatable
@@ -108,6 +108,8 @@ def on_app_error(request: Request, error: AppError) -> Response:
     if isinstance(error, NotSignedIn) and request.method == "GET" and wants_page(request):
         path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         return RedirectResponse(request.app.url_path_for("sign_in") + f"?next={quote(path, safe='')}", 303)
+    if isinstance(error, SecondFactorNeeded) and request.method == "GET" and wants_page(request):
+        return RedirectResponse(request.app.url_path_for("second_factor"), 303)
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"

@@ -1,6 +1,7 @@
 """Everything a deployment may vary, read once from the environment."""
 
 import secrets
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
@@ -9,6 +10,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIN_SECRET_LENGTH = 32
+MAIL_SCHEMES = ("smtp", "smtp+starttls", "smtps")
 
 
 class Settings(BaseSettings):
@@ -48,6 +50,23 @@ class Settings(BaseSettings):
         default="127.0.0.1", description="addresses whose X-Forwarded-* headers are believed"
     )
 
+    session_idle_s: int = Field(
+        default=3 * 24 * 3600, ge=300, description="a session that nobody uses for so long ends"
+    )
+    require_second_factor: bool = Field(
+        default=False, description="admins without a second factor may only set one up"
+    )
+    contact: str = Field(
+        default="", max_length=200, description="whom people ask for an account or another password"
+    )
+    smtp_url: SecretStr = Field(
+        default=SecretStr(""),
+        description="smtp://host:25, smtp+starttls://user:password@host:587 or smtps://...; empty: no mail",
+    )
+    mail_from: str = Field(
+        default="", max_length=254, description="sender of mail; needed with an SMTP server"
+    )
+
     @field_validator("weights_dir", mode="before")
     @classmethod
     def empty_is_none(cls, given: object) -> object:
@@ -65,6 +84,32 @@ class Settings(BaseSettings):
                     "for example from: openssl rand -hex 32"
                 )
         return self
+
+    @model_validator(mode="after")
+    def refuse_mail_that_cannot_work(self) -> Self:
+        """A password must not go to a mail server in the clear, and mail needs a sender."""
+        url = urlsplit(self.smtp_url.get_secret_value())
+        if not url.geturl():
+            return self
+        if url.scheme not in MAIL_SCHEMES or not url.hostname:
+            raise ValueError(
+                f"CLARINET_SMTP_URL begins with one of {', '.join(MAIL_SCHEMES)}, and names a host"
+            )
+        if url.scheme == "smtp" and url.password is not None:
+            raise ValueError("CLARINET_SMTP_URL has a password: use smtp+starttls:// or smtps://")
+        if "@" not in self.mail_from:
+            raise ValueError("CLARINET_MAIL_FROM must be an address, because CLARINET_SMTP_URL is set")
+        return self
+
+    @property
+    def session_idle(self) -> timedelta:
+        """How long a session may rest."""
+        return timedelta(seconds=self.session_idle_s)
+
+    @property
+    def sends_mail(self) -> bool:
+        """Whether there is a mail server."""
+        return bool(self.smtp_url.get_secret_value())
 
     @property
     def sqlalchemy_url(self) -> str:

@@ -20,6 +20,7 @@ from app.campaigns import draws
 from app.campaigns import service as campaigns
 from app.campaigns.classes import ClassDetails
 from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus
+from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.shards import Incoming, ShardWriter, delete_index, read_records
@@ -59,7 +60,7 @@ def make_user(session: Session, *, role: str = "annotator", password: str | None
 
 def make_token(session: Session, user: User) -> str:
     """A bearer token of this user; commits, so that clients can use it."""
-    _, secret = accounts.create_token(session, user, "test", now=NOW)
+    _, secret = accounts.create_token(session, user, "test", now=utc_now())
     session.commit()
     return secret
 

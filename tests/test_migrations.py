@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -14,6 +14,9 @@ from alembic.migration import MigrationContext
 from sqlalchemy import MetaData, Table, delete, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError
 
+from app.accounts.callers import caller_by_cookie, caller_by_token, digest
+from app.accounts.models import Invitation, Purpose, Scope
+from app.accounts.service import is_proved
 from app.datasets.models import Dataset
 from app.db import Base, Database, connect
 from app.migrate import alembic_config, is_at_head, upgrade
@@ -205,8 +208,58 @@ def test_presets_for_digits_are_called_so_and_back(empty: Database) -> None:
     assert then == [preset for _, preset in presets]
 
 
+def test_tokens_sessions_and_links_that_are_there_go_on(empty: Database) -> None:
+    config = alembic_config()
+    now = datetime.now(UTC)
+    rows: dict[str, list[dict[str, object]]] = {"user": [FIRST_ROWS["user"]]}
+    rows["session"] = [{"id_hash": digest("cookie"), "user_id": ID, "created_at": AT}]
+    rows["session"][0]["expires_at"] = now + timedelta(days=3)
+    rows["api_token"] = [
+        {"id": ID, "user_id": ID, "name": "t", "token_hash": digest("token"), "created_at": AT}
+    ]
+    link = {"role": "admin", "created_at": AT, "expires_at": now + timedelta(days=3)}
+    rows["invitation"] = [
+        link | {"id": UUID(int=n).hex, "token_hash": digest(f"link {n}"), "note": note, "invited_by_id": by}
+        for n, (note, by) in enumerate([("", None), ("Grace", None), ("", ID)])
+    ]
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0017")
+        schema = MetaData()
+        schema.reflect(connection)
+        for name, values in rows.items():
+            connection.execute(insert(schema.tables[name]), values)
+        connection.commit()
+
+        command.upgrade(config, "head")
+
+    with empty.read() as session:
+        by_token = caller_by_token(session, "token", now=now + timedelta(days=89))
+        assert by_token is not None
+        assert by_token.scope is Scope.MANAGE
+        assert by_token.user.is_admin
+        assert caller_by_token(session, "token", now=now + timedelta(days=91)) is None
+        idle_since = now - timedelta(minutes=1)
+        assert caller_by_cookie(session, "cookie", now=now, idle_since=idle_since)
+        assert not is_proved(session, "cookie", now=now)
+        purposes = session.scalars(select(Invitation.purpose).order_by(Invitation.id)).all()
+        assert purposes == [Purpose.FIRST_ADMIN, Purpose.ACCOUNT, Purpose.ACCOUNT]
+        session.rollback()
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0017")
+        for name, given in rows.items():
+            count = connection.scalar(select(func.count()).select_from(schema.tables[name]))
+            assert count == len(given), name
+
+
 @pytest.mark.parametrize(
-    ("before", "after", "action"), [("0007", "0008", "answers-downloaded"), ("0013", "0014", "run-changed")]
+    ("before", "after", "action"),
+    [
+        ("0007", "0008", "answers-downloaded"),
+        ("0013", "0014", "run-changed"),
+        ("0020", "0021", "role-changed"),
+    ],
 )
 def test_the_journal_stays_what_it_was_when_it_learns_new_actions(
     empty: Database, before: str, after: str, action: str

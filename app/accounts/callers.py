@@ -3,46 +3,75 @@
 import hashlib
 import hmac
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, null, select, type_coerce
 from sqlalchemy.orm import Session, make_transient_to_detached
 
-from app.accounts.models import ApiToken, LoginSession, User
+from app.accounts.models import ApiToken, LoginSession, Role, Scope, User
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody who proved who they are.
+
+    Args:
+        user: who; detached, for the database session may end before the answer is made. With a token that
+            may only annotate, an admin is an annotator.
+        scope: of the token; None: in person, with a cookie.
+    """
+
+    user: User
+    scope: Scope | None
+
 
 # Not joins, for which PostgreSQL would read a short table whole.
 _columns = User.__table__.c
 _by_cookie = select(LoginSession.user_id).where(
-    LoginSession.id_hash == bindparam("hash"), LoginSession.expires_at > bindparam("now")
+    LoginSession.id_hash == bindparam("hash"),
+    LoginSession.expires_at > bindparam("now"),
+    func.coalesce(LoginSession.seen_at, LoginSession.created_at) > bindparam("idle_since"),
 )
 _by_token = select(ApiToken.user_id).where(
-    ApiToken.token_hash == bindparam("hash"), ApiToken.revoked_at.is_(None)
+    ApiToken.token_hash == bindparam("hash"),
+    ApiToken.revoked_at.is_(None),
+    ApiToken.expires_at > bindparam("now"),
 )
-# :hash, and of a cookie :now; rows as `as_user` takes them
+_scope = select(ApiToken.scope).where(ApiToken.token_hash == bindparam("hash"))
+_no_scope = type_coerce(null(), ApiToken.scope.type)
+# :hash and :now, of a cookie :idle_since as well; rows as `as_caller` takes them
 OF_COOKIE, OF_TOKEN = (
-    select(*_columns).where(User.id == found.scalar_subquery(), User.disabled_at.is_(None))
-    for found in (_by_cookie, _by_token)
+    select(*_columns, scope.label("scope")).where(
+        User.id == found.scalar_subquery(), User.disabled_at.is_(None)
+    )
+    for found, scope in ((_by_cookie, _no_scope), (_by_token, _scope.scalar_subquery()))
 )
 
 
-def user_of_session(session: Session, secret: str, *, now: datetime) -> User | None:
-    """Who is signed in with this cookie; detached, for the session may end before the answer is made."""
-    row = session.execute(OF_COOKIE, {"hash": digest(secret), "now": now}).one_or_none()
-    return None if row is None else as_user(row)
+def caller_by_cookie(session: Session, secret: str, *, now: datetime, idle_since: datetime) -> Caller | None:
+    """Who is signed in with this cookie, if it was used after `idle_since`."""
+    given = {"hash": digest(secret), "now": now, "idle_since": idle_since}
+    row = session.execute(OF_COOKIE, given).one_or_none()
+    return None if row is None else as_caller(row)
 
 
-def user_of_token(session: Session, secret: str) -> User | None:
-    """Whose bearer token this is; detached as well."""
-    row = session.execute(OF_TOKEN, {"hash": digest(secret)}).one_or_none()
-    return None if row is None else as_user(row)
+def caller_by_token(session: Session, secret: str, *, now: datetime) -> Caller | None:
+    """Whose bearer token this is, and what it may do."""
+    row = session.execute(OF_TOKEN, {"hash": digest(secret), "now": now}).one_or_none()
+    return None if row is None else as_caller(row)
 
 
-def as_user(row: Sequence[Any]) -> User:
-    """The person of a row of their table's columns."""
-    user = User(**dict(zip(_columns.keys(), row, strict=True)))
+def as_caller(row: Sequence[Any]) -> Caller:
+    """The caller of a row: the columns of their table, and the token's scope."""
+    *columns, scope = row
+    values = dict(zip(_columns.keys(), columns, strict=True))
+    if scope is Scope.ANNOTATE:
+        values["role"] = Role.ANNOTATOR
+    user = User(**values)
     make_transient_to_detached(user)
-    return user
+    return Caller(user, scope)
 
 
 def digest(secret: str) -> str:

@@ -61,13 +61,75 @@ class EmailTaken(Conflict):
         super().__init__(_("There is already an account for {email}.").format(email=email))
 
 
+class EmailNotMeant(Unprocessable):
+    """The link makes an account for one address, and this is another."""
+
+    title = translatable("Link for another address")
+
+    def __init__(self, email: str) -> None:
+        super().__init__(
+            _("This link is for {email} alone. Use that address, or ask for another link.").format(
+                email=email
+            )
+        )
+
+
+class WrongCode(Unauthenticated):
+    """The second factor's code is wrong, was used already, or came too late."""
+
+    title = translatable("Wrong code")
+
+    def __init__(self) -> None:
+        super().__init__(_("This code is wrong or was used already. Wait for the next one and type that."))
+
+
+class ProofNeeded(Forbidden):
+    """What is delicate needs the password again: a browser may have been left open."""
+
+    title = translatable("Password needed")
+
+    def __init__(self) -> None:
+        super().__init__(_("Give your password again to do this: your last sign-in is too long ago."))
+
+
+class InPersonOnly(Forbidden):
+    """A token came where none may."""
+
+    title = translatable("Not with a token")
+
+    def __init__(self) -> None:
+        super().__init__(_("No token can do this. Sign in on the pages and do it there."))
+
+
+class TokenTooNarrow(Forbidden):
+    """The token may do less than its owner."""
+
+    title = translatable("Token may not do this")
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(
+            _(
+                "The scope of this token, {scope}, does not allow this. Make another on your account page."
+            ).format(scope=scope),
+            scope=scope,
+        )
+
+
+class SecondFactorNeeded(Forbidden):
+    """This installation wants a second factor of its admins."""
+
+    title = "Second factor needed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Admins of this installation need a second factor. Set yours up on your account page."
+        )
+
+
 class WeakPassword(Unprocessable):
-    """Too short to be safe."""
+    """Too short, or too easy to guess."""
 
-    title = translatable("Password too short")
-
-    def __init__(self, *, need: int) -> None:
-        super().__init__(_("A password needs at least {need} characters.").format(need=need), need=need)
+    title = translatable("Password too weak")
 
 
 class TokenNotFound(NotFound):
@@ -79,6 +141,29 @@ class TokenNotFound(NotFound):
         super().__init__(_("There is no such token of yours."))
 
 
+class TooManyTokens(Conflict):
+    """A person has as many live tokens as anybody needs."""
+
+    title = translatable("Too many tokens")
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            _(
+                "You have {most} tokens that work, which is the most. Revoke one that you no longer need."
+            ).format(most=most),
+            most=most,
+        )
+
+
+class SessionNotFound(NotFound):
+    """No such session of this person."""
+
+    title = translatable("Session not found")
+
+    def __init__(self) -> None:
+        super().__init__(_("There is no such session of yours. It may have ended by itself."))
+
+
 class UserNotFound(NotFound):
     """No such person."""
 
@@ -86,6 +171,26 @@ class UserNotFound(NotFound):
 
     def __init__(self) -> None:
         super().__init__("There is no such person.")
+
+
+class AccountOfProgram(Conflict):
+    """A simulated annotator has no password and stays an annotator."""
+
+    title = "Account of a program"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This account belongs to a program: it has no password and can only answer questions."
+        )
+
+
+class AccountDisabled(Conflict):
+    """A disabled account gets no link."""
+
+    title = "Account disabled"
+
+    def __init__(self) -> None:
+        super().__init__("This account is disabled. Enable it first; then make a link.")
 
 
 class TooManySignIns(TooMany):
@@ -96,5 +201,19 @@ class TooManySignIns(TooMany):
     def __init__(self, *, wait_s: int) -> None:
         super().__init__(
             _("Too many attempts to sign in. Try again in {wait_s} seconds.").format(wait_s=wait_s),
+            retry_after_s=wait_s,
+        )
+
+
+class TooManyMails(TooMany):
+    """Too many links to another password were asked for."""
+
+    title = translatable("Too many mails")
+
+    def __init__(self, *, wait_s: int) -> None:
+        super().__init__(
+            _("Too many links were asked for. Look into your mail, or try again in {wait_s} seconds.").format(
+                wait_s=wait_s
+            ),
             retry_after_s=wait_s,
         )

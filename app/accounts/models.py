@@ -4,8 +4,8 @@ import enum
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import ForeignKey, String
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy import ForeignKey, String, text
+from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db import Base, enum_column
 
@@ -15,6 +15,22 @@ class Role(enum.StrEnum):
 
     ADMIN = "admin"
     ANNOTATOR = "annotator"
+
+
+class Scope(enum.StrEnum):
+    """What a token may do of what its owner may."""
+
+    READ = "read"  # look
+    ANNOTATE = "annotate"  # lease and answer questions, and look at what every annotator may look at
+    MANAGE = "manage"  # all but tokens, passwords and making admins
+
+
+class Purpose(enum.StrEnum):
+    """What a one-time link is for."""
+
+    ACCOUNT = "account"  # makes one
+    FIRST_ADMIN = "first-admin"  # makes the first admin; whoever sees the start of the server has it
+    PASSWORD = "password"  # lets somebody who has an account choose another password
 
 
 class User(Base):
@@ -30,6 +46,14 @@ class User(Base):
     is_simulated: Mapped[bool] = mapped_column(default=False)  # pages must say so wherever its answers count
     created_at: Mapped[datetime]
     disabled_at: Mapped[datetime | None]
+    totp_secret: Mapped[str | None] = mapped_column(String(64))  # of the second factor, in base 32
+    totp_since: Mapped[datetime | None]  # None: off, or not confirmed by a first code
+    totp_step: Mapped[int | None]  # of the last code that was used: no code works twice
+
+    @property
+    def has_second_factor(self) -> bool:
+        """Whether signing in asks for a code, too."""
+        return self.totp_since is not None
 
     @property
     def is_admin(self) -> bool:
@@ -46,8 +70,10 @@ class LoginSession(Base):
     user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), index=True)
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
-
-    user: Mapped[User] = relationship(lazy="raise")
+    seen_at: Mapped[datetime | None]  # last use, to a minute or so; None: not since it began
+    proved_at: Mapped[datetime | None]  # when its password was last given; None: by an earlier version
+    address: Mapped[str] = mapped_column(String(64), default="", server_default="")  # where it began
+    browser: Mapped[str] = mapped_column(String(200), default="", server_default="")  # as it calls itself
 
 
 class ApiToken(Base):
@@ -59,21 +85,31 @@ class ApiToken(Base):
     user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), index=True)
     name: Mapped[str] = mapped_column(String(120))
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    scope: Mapped[Scope] = mapped_column(enum_column(Scope), default=Scope.MANAGE, server_default="manage")
     created_at: Mapped[datetime]
+    # What a server of an earlier version makes during an upgrade is over at once.
+    expires_at: Mapped[datetime] = mapped_column(server_default=text("'1970-01-01 00:00:00'"))
+    seen_at: Mapped[datetime | None]  # last use, to a minute or so
     revoked_at: Mapped[datetime | None]
-
-    user: Mapped[User] = relationship(lazy="raise")
+    # Of a simulated annotator: the admin whose end is its end, and the token by which it was made.
+    made_by_id: Mapped[UUID | None] = mapped_column(ForeignKey("user.id"), index=True)
+    made_with_id: Mapped[UUID | None] = mapped_column(ForeignKey("api_token.id"))
 
 
 class Invitation(Base):
-    """A one-time link that makes an account; the first admin comes in through one too."""
+    """A one-time link: it makes an account, or lets somebody who has one choose another password."""
 
     __tablename__ = "invitation"
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    purpose: Mapped[Purpose] = mapped_column(
+        enum_column(Purpose), default=Purpose.ACCOUNT, server_default="account"
+    )
     role: Mapped[Role] = mapped_column(enum_column(Role))
     note: Mapped[str] = mapped_column(String(120), default="")  # for whom it is meant
+    email: Mapped[str | None] = mapped_column(String(254))  # the only address that it makes an account for
+    for_id: Mapped[UUID | None] = mapped_column(ForeignKey("user.id"), index=True)
     invited_by_id: Mapped[UUID | None] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"))
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]

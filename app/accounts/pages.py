@@ -1,53 +1,33 @@
-"""Signing in and out, invitations, people, one's own account."""
+"""Signing in and out, and the pages behind one-time links."""
 
-from datetime import timedelta
-from uuid import UUID
+from datetime import datetime
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm import Session
+from starlette.background import BackgroundTask
 
-from app.access import admin_only, public, signed_in
+from app.access import public, signed_in
 from app.accounts import schemas, service
-from app.accounts.errors import EmailTaken, WrongCredentials
-from app.accounts.models import Role, User
+from app.accounts.errors import (
+    EmailNotMeant,
+    EmailTaken,
+    WeakPassword,
+    WrongCode,
+    WrongCredentials,
+)
+from app.accounts.forgetting import send_password_link
+from app.accounts.models import User
+from app.accounts.signing import drop_cookie, go_on_signed_in, own_path, prove
+from app.addresses import address_of
 from app.clock import utc_now
-from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, session_cookie
-from app.languages import gettext as _
+from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, cookie_of
+from app.journal import writing as journal
+from app.journal.models import Action
 from app.pages import read_form, render, see_other
 from app.settings import Settings
 
 router = APIRouter(include_in_schema=False)
-
-
-def own_path(target: str) -> str:
-    """The address to go on to, if it is a path of ours; else the home page.
-
-    Browsers drop tabs and newlines and take backslashes for slashes, so "/\\t/evil" is another host.
-    """
-    is_ours = target.startswith("/") and not target.startswith("//") and "\\" not in target
-    return target if is_ours and target.isprintable() else "/"
-
-
-def _go_on_signed_in(
-    request: Request, session: Session, settings: Settings, user: User, target: str
-) -> Response:
-    """Start a session with a new id, drop the one the browser came with, and go on."""
-    name = session_cookie(settings)
-    if old := request.cookies.get(name):
-        service.sign_out(session, old)
-    secret = service.start_session(session, user, now=utc_now())
-    response = RedirectResponse(target, 303)
-    response.set_cookie(
-        name,
-        secret,
-        max_age=service.SESSION_LIFE // timedelta(seconds=1),
-        path="/",
-        secure=settings.is_secure,
-        httponly=True,
-        samesite="lax",
-    )
-    return response
 
 
 @router.get("/", name="home")
@@ -61,22 +41,18 @@ def home(request: Request) -> Response:
 
 @router.get("/sign-in", name="sign_in")
 @public
-def show_sign_in(request: Request, next: str = "") -> Response:
-    """The sign-in form."""
+def show_sign_in(request: Request, next: str = "", password: str = "") -> Response:
+    """The sign-in form; `password=changed` says that another one was just chosen."""
     if request.state.user is not None:
         return RedirectResponse(own_path(next), 303)
-    return render(request, "accounts/sign_in.html", email="", next=own_path(next), errors={})
-
-
-def _prove(request: Request, reading: sessionmaker[Session], email: str, password: str) -> User:
-    """Whose e-mail and password these are, while no writer waits; counts the attempts."""
-    limit = request.app.state.sign_in_limit
-    address = request.client.host if request.client else ""
-    limit.count(address=address, email=email)
-    with reading.begin() as looking:
-        user = service.check_credentials(looking, email, password)
-    limit.forgive(address=address, email=email)
-    return user
+    return render(
+        request,
+        "accounts/sign_in.html",
+        email="",
+        next=own_path(next),
+        errors={},
+        has_new_password=password == "changed",
+    )
 
 
 @router.post("/sign-in")
@@ -88,15 +64,19 @@ def sign_in(
     reading: ReadingDep,
     settings: SettingsDep,
 ) -> Response:
-    """Start a session."""
+    """Start a session, or ask for the second factor's code."""
     given, errors = read_form(form, schemas.SignIn)
     if given is not None:
         try:
-            user = _prove(request, reading, given.email, given.password)
+            user = prove(request, reading, given.email, given.password)
         except WrongCredentials as error:
             errors = {"": error.detail}
         else:
-            return _go_on_signed_in(request, session, settings, user, own_path(given.next))
+            target = own_path(given.next)
+            if user.has_second_factor:
+                ticket = service.ticket_for(settings.signing_secret(), user, now=utc_now())
+                return _second_step(request, ticket, target)
+            return go_on_signed_in(request, session, settings, user, target)
     return render(
         request,
         "accounts/sign_in.html",
@@ -104,21 +84,143 @@ def sign_in(
         email=str(form.get("email", "")),
         next=own_path(str(form.get("next", ""))),
         errors=errors,
+        has_new_password=False,
     )
+
+
+def _second_step(
+    request: Request, ticket: str, target: str, *, status: int = 200, errors: dict[str, str] | None = None
+) -> HTMLResponse:
+    return render(
+        request,
+        "accounts/second_step.html",
+        status=status,
+        ticket=ticket,
+        next=target,
+        errors=errors or {},
+    )
+
+
+@router.post("/sign-in/code", name="give_code")
+@public
+def give_code(request: Request, form: FormDep, session: SessionDep, settings: SettingsDep) -> Response:
+    """Start a session for somebody whose password was right, by the second factor's code."""
+    given, errors = read_form(form, schemas.SecondStep)
+    now = utc_now()
+    ticket = str(form.get("ticket", ""))
+    user = service.read_ticket(settings.signing_secret(), session, ticket, now=now)
+    if user is None:
+        return see_other(request, "sign_in")
+    target = own_path(str(form.get("next", "")))
+    if given is not None:
+        limit = request.app.state.sign_in_limit
+        limit.count_code(email=user.email)
+        try:
+            service.use_code(session, user, given.code, now=now)
+        except WrongCode as error:
+            facts = {"person": user.name, "at": "code"}
+            journal.write(session, Action.SIGN_IN_REFUSED, by=None, details=facts)
+            errors = {"code": error.detail}
+        else:
+            limit.forgive_code(email=user.email)
+            return go_on_signed_in(request, session, settings, user, target)
+    return _second_step(request, ticket, target, status=422, errors=errors)
 
 
 @router.post("/sign-out", name="sign_out")
 @signed_in
-def sign_out(request: Request, session: SessionDep, settings: SettingsDep) -> Response:
+def sign_out(request: Request, user: CurrentUser, session: SessionDep, settings: SettingsDep) -> Response:
     """End this browser's session."""
-    name = session_cookie(settings)
-    if secret := request.cookies.get(name):
-        service.sign_out(session, secret)
+    service.sign_out(session, cookie_of(request))
+    journal.write(session, Action.SIGNED_OUT, by=user)
     response = see_other(request, "sign_in")
-    response.delete_cookie(name, path="/", secure=settings.is_secure, httponly=True, samesite="lax")
-    # Pages of the person who left must not come back with the back button.
-    response.headers["Clear-Site-Data"] = '"cache"'
+    drop_cookie(response, settings)
     return response
+
+
+@router.get("/forgotten-password", name="forgotten")
+@public
+def show_forgotten(request: Request, settings: SettingsDep) -> HTMLResponse:
+    """Whom to ask for another password, or where to send a link."""
+    return _forgotten(request, settings)
+
+
+def _forgotten(
+    request: Request,
+    settings: Settings,
+    *,
+    status: int = 200,
+    email: str = "",
+    sent: bool = False,
+    errors: dict[str, str] | None = None,
+) -> HTMLResponse:
+    return render(
+        request,
+        "accounts/forgotten.html",
+        status=status,
+        sends_mail=settings.sends_mail,
+        contact=settings.contact,
+        email=email,
+        sent=sent,
+        errors=errors or {},
+    )
+
+
+@router.post("/forgotten-password")
+@public
+def ask_for_password_link(
+    request: Request, form: FormDep, reading: ReadingDep, settings: SettingsDep
+) -> HTMLResponse:
+    """Send a link, if there is such an account and a mail server; the answer is the same either way."""
+    given, errors = read_form(form, schemas.Forgotten)
+    if given is None or not settings.sends_mail:
+        return _forgotten(request, settings, status=422, email=str(form.get("email", "")), errors=errors)
+    request.app.state.sign_in_limit.count_mail(address=address_of(request), email=given.email)
+    with reading.begin() as looking:
+        user = service.user_with_email(looking, given.email)
+    answer = _forgotten(request, settings, sent=True)
+    # After the answer, and the writing, too: how long it takes must not tell who has an account.
+    if user is not None and user.disabled_at is None and not user.is_simulated:
+        answer.background = BackgroundTask(
+            send_password_link,
+            request.app.state.database,
+            settings,
+            user.id,
+            address=address_of(request),
+            now=utc_now(),
+        )
+    return answer
+
+
+@router.get("/password/{token}", name="choose_password")
+@public
+def show_password_link(request: Request, token: str, session: SessionDep) -> HTMLResponse:
+    """Ask for another password."""
+    _link, user = service.find_password_link(session, token, now=utc_now())
+    return render(request, "accounts/choose_password.html", token=token, email=user.email, errors={})
+
+
+@router.post("/password/{token}")
+@public
+def choose_password(
+    request: Request, token: str, form: FormDep, session: SessionDep, reading: ReadingDep
+) -> Response:
+    """Set another password, and lead to signing in with it."""
+    now = utc_now()
+    with reading.begin() as looking:
+        _link, user = service.find_password_link(looking, token, now=now)
+    given, errors = read_form(form, schemas.NewPasswordOnly)
+    if given is not None:
+        try:
+            password_hash = service.hash_if_strong(given.password, (user.name, user.email))
+        except WeakPassword as error:
+            errors = {"password": error.detail}
+        else:
+            service.choose_password(session, token, password_hash=password_hash, now=now)
+            return RedirectResponse(request.app.url_path_for("sign_in") + "?password=changed", 303)
+    return render(
+        request, "accounts/choose_password.html", status=422, token=token, email=user.email, errors=errors
+    )
 
 
 @router.get("/invitations/{token}", name="accept_invitation")
@@ -148,16 +250,16 @@ def accept_invitation(
         invitation = service.find_invitation(looking, token, now=now)
     given, errors = read_form(form, schemas.InvitationAccept)
     if given is not None:
-        # Before anything is written: hashing takes a while, and other writers need not wait for it.
-        password_hash = service.hash_if_strong(given.password)
         try:
-            user = service.accept_invitation(
-                session, token, email=given.email, name=given.name, password_hash=password_hash, now=now
-            )
-        except EmailTaken as error:
+            user = _join(session, token, given, now=now)
+        except (EmailTaken, EmailNotMeant) as error:
             errors = {"email": error.detail}
+        except WeakPassword as error:
+            errors = {"password": error.detail}
         else:
-            return _go_on_signed_in(request, session, settings, user, "/")
+            limit = request.app.state.sign_in_limit
+            limit.note_success(address=address_of(request), email=user.email)
+            return go_on_signed_in(request, session, settings, user, "/")
     return render(
         request,
         "accounts/accept_invitation.html",
@@ -169,136 +271,9 @@ def accept_invitation(
     )
 
 
-def _people(
-    request: Request, session: Session, *, status: int = 200, link: str = "", errors: dict[str, str]
-) -> HTMLResponse:
-    return render(
-        request,
-        "accounts/people.html",
-        status=status,
-        people=session.scalars(service.people()).all(),
-        invitations=session.scalars(service.open_invitations(utc_now())).all(),
-        roles=[(Role.ANNOTATOR, "Annotator: answers questions"), (Role.ADMIN, "Admin: may do everything")],
-        link=link,
-        errors=errors,
+def _join(session: Session, token: str, given: schemas.InvitationAccept, *, now: datetime) -> User:
+    # Before anything is written: hashing takes a while, and other writers need not wait for it.
+    password_hash = service.hash_if_strong(given.password, (given.name, given.email))
+    return service.accept_invitation(
+        session, token, email=given.email, name=given.name, password_hash=password_hash, now=now
     )
-
-
-@router.get("/people", name="people")
-@admin_only
-def list_people(request: Request, session: SessionDep) -> HTMLResponse:
-    """Everybody with an account, and the links that nobody has used yet."""
-    return _people(request, session, errors={})
-
-
-@router.post("/people/invitations", name="create_invitation")
-@admin_only
-def create_invitation(
-    request: Request, form: FormDep, user: CurrentUser, session: SessionDep, settings: SettingsDep
-) -> HTMLResponse:
-    """Make a link; the answer shows it, because nothing but its digest is kept."""
-    given, errors = read_form(form, schemas.InvitationCreate)
-    if given is None:
-        return _people(request, session, status=422, errors=errors)
-    _, secret = service.invite(session, role=given.role, note=given.note, by=user, now=utc_now())
-    link = service.invitation_url(settings.public_url, secret)
-    return _people(request, session, status=201, link=link, errors={})
-
-
-@router.post("/people/invitations/{invitation_id}/withdraw", name="withdraw_invitation")
-@admin_only
-def withdraw_invitation(
-    request: Request, invitation_id: UUID, user: CurrentUser, session: SessionDep
-) -> Response:
-    """Make an open link useless."""
-    service.withdraw_invitation(session, invitation_id, by=user, now=utc_now())
-    return see_other(request, "people")
-
-
-@router.post("/people/{user_id}/disable", name="disable_user")
-@admin_only
-def disable_user(request: Request, user_id: UUID, user: CurrentUser, session: SessionDep) -> Response:
-    """Lock somebody out; their answers stay."""
-    service.set_disabled(session, user_id, disabled=True, by=user, now=utc_now())
-    return see_other(request, "people")
-
-
-@router.post("/people/{user_id}/enable", name="enable_user")
-@admin_only
-def enable_user(request: Request, user_id: UUID, user: CurrentUser, session: SessionDep) -> Response:
-    """Let somebody in again."""
-    service.set_disabled(session, user_id, disabled=False, by=user, now=utc_now())
-    return see_other(request, "people")
-
-
-def _account(
-    request: Request,
-    session: Session,
-    user: User,
-    *,
-    status: int = 200,
-    secret: str = "",
-    token_errors: dict[str, str] | None = None,
-    password_errors: dict[str, str] | None = None,
-) -> HTMLResponse:
-    return render(
-        request,
-        "accounts/account.html",
-        status=status,
-        tokens=session.scalars(service.tokens_of(user)).all(),
-        secret=secret,
-        token_errors=token_errors or {},
-        password_errors=password_errors or {},
-    )
-
-
-@router.get("/account", name="account")
-@signed_in
-def show_account(request: Request, user: CurrentUser, session: SessionDep) -> HTMLResponse:
-    """One's own password and tokens."""
-    return _account(request, session, user)
-
-
-@router.post("/account/tokens", name="create_own_token")
-@signed_in
-def create_own_token(request: Request, form: FormDep, user: CurrentUser, session: SessionDep) -> HTMLResponse:
-    """Make a token; the answer shows it, because nothing but its digest is kept."""
-    given, errors = read_form(form, schemas.TokenCreate)
-    if given is None:
-        return _account(request, session, user, status=422, token_errors=errors)
-    _, secret = service.create_token(session, user, given.name, now=utc_now())
-    return _account(request, session, user, status=201, secret=secret)
-
-
-@router.post("/account/tokens/{token_id}/revoke", name="revoke_own_token")
-@signed_in
-def revoke_own_token(request: Request, token_id: UUID, user: CurrentUser, session: SessionDep) -> Response:
-    """Make a token useless."""
-    service.revoke_token(session, token_id, by=user, now=utc_now())
-    return see_other(request, "account")
-
-
-@router.post("/account/password", name="change_password")
-@signed_in
-def change_password(
-    *,
-    request: Request,
-    form: FormDep,
-    user: CurrentUser,
-    session: SessionDep,
-    reading: ReadingDep,
-    settings: SettingsDep,
-) -> Response:
-    """Set a new password; every other browser is signed out."""
-    given, errors = read_form(form, schemas.PasswordChange)
-    if given is not None:
-        try:
-            proved = _prove(request, reading, user.email, given.current)
-            password_hash = service.hash_if_strong(given.password)
-            keep = request.cookies.get(session_cookie(settings), "")
-            service.change_password(session, user, proved=proved, password_hash=password_hash, keep=keep)
-        except WrongCredentials:
-            errors = {"current": _("This is not your present password.")}
-        else:
-            return see_other(request, "account")
-    return _account(request, session, user, status=422, password_errors=errors)

@@ -1,6 +1,7 @@
 """What is stored of passwords, so that a stolen database lets nobody in."""
 
 import threading
+from collections.abc import Callable
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
@@ -18,9 +19,14 @@ def hash_password(password: str) -> str:
         return _hasher.hash(password)
 
 
-def password_matches(stored: str | None, password: str) -> bool:
-    """Whether the password is the stored one; takes as long when nothing is stored."""
+def password_matches(stored: str | None, password: str, *, before: Callable[[], None] = lambda: None) -> bool:
+    """Whether the password is the stored one; takes as long when nothing is stored.
+
+    `before` is called when it is this password's turn, and may refuse it: what was allowed when the wait
+    began need not be so any more.
+    """
     with _gate:
+        before()
         try:
             _hasher.verify(stored or _decoy, password)
         except (VerifyMismatchError, InvalidHashError):

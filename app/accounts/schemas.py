@@ -1,14 +1,15 @@
 """What accounts accept and show."""
 
+import enum
 import re
-from datetime import datetime
-from typing import Annotated
+from datetime import datetime, timedelta
+from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from app.accounts.models import Role
-from app.accounts.service import MIN_PASSWORD_LENGTH
+from app.accounts.models import Role, Scope
+from app.accounts.service import LONGEST_TOKEN_LIFE, MIN_PASSWORD_LENGTH, TOKEN_LIFE
 from app.languages import gettext as _
 from app.schemas import Input, Name, Output, printable
 
@@ -33,6 +34,7 @@ Note = Annotated[str, StringConstraints(max_length=120), AfterValidator(printabl
 # Kept as typed: spaces at either end are part of a password.
 Password = Annotated[str, StringConstraints(max_length=MAX_PASSWORD_LENGTH, strip_whitespace=False)]
 NewPassword = Annotated[Password, AfterValidator(_long_enough)]
+Code = Annotated[str, StringConstraints(max_length=20)]
 
 
 class SignIn(Input):
@@ -41,6 +43,38 @@ class SignIn(Input):
     email: Line
     password: Password
     next: str = ""
+
+
+class SecondStep(Input):
+    """The code after the password; `ticket` shows that the password was given."""
+
+    ticket: Annotated[str, StringConstraints(max_length=200)]
+    code: Code
+    next: str = ""
+
+
+class Forgotten(Input):
+    """Whose password is forgotten."""
+
+    email: Email
+
+
+class NewPasswordOnly(Input):
+    """Another password, by a link."""
+
+    password: NewPassword
+
+
+class Proof(Input):
+    """The password once more, before what is delicate."""
+
+    password: Password
+
+
+class FirstCode(Input):
+    """What the authenticator shows."""
+
+    code: Code
 
 
 class InvitationAccept(Input):
@@ -63,6 +97,15 @@ class InvitationCreate(Input):
 
     role: Role = Role.ANNOTATOR
     note: Note = ""
+    email: Annotated[
+        Email | None, Field(description="The only address that the link makes an account for.")
+    ] = None
+
+
+class InvitationForm(InvitationCreate):
+    """The same in a form, which has one's own password as well where that is wanted."""
+
+    current: Password = ""
 
 
 class InvitationCreated(Output):
@@ -71,22 +114,52 @@ class InvitationCreated(Output):
     id: UUID
     role: Role
     note: str
+    email: str | None
+    expires_at: datetime
+    url: str
+
+
+class PasswordLinkCreated(Output):
+    """A link by which a person chooses another password, which is shown this once."""
+
     expires_at: datetime
     url: str
 
 
 class TokenCreate(Input):
-    """What a bearer token is for."""
+    """What a bearer token is for, what it may do, and for how long."""
 
     name: Name
+    scope: Annotated[
+        Scope,
+        Field(
+            description="read: look; annotate: answer questions, and look at what annotators look at; "
+            "manage: all that its owner may but tokens, passwords and making admins."
+        ),
+    ] = Scope.MANAGE
+    days: Annotated[int, Field(ge=1, le=LONGEST_TOKEN_LIFE.days)] = TOKEN_LIFE.days
+
+    @property
+    def life(self) -> timedelta:
+        """For how long it works."""
+        return timedelta(days=self.days)
+
+
+class TokenForm(TokenCreate):
+    """The same in a form, which has one's own password as well where that is wanted."""
+
+    current: Password = ""
 
 
 class TokenRead(Output):
-    """A bearer token without its secret."""
+    """A bearer token without its secret; `seen_at` is its last use, to a minute or so."""
 
     id: UUID
     name: str
+    scope: Scope
     created_at: datetime
+    expires_at: datetime
+    seen_at: datetime | None
 
 
 class TokenCreated(TokenRead):
@@ -96,9 +169,28 @@ class TokenCreated(TokenRead):
 
 
 class TokenPage(Output):
-    """One's own tokens."""
+    """Somebody's tokens that work."""
 
     items: list[TokenRead]
+    next: None = None
+
+
+class SessionRead(Output):
+    """A browser in which one is signed in; `seen_at` is its last use, to a minute or so."""
+
+    id: str
+    created_at: datetime
+    expires_at: datetime
+    seen_at: datetime | None
+    address: str
+    browser: str
+    is_this: bool
+
+
+class SessionPage(Output):
+    """Where one is signed in."""
+
+    items: list[SessionRead]
     next: None = None
 
 
@@ -115,9 +207,42 @@ class UserRead(Output):
 
 
 class UserUpdate(Input):
-    """Lock somebody out, or let them in again."""
+    """Lock somebody out or let them in again, or give them another role."""
 
-    disabled: bool
+    disabled: bool | None = None
+    role: Role | None = None
+
+    @model_validator(mode="after")
+    def has_something(self) -> Self:
+        """Silence is no answer to an empty change."""
+        if self.disabled is None and self.role is None:
+            raise ValueError("Give disabled or role")
+        return self
+
+
+class PersonAct(enum.StrEnum):
+    """What the buttons of a person's page do."""
+
+    ADMIN = "admin"
+    ANNOTATOR = "annotator"
+    DISABLE = "disable"
+    ENABLE = "enable"
+    PASSWORD_LINK = "password-link"
+    NO_SECOND_FACTOR = "no-second-factor"
+    SIGN_OUT = "sign-out"
+
+
+class PersonForm(Input):
+    """One of those buttons, and one's own password where that is wanted."""
+
+    act: PersonAct
+    current: Password = ""
+
+
+class ProofForm(Input):
+    """One's own password where that is wanted, for a form that has nothing else."""
+
+    current: Password = ""
 
 
 class UserPage(Output):

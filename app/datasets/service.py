@@ -27,6 +27,8 @@ from app.datasets.looks import looks_of_dataset
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.datasets.pixels import Place, StoredImages
 from app.datasets.uploads import NamesEncoding, Upload, store_upload, upload_prefix
+from app.journal import service as journal
+from app.journal.models import Action
 from app.storage import Storage
 from clarinet.recipes.choices import Looks
 
@@ -75,6 +77,7 @@ def create_dataset(
         storage.delete_tree(upload_prefix(dataset.id))
         raise
     jobs.enqueue(session, jobs.IMPORT_DATASET, dataset.id)
+    journal.write(session, Action.DATASET_MADE, by=by, details={"dataset": dataset.name})
     return dataset
 
 
@@ -149,12 +152,13 @@ def delete_dataset(session: Session, storage: Storage, dataset: Dataset, *, by: 
         DatasetInUse: a campaign or a run needs it.
     """
     accounts.require_admin(by)
-    dataset_id = dataset.id
+    dataset_id, name = dataset.id, dataset.name
     try:
         with session.begin_nested():
             session.execute(delete(Dataset).where(Dataset.id == dataset_id))
     except IntegrityError as error:
         raise DatasetInUse from error
+    journal.write(session, Action.DATASET_DELETED, by=by, details={"dataset": name})
 
     @event.listens_for(session, "after_commit", once=True)
     def delete_files(_session: Session) -> None:

@@ -23,6 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.accounts import callers
+from app.accounts.callers import Caller
 from app.accounts.errors import BadCsrfToken
 from app.accounts.models import User
 from app.annotation import api, schemas
@@ -41,8 +42,8 @@ READ_S = 15.0  # for a body of 64 KB at most; a phone on a slow network sends 5 
 GONE = 400
 OF_CAMPAIGN = "/campaigns/{campaign_id}/"
 # Who calls, as `app.accounts.callers` finds out.
-_OF_COOKIE = Prepared(callers.as_user, callers.OF_COOKIE)
-_OF_TOKEN = Prepared(callers.as_user, callers.OF_TOKEN)
+_OF_COOKIE = Prepared(callers.as_caller, callers.OF_COOKIE)
+_OF_TOKEN = Prepared(callers.as_caller, callers.OF_TOKEN)
 
 Endpoint = Callable[..., BaseModel | None]
 
@@ -125,8 +126,8 @@ def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session:
     identify_in(
         session,
         request,
-        user_of_token=_user_of_token,
-        user_of_session=_user_of_session,
+        by_token=_by_token,
+        by_cookie=_by_cookie,
     )
     require_access(request, route.marked)
     if needs_csrf_token(request) and not is_csrf_token(request, request.headers.get("x-csrf-token")):
@@ -148,9 +149,10 @@ def _in_body(error: ErrorDetails) -> dict[str, object]:
     return {"loc": ("body", *error["loc"]), "msg": error["msg"]}
 
 
-def _user_of_session(session: Session, secret: str, *, now: datetime) -> User | None:
-    return next(iter(_OF_COOKIE.run(session, hash=callers.digest(secret), now=now)), None)
+def _by_cookie(session: Session, secret: str, *, now: datetime, idle_since: datetime) -> Caller | None:
+    found = _OF_COOKIE.run(session, hash=callers.digest(secret), now=now, idle_since=idle_since)
+    return next(iter(found), None)
 
 
-def _user_of_token(session: Session, secret: str) -> User | None:
-    return next(iter(_OF_TOKEN.run(session, hash=callers.digest(secret))), None)
+def _by_token(session: Session, secret: str, *, now: datetime) -> Caller | None:
+    return next(iter(_OF_TOKEN.run(session, hash=callers.digest(secret), now=now)), None)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import DDL, ForeignKey, Index, event
+from sqlalchemy import DDL, ForeignKey, Index, String, event
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.clock import utc_now
@@ -37,6 +37,26 @@ class Action(enum.StrEnum):
     RUN_STARTED = "run-started"
     RUN_CHANGED = "run-changed"
     RUN_CANCELLED = "run-cancelled"
+    SIGNED_IN = "signed-in"
+    SIGN_IN_REFUSED = "sign-in-refused"
+    SIGNED_OUT = "signed-out"
+    SESSION_ENDED = "session-ended"
+    PASSWORD_CHANGED = "password-changed"
+    PASSWORD_LINK_MADE = "password-link-made"
+    SECOND_FACTOR_ON = "second-factor-on"
+    SECOND_FACTOR_OFF = "second-factor-off"
+    TOKEN_MADE = "token-made"
+    TOKEN_REVOKED = "token-revoked"
+    INVITATION_MADE = "invitation-made"
+    INVITATION_WITHDRAWN = "invitation-withdrawn"
+    ACCOUNT_MADE = "account-made"
+    ACCOUNT_DISABLED = "account-disabled"
+    ACCOUNT_ENABLED = "account-enabled"
+    ROLE_CHANGED = "role-changed"
+    DATASET_MADE = "dataset-made"
+    DATASET_DELETED = "dataset-deleted"
+    MODEL_MADE = "model-made"
+    MODEL_DOWNLOADED = "model-downloaded"
 
 
 class Entry(Base):
@@ -53,6 +73,8 @@ class Entry(Base):
     )  # None: the program
     campaign_id: Mapped[UUID | None]  # stays when a draft is deleted
     details: Mapped[dict[str, Any]]
+    # From where the request came; "" where no request did.
+    address: Mapped[str] = mapped_column(String(64), default="", server_default="")
 
 
 # The same statements stand in the migration.

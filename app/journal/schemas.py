@@ -9,7 +9,7 @@ from app.schemas import Output
 
 
 class EntryRead(Output):
-    """One thing that somebody did; `by_name` null: a rule of the program."""
+    """One thing that somebody did, and from which address; `by_name` null: a rule of the program."""
 
     id: int
     at: datetime
@@ -17,6 +17,7 @@ class EntryRead(Output):
     by_name: str | None
     campaign_id: UUID | None
     details: dict[str, Any]
+    address: str
 
 
 class JournalPage(Output):

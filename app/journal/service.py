@@ -12,6 +12,9 @@ from sqlalchemy.orm import Session
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.journal.models import Action, Entry
+from app.journal.writing import write
+
+__all__ = ["ShownEntry", "entries", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,29 +27,7 @@ class ShownEntry:
     by_name: str | None  # None: the program itself
     campaign_id: UUID | None
     details: Mapping[str, Any]
-
-
-def write(
-    session: Session,
-    action: Action,
-    *,
-    by: User | None,
-    campaign_id: UUID | None = None,
-    details: Mapping[str, Any] | None = None,
-) -> None:
-    """Write down what is being done, in its own transaction: what does not happen is not in the journal.
-
-    Args:
-        session: of what is done.
-        action: what.
-        by: who; None where a rule of the program did it.
-        campaign_id: where, if in a campaign.
-        details: what else a reader needs, as JSON. No addresses, tokens or secrets.
-    """
-    entry = Entry(
-        action=action, by_id=by.id if by else None, campaign_id=campaign_id, details=dict(details or {})
-    )
-    session.add(entry)
+    address: str  # from where; "" where no request asked for it
 
 
 def entries(
@@ -58,9 +39,8 @@ def entries(
         NotAllowed: `by` is no admin.
     """
     accounts.require_admin(by)
-    query = select(Entry.id, Entry.at, Entry.action, User.name, Entry.campaign_id, Entry.details).outerjoin(
-        User, User.id == Entry.by_id
-    )
+    shown = (Entry.id, Entry.at, Entry.action, User.name, Entry.campaign_id, Entry.details, Entry.address)
+    query = select(*shown).outerjoin(User, User.id == Entry.by_id)
     if campaign_id is not None:
         query = query.where(Entry.campaign_id == campaign_id)
     if before is not None:

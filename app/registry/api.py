@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 
 from app.access import admin_only
-from app.deps import CurrentUser, SessionDep, StorageDep
+from app.deps import CurrentUser, SessionDep, StorageDep, UnitOfWorkDep
 from app.registry import service
 from app.registry.models import Model
 from app.registry.schemas import ModelList, ModelRead
@@ -41,9 +41,13 @@ def read_model(model_id: UUID, session: SessionDep, user: CurrentUser) -> Model:
     responses={200: {"content": {"application/zip": {}}, "description": "weights, cards and, mostly, ONNX"}},
 )
 @admin_only
-def download_model(model_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser) -> Response:
+def download_model(
+    model_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser, work: UnitOfWorkDep
+) -> Response:
     """A zip of the weights (safetensors), the card (JSON, Markdown) and the ONNX file, if there is one."""
     model = service.get_model(session, model_id, by=user)
+    with work() as writing:
+        service.note_download(writing, model, by=user, file="zip")
     return _attachment(model, service.archive(storage, model), "zip", "application/zip")
 
 
@@ -53,10 +57,15 @@ def download_model(model_id: UUID, session: SessionDep, storage: StorageDep, use
     responses={200: {"content": {"application/octet-stream": {}}, "description": "model.onnx"}},
 )
 @admin_only
-def download_onnx(model_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser) -> Response:
+def download_onnx(
+    model_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser, work: UnitOfWorkDep
+) -> Response:
     """The model as ONNX: images as uint8 (N, H, W, C) in, probabilities (N, K) out."""
     model = service.get_model(session, model_id, by=user)
-    return _attachment(model, service.onnx_file(storage, model), "onnx", "application/octet-stream")
+    file = service.onnx_file(storage, model)
+    with work() as writing:
+        service.note_download(writing, model, by=user, file="onnx")
+    return _attachment(model, file, "onnx", "application/octet-stream")
 
 
 def _attachment(model: Model, content: bytes, extension: str, media_type: str) -> Response:

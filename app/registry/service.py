@@ -13,6 +13,8 @@ from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
+from app.journal import service as journal
+from app.journal.models import Action
 from app.registry.errors import ModelNotFound, ModelWithoutOnnx
 from app.registry.models import Model
 from app.storage import Storage
@@ -38,6 +40,7 @@ def publish_model(
     """Add the row of a model whose files lie under `key`; in the transaction that ends its trial."""
     model = Model(trial_id=trial_id, key=key, digest=digest, size_bytes=size_bytes, card=card, created_at=now)
     session.add(model)
+    journal.write(session, Action.MODEL_MADE, by=None, details=_named(model))
     return model
 
 
@@ -91,6 +94,16 @@ def model_of_trial(session: Session, trial_id: UUID, *, by: User) -> Model:
     if model is None:
         raise ModelNotFound
     return model
+
+
+def note_download(session: Session, model: Model, *, by: User, file: str) -> None:
+    """Write into the journal who took a model away."""
+    journal.write(session, Action.MODEL_DOWNLOADED, by=by, details=_named(model) | {"file": file})
+
+
+def _named(model: Model) -> dict[str, object]:
+    """How people call it."""
+    return {name: model.card[name] for name in ("run", "seed") if name in model.card}
 
 
 def archive(storage: Storage, model: Model) -> bytes:

@@ -32,7 +32,7 @@ FORMS: dict[str, tuple[Literal["light", "dark"], int, int]] = {
 PICTURES_SHOWN = """() => [...document.images].every(
     image => image.complete || image.getBoundingClientRect().top > innerHeight
 )"""
-SIGNED_OUT = {"sign-in": "/sign-in"}
+SIGNED_OUT = {"sign-in": "/sign-in", "forgotten": "/forgotten-password"}
 
 
 def main() -> None:
@@ -130,10 +130,13 @@ def addresses(context: BrowserContext) -> dict[str, str]:
         "people": "/people",
         "journal": "/journal",
         "account": "/account",
+        "second-factor": "/account/second-factor",
         "api": "/docs",
         "problem": "/problems/campaign-not-open",
         "not-found": "/nothing-here",
     }
+    for person in listed("users")[:1]:
+        found["person"] = f"/people/{person['id']}"
     for dataset in listed("datasets"):
         found.setdefault(f"dataset-{dataset['state']}", f"/datasets/{dataset['id']}")
     for campaign in listed("campaigns"):

@@ -124,6 +124,10 @@ def test_accounts_from_the_terminal(tmp_path: Path) -> None:
     assert odd.stderr == "clarinet: This does not look like an e-mail address\n"
     assert {again.returncode, short.returncode, odd.returncode} == {1}
     assert "/invitations/" in json.loads(link.stdout)["url"]
+    reset = clarinet(tmp_path, "user", "reset", EMAIL, "--second-factor", "--json")
+    assert "/password/" in json.loads(reset.stdout)["url"]
+    odd_scope = clarinet(tmp_path, "token", "add", EMAIL, "script", "--scope", "everything")
+    assert odd_scope.returncode == 2
     token = clarinet(tmp_path, "token", "add", EMAIL, "script")
     nobody = clarinet(tmp_path, "token", "add", "nobody@example.org", "script")
     assert re.fullmatch(r"clt_\S{40,}\n", token.stdout)

@@ -14,6 +14,7 @@ from app.accounts import callers
 from app.accounts import service as accounts
 from app.campaigns import service as campaigns
 from app.campaigns.models import CampaignState
+from app.clock import utc_now
 from app.settings import Settings
 from worker.client import ApiRefused, Client
 from worker.context import Context
@@ -111,11 +112,11 @@ def test_a_second_start_goes_on_with_what_the_first_made(settings: Settings) -> 
     assert target_id == same_target_id
     context = Context.of(settings)
     with context.reading() as session:
-        user = accounts.check_credentials(session, EMAIL, first.admin_password)
+        user = accounts.check_credentials(accounts.user_with_email(session, EMAIL), first.admin_password)
         assert user.is_admin
-        asked = callers.user_of_token(session, first.admin_token)
+        asked = callers.caller_by_token(session, first.admin_token, now=utc_now())
         assert asked is not None
-        assert asked.id == user.id
+        assert asked.user.id == user.id
         found = campaigns.list_campaigns(session, by=user)
         assert [(str(item.id), item.state, item.question_count) for item in found] == [
             (first.campaign_id, CampaignState.OPEN, 900)

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -53,7 +53,7 @@ def add_user(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make an account. Asks for a password; without a terminal to ask on, prints a one-time link."""
+    """Make an account. Asks for a password; without a terminal to ask on, prints a link for this address."""
     from pydantic import TypeAdapter
 
     from app.accounts import service
@@ -74,8 +74,8 @@ def add_user(
         password = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     with changes(settings) as session:
         if password is None:
-            _, secret = service.invite(session, role=role, note=name, by=None, now=utc_now())
-            found = {"url": f"{settings.public_url.rstrip('/')}/invitations/{secret}"}
+            _, secret = service.invite(session, role=role, note=name, email=email, by=None, now=utc_now())
+            found = {"url": service.invitation_url(settings.public_url, secret)}
             words = f"Open this link within seven days to choose a password:\n{found['url']}"
         else:
             user = service.create_user(
@@ -86,23 +86,52 @@ def add_user(
     typer.echo(json.dumps(found) if as_json else words)
 
 
+@users.command("reset")
+def reset_user(
+    email: Annotated[str, typer.Argument(help="Whose password is forgotten.")],
+    second_factor: Annotated[
+        bool, typer.Option("--second-factor", help="Take the second factor away as well: the phone is lost.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print a one-time link by which somebody who has an account chooses another password."""
+    from app.accounts import service
+    from app.clock import utc_now
+    from app.settings import Settings
+
+    settings = Settings()
+    with changes(settings) as session:
+        user = service.user_by_email(session, email)
+        _, secret = service.make_password_link(session, user, by=None, now=utc_now())
+        if second_factor:
+            service.turn_off_second_factor(session, user.id, by=None)
+        found = {"url": service.password_url(settings.public_url, secret)}
+    words = f"Open this link within a day to choose another password:\n{found['url']}"
+    typer.echo(json.dumps(found) if as_json else words)
+
+
 @tokens.command("add")
 def add_token(
     email: Annotated[str, typer.Argument(help="Whose token: the program may do what this person may.")],
     name: Annotated[str, typer.Argument(help="What it is for.")],
+    scope: Annotated[
+        Literal["read", "annotate", "manage"], typer.Option(help="What it may do of what that person may.")
+    ] = "manage",
+    days: Annotated[int, typer.Option(min=1, max=365, help="For how long it works.")] = 90,
     as_json: AsJson = False,
 ) -> None:
     """Make a bearer token and print it, this once."""
-    from pydantic import TypeAdapter
-
     from app.accounts import service
+    from app.accounts.models import Scope
+    from app.accounts.schemas import TokenCreate
     from app.clock import utc_now
-    from app.schemas import Name
     from app.settings import Settings
 
-    name = TypeAdapter(Name).validate_python(name.strip())
+    given = TokenCreate(name=name, scope=Scope(scope), days=days)
     with changes(Settings()) as session:
         user = service.user_by_email(session, email)
-        token, secret = service.create_token(session, user, name, now=utc_now())
-        found = {"id": str(token.id), "name": name, "token": secret}
+        token, secret = service.create_token(
+            session, user, given.name, now=utc_now(), scope=given.scope, life=given.life
+        )
+        found = {"id": str(token.id), "name": given.name, "token": secret}
     typer.echo(json.dumps(found) if as_json else secret)

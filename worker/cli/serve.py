@@ -10,10 +10,10 @@ from typing import Literal
 import typer
 
 from app.accounts import service as accounts
-from app.accounts.models import Role
 from app.clock import utc_now
 from app.db import Database, unit_of_work
 from app.errors import AppError
+from app.proxies import warning_at_start
 from app.settings import Settings
 from worker.local.up import asked_to_end, bring_up_to_date, children, keep_up, require_free_port, settings_for
 
@@ -22,12 +22,10 @@ GRACEFUL_S = 5  # uvicorn would wait for open event streams for ever
 
 
 def first_admin_link(database: Database, settings: Settings) -> str | None:
-    """A one-time link for the first admin; None where somebody can administer already."""
+    """A one-time link for the first admin, which ends earlier ones; None where somebody can administer."""
     with unit_of_work(database.write, lambda _: None) as session:
-        if accounts.has_admin(session):
-            return None
-        _, secret = accounts.invite(session, role=Role.ADMIN, note="", by=None, now=utc_now())
-    return accounts.invitation_url(settings.public_url, secret)
+        secret = accounts.invite_first_admin(session, now=utc_now())
+    return accounts.invitation_url(settings.public_url, secret) if secret else None
 
 
 def _tie_to(parent: int | None) -> None:
@@ -59,6 +57,8 @@ def run_serve(
         typer.echo(
             f"Nobody can administer this installation yet. Open this link to become its admin:\n{link}"
         )
+    if warning := warning_at_start(settings, host):
+        typer.echo(f"Warning: {warning}", err=True)
     # What is here now stays until the end: looking for garbage among it stops all requests for a while.
     gc.collect()
     gc.freeze()

@@ -88,7 +88,7 @@ def _admin(context: Context) -> tuple[User, str, str]:
             user = accounts.create_user(
                 session, email=EMAIL, name="Demo admin", role=Role.ADMIN, password=password, now=utc_now()
             )
-        if callers.user_of_token(session, known["admin_token"]) is None:
+        if callers.caller_by_token(session, known["admin_token"], now=utc_now()) is None:
             _, known["admin_token"] = accounts.create_token(session, user, "demo", now=utc_now())
     _write_private(path, known)
     return user, password, known["admin_token"]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -10,7 +11,13 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 from sqlalchemy.orm import Session
 
+from app.accounts import callers, service
 from app.accounts.models import User
+from app.clock import utc_now
+from app.db import Base, Database, connect
+from app.main import create_app
+from app.settings import Settings
+from tests.conftest import postgres_database
 from tests.factories import PASSWORD, make_user
 
 HTML = {"Accept": "text/html"}
@@ -76,3 +83,39 @@ def grace(session: Session) -> User:
     user = make_user(session, password=PASSWORD)
     session.commit()
     return user
+
+
+def in_person(app: FastAPI, session: Session, user: User) -> TestClient:
+    """A client of the API in a browser where this person signed in just now."""
+    secret = service.start_session(session, user, now=utc_now())
+    session.commit()
+    token = callers.csrf_token(app.state.settings.signing_secret(), secret)
+    return TestClient(
+        app,
+        cookies={"clarinet": secret},
+        headers={"X-CSRF-Token": token},
+        follow_redirects=False,
+        raise_server_exceptions=False,
+    )
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def committed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database of its own, whose transactions really commit."""
+    if request.param == "sqlite":
+        database = connect(f"sqlite:///{tmp_path / 'own.db'}")
+        Base.metadata.create_all(database.engine)
+        yield database
+        database.dispose()
+        return
+    with postgres_database() as url:
+        database = connect(url)
+        Base.metadata.create_all(database.engine)
+        yield database
+        database.dispose()
+
+
+@pytest.fixture
+def committing_app(committed: Database, settings: Settings) -> FastAPI:
+    """The application over that database."""
+    return create_app(settings, database=committed, publish=lambda _job: None)

@@ -1,9 +1,15 @@
 """Accounts as programs meet them."""
 
+from datetime import datetime, timedelta
+
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
 
+from app.accounts import service
 from app.accounts.models import User
+from app.clock import utc_now
+from tests.app.accounts.conftest import in_person
 from tests.factories import make_user
 
 
@@ -19,24 +25,40 @@ def test_me_names_the_caller_and_no_secrets(client: TestClient, admin: User) -> 
     assert set(me) == {"id", "email", "name", "role", "is_simulated", "created_at", "disabled_at"}
 
 
-def test_tokens_are_made_listed_and_revoked(annotator_client: TestClient) -> None:
-    made = annotator_client.post("/api/v1/tokens", json={"name": "script"})
+def test_tokens_are_made_listed_and_revoked(app: FastAPI, session: Session, annotator: User) -> None:
+    browser = in_person(app, session, annotator)
+    made = browser.post("/api/v1/tokens", json={"name": "script", "scope": "read", "days": 7})
     assert made.status_code == 201
-    listed = annotator_client.get("/api/v1/tokens").json()["items"]
-    assert {token["name"] for token in listed} == {"script", "test"}
-    assert all("token" not in token for token in listed)
-    assert annotator_client.get("/api/v1/me", headers=bearer(made.json()["token"])).status_code == 200
+    (listed,) = browser.get("/api/v1/tokens").json()["items"]
+    assert (listed["name"], listed["scope"], listed["seen_at"]) == ("script", "read", None)
+    assert "token" not in listed
+    life = datetime.fromisoformat(listed["expires_at"]) - datetime.fromisoformat(listed["created_at"])
+    assert life == timedelta(days=7)
+    program = TestClient(app, headers=bearer(made.json()["token"]))
+    assert program.get("/api/v1/me").status_code == 200
+    app.state.uses.write_down()
+    session.expire_all()
+    assert browser.get("/api/v1/tokens").json()["items"][0]["seen_at"]
 
-    assert annotator_client.delete(f"/api/v1/tokens/{made.json()['id']}").status_code == 204
+    assert browser.delete(f"/api/v1/tokens/{made.json()['id']}").status_code == 204
 
-    assert annotator_client.get("/api/v1/me", headers=bearer(made.json()["token"])).status_code == 401
+    assert program.get("/api/v1/me").status_code == 401
 
 
-def test_anothers_token_is_not_found(client: TestClient, annotator_client: TestClient) -> None:
-    theirs = annotator_client.post("/api/v1/tokens", json={"name": "script"}).json()
+def test_anothers_token_is_not_found_but_by_admins(
+    app: FastAPI, client: TestClient, session: Session, annotator: User
+) -> None:
+    own, _ = service.create_token(session, annotator, "script", now=utc_now())
+    other = in_person(app, session, make_user(session))
 
-    assert client.delete(f"/api/v1/tokens/{theirs['id']}").status_code == 404
-    assert theirs["id"] not in client.get("/api/v1/tokens").text
+    assert other.delete(f"/api/v1/tokens/{own.id}").status_code == 404
+    assert str(own.id) not in client.get("/api/v1/tokens").text
+    assert [item["id"] for item in client.get(f"/api/v1/users/{annotator.id}/tokens").json()["items"]] == [
+        str(own.id)
+    ]
+    assert other.get(f"/api/v1/users/{annotator.id}/tokens").status_code == 403
+    assert client.delete(f"/api/v1/tokens/{own.id}").status_code == 204
+    assert client.get(f"/api/v1/users/{annotator.id}/tokens").json()["items"] == []
 
 
 def test_users_page_by_key(client: TestClient, session: Session) -> None:
@@ -72,7 +94,8 @@ def test_people_are_locked_out_and_let_in(
     assert client.patch(address, json={"disabled": True}).json()["disabled_at"]
     assert annotator_client.get("/api/v1/me").status_code == 401
     assert client.patch(address, json={"disabled": False}).json()["disabled_at"] is None
-    assert annotator_client.get("/api/v1/me").status_code == 200
+    assert annotator_client.get("/api/v1/me").status_code == 401  # what ended stays so
+    assert client.patch(address, json={}).status_code == 422
 
 
 def test_simulated_annotators_are_marked_and_may_only_answer(client: TestClient) -> None:

@@ -1,8 +1,12 @@
 """Signing in and out, invitations, people and one's own account, as a browser meets them."""
 
 import re
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,10 +15,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.accounts import service
+from app.accounts import passwords, people, service
 from app.accounts.models import LoginSession, Role, User
-from app.accounts.pages import own_path
 from app.accounts.passwords import hash_password
+from app.accounts.signing import own_path
 from app.clock import utc_now
 from app.db import Base, Database, connect
 from app.main import create_app
@@ -239,11 +243,11 @@ def test_people_are_disabled_and_enabled(
     other.sign_in(grace.email)
     assert "Simulated" in admin.get("/people").text
 
-    admin.send(f"/people/{grace.id}/disable", page="/people")
+    admin.send(f"/people/{grace.id}/change", page="/people", act="disable")
     assert other.client.get("/api/v1/me").status_code == 401
     assert "Disabled" in admin.get("/people").text
 
-    admin.send(f"/people/{grace.id}/enable", page="/people")
+    admin.send(f"/people/{grace.id}/change", page="/people", act="enable")
     assert other.sign_in(grace.email).status_code == 303
 
 
@@ -321,7 +325,7 @@ def test_passwords_are_hashed_while_nobody_waits(tmp_path: Path, monkeypatch: py
         writers.append(database.engine.pool.checkedout())  # type: ignore[attr-defined]  # a QueuePool has it
         return hash_password(password)
 
-    monkeypatch.setattr(service, "hash_password", note)
+    monkeypatch.setattr(people, "hash_password", note)
     browser, guest = (Browser(TestClient(app, follow_redirects=False)) for _ in range(2))
     browser.sign_in(email)
     changed = browser.send(
@@ -333,6 +337,47 @@ def test_passwords_are_hashed_while_nobody_waits(tmp_path: Path, monkeypatch: py
 
     assert (changed.status_code, came.status_code) == (303, 303)
     assert writers == [0, 0]
+
+
+@pytest.mark.dialects
+def test_waiting_for_a_password_holds_no_connection(
+    committed: Database, committing_app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crowd that signs in waits for the hashing, and everybody else finds the database free."""
+    with committed.write.begin() as session:
+        user = make_user(session, password=PASSWORD)
+        _, invitation = service.invite(session, role=Role.ANNOTATOR, note="", by=None, now=utc_now())
+        _, other = service.make_password_link(session, make_user(session), by=None, now=utc_now())
+    browser, guest, third, fourth = (
+        Browser(TestClient(committing_app, follow_redirects=False)) for _ in range(4)
+    )
+    browser.sign_in(user.email)
+    gate = threading.BoundedSemaphore(2)
+    monkeypatch.setattr(passwords, "_gate", gate)  # where all wait
+    for _ in range(2):
+        gate.acquire()
+    new = "another long one"
+    link, to_password = f"/invitations/{invitation}", f"/password/{other}"
+    acts = [
+        partial(browser.send, "/account/tokens", page="/account", name="script", current=PASSWORD),
+        partial(guest.sign_in, user.email),
+        partial(third.send, link, page=link, name="Grace", email="grace@example.org", password=new),
+        partial(fourth.send, to_password, page=to_password, password=new),
+    ]
+    with ThreadPoolExecutor(len(acts)) as pool:
+        waiting = [pool.submit(act) for act in acts]
+        time.sleep(1.0)
+
+        pools = {maker.kw["bind"].pool for maker in (committed.read, committed.write)}
+        held = [pool.checkedout() for pool in pools]
+        done = [future.done() for future in waiting]
+        for _ in range(2):
+            gate.release()
+        statuses = [future.result(30).status_code for future in waiting]
+
+    assert held == [0] * len(pools)
+    assert done == [False] * len(acts)
+    assert statuses == [201, 303, 303, 303]
 
 
 def test_a_right_password_on_the_account_page_gives_the_attempts_back(browser: Browser, grace: User) -> None:
@@ -355,14 +400,15 @@ def test_an_invitation_names_our_public_address_and_no_other(browser: Browser, a
     assert browser.get("/").headers["location"] == "/campaigns"
 
 
-def test_invitation_links_stay_out_of_the_logs(
-    app: FastAPI, browser: Browser, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("kind", ["invitations", "password"])
+def test_one_time_links_stay_out_of_the_logs(
+    app: FastAPI, browser: Browser, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     from app.logs import configure_logs
 
     configure_logs(app.state.settings)
-    browser.get("/invitations/very-secret-link")
+    browser.get(f"/{kind}/very-secret-link")
 
     logged = capsys.readouterr().err
-    assert "/invitations/..." in logged
+    assert f"/{kind}/..." in logged
     assert "very-secret-link" not in logged

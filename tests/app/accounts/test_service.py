@@ -1,6 +1,6 @@
 """Who somebody is and what they may do."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
@@ -23,6 +23,26 @@ from tests.factories import NOW, PASSWORD, make_user
 NOWHERE = UUID(int=0)
 
 
+IDLE = timedelta(days=3)
+
+
+def by_cookie(session: Session, secret: str, *, now: datetime = NOW) -> User | None:
+    """Who is signed in with a cookie."""
+    caller = callers.caller_by_cookie(session, secret, now=now, idle_since=now - IDLE)
+    return caller.user if caller else None
+
+
+def by_token(session: Session, secret: str, *, now: datetime = NOW) -> User | None:
+    """Whose token this is."""
+    caller = callers.caller_by_token(session, secret, now=now)
+    return caller.user if caller else None
+
+
+def check(session: Session, email: str, password: str) -> User:
+    """Whose e-mail and password these are."""
+    return service.check_credentials(service.user_with_email(session, email), password)
+
+
 def is_same(found: User | None, user: User) -> bool:
     """Whether this is that person, loaded again or not."""
     return found is not None and found.id == user.id
@@ -31,11 +51,11 @@ def is_same(found: User | None, user: User) -> bool:
 def test_passwords_prove_who_somebody_is(session: Session) -> None:
     user = make_user(session, password=PASSWORD)
 
-    assert service.check_credentials(session, f" {user.email.upper()} ", PASSWORD) == user
+    assert check(session, f" {user.email.upper()} ", PASSWORD) == user
     with pytest.raises(WrongCredentials):
-        service.check_credentials(session, user.email, PASSWORD + " ")
+        check(session, user.email, PASSWORD + " ")
     with pytest.raises(WrongCredentials):
-        service.check_credentials(session, "nobody@example.org", PASSWORD)
+        check(session, "nobody@example.org", PASSWORD)
 
 
 def test_an_account_without_a_password_cannot_sign_in(session: Session) -> None:
@@ -43,7 +63,7 @@ def test_an_account_without_a_password_cannot_sign_in(session: Session) -> None:
 
     for guess in ("", "None", PASSWORD):
         with pytest.raises(WrongCredentials):
-            service.check_credentials(session, user.email, guess)
+            check(session, user.email, guess)
 
 
 def test_short_passwords_are_refused(session: Session) -> None:
@@ -64,8 +84,23 @@ def test_an_address_has_one_account(session: Session) -> None:
 def test_sessions_end(session: Session) -> None:
     secret = service.start_session(session, make_user(session), now=NOW)
 
-    assert callers.user_of_session(session, secret, now=NOW + service.SESSION_LIFE - timedelta(seconds=1))
-    assert callers.user_of_session(session, secret, now=NOW + service.SESSION_LIFE) is None
+    row = session.get_one(LoginSession, digest(secret))
+    row.seen_at = NOW + service.SESSION_LIFE - timedelta(minutes=1)
+    session.flush()
+
+    assert by_cookie(session, secret, now=NOW + service.SESSION_LIFE - timedelta(seconds=1))
+    assert by_cookie(session, secret, now=NOW + service.SESSION_LIFE) is None
+
+
+def test_sessions_that_nobody_uses_end_earlier(session: Session) -> None:
+    secret = service.start_session(session, make_user(session), now=NOW)
+    assert by_cookie(session, secret, now=NOW + IDLE - timedelta(seconds=1))
+    assert by_cookie(session, secret, now=NOW + IDLE) is None
+
+    session.get_one(LoginSession, digest(secret)).seen_at = NOW + timedelta(days=2)
+    session.flush()
+
+    assert by_cookie(session, secret, now=NOW + IDLE)
 
 
 def test_secrets_are_kept_as_digests_only(session: Session) -> None:
@@ -84,8 +119,8 @@ def test_signing_out_ends_one_session(session: Session) -> None:
 
     service.sign_out(session, here)
 
-    assert callers.user_of_session(session, here, now=NOW) is None
-    assert is_same(callers.user_of_session(session, there, now=NOW), user)
+    assert by_cookie(session, here) is None
+    assert is_same(by_cookie(session, there), user)
 
 
 def test_a_new_password_signs_other_browsers_out(session: Session) -> None:
@@ -93,29 +128,33 @@ def test_a_new_password_signs_other_browsers_out(session: Session) -> None:
     here, there = (service.start_session(session, user, now=NOW) for _ in range(2))
 
     new = service.hash_if_strong("another long one")
-    service.change_password(session, user, proved=user, password_hash=new, keep=here)
+    service.change_password(session, user, proved=user, password_hash=new, keep=here, now=NOW)
 
-    assert is_same(callers.user_of_session(session, here, now=NOW), user)
-    assert callers.user_of_session(session, there, now=NOW) is None
-    assert service.check_credentials(session, user.email, "another long one") == user
+    assert is_same(by_cookie(session, here), user)
+    assert by_cookie(session, there) is None
+    assert check(session, user.email, "another long one") == user
 
 
 def test_revoked_tokens_are_useless(session: Session) -> None:
     user = make_user(session)
     token, secret = service.create_token(session, user, "script", now=NOW)
-    assert is_same(callers.user_of_token(session, secret), user)
+    assert is_same(by_token(session, secret), user)
 
     service.revoke_token(session, token.id, by=user, now=NOW)
 
-    assert callers.user_of_token(session, secret) is None
+    assert by_token(session, secret) is None
 
 
-def test_nobody_revokes_another_persons_token(session: Session) -> None:
+def test_only_admins_revoke_another_persons_token(session: Session) -> None:
     token, secret = service.create_token(session, make_user(session), "script", now=NOW)
 
     with pytest.raises(TokenNotFound):
-        service.revoke_token(session, token.id, by=make_user(session, role="admin"), now=NOW)
-    assert callers.user_of_token(session, secret)
+        service.revoke_token(session, token.id, by=make_user(session), now=NOW)
+    assert by_token(session, secret)
+
+    service.revoke_token(session, token.id, by=make_user(session, role="admin"), now=NOW)
+
+    assert by_token(session, secret) is None
 
 
 def test_disabling_locks_out_at_once_and_enabling_lets_in(session: Session) -> None:
@@ -125,15 +164,16 @@ def test_disabling_locks_out_at_once_and_enabling_lets_in(session: Session) -> N
 
     service.set_disabled(session, user.id, disabled=True, by=admin, now=NOW)
 
-    assert callers.user_of_session(session, cookie, now=NOW) is None
-    assert callers.user_of_token(session, token) is None
+    assert by_cookie(session, cookie) is None
+    assert by_token(session, token) is None
     with pytest.raises(WrongCredentials):
-        service.check_credentials(session, user.email, PASSWORD)
+        check(session, user.email, PASSWORD)
 
     service.set_disabled(session, user.id, disabled=False, by=admin, now=NOW)
 
-    assert service.check_credentials(session, user.email, PASSWORD) == user
-    assert callers.user_of_session(session, cookie, now=NOW) is None  # it was ended, not paused
+    assert check(session, user.email, PASSWORD) == user
+    assert by_cookie(session, cookie) is None  # ended, not paused
+    assert by_token(session, token) is None
 
 
 def test_admins_cannot_lock_themselves_out(session: Session) -> None:
@@ -208,5 +248,5 @@ def test_a_simulated_annotator_comes_back_under_its_name(session: Session) -> No
     assert first.id == again.id
     assert first.is_simulated
     assert not first.is_admin
-    assert is_same(callers.user_of_token(session, token), first)
-    assert is_same(callers.user_of_token(session, other_token), first)
+    assert is_same(by_token(session, token), first)
+    assert is_same(by_token(session, other_token), first)

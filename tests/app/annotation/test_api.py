@@ -294,7 +294,7 @@ class TestWhoCalls:
         self, known: TestClient, session: Session, campaign: Campaign, annotator: User
     ) -> None:
         held = session.scalar(select(func.count()).select_from(Lease))
-        [token] = session.scalars(accounts.tokens_of(annotator))
+        [token] = session.scalars(accounts.tokens_of(annotator, now=utc_now()))
         accounts.revoke_token(session, token.id, by=annotator, now=NOW)
         session.commit()
 

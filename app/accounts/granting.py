@@ -1,0 +1,78 @@
+"""What makes somebody an admin, or could: only a person whose password is fresh does it, and no token."""
+
+from datetime import datetime
+from uuid import UUID
+
+from fastapi import Request
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.accounts import service
+from app.accounts.errors import ProofNeeded
+from app.accounts.models import Invitation, Role, User
+from app.accounts.signing import prove_again
+
+
+class Granting:
+    """Acts of one admin in one request; `password` is theirs, "" if the request has none."""
+
+    def __init__(
+        self,
+        request: Request,
+        session: Session,
+        reading: sessionmaker[Session],
+        *,
+        by: User,
+        now: datetime,
+        password: str = "",
+    ) -> None:
+        self.session, self.reading, self.by, self.now = session, reading, by, now
+        self._request, self._password = request, password
+        self._is_proved = False
+
+    def invite(self, *, role: Role, note: str, email: str | None) -> tuple[Invitation, str]:
+        """As `service.invite`."""
+        if role is Role.ADMIN:
+            self._prove()
+        return service.invite(self.session, role=role, note=note, email=email, by=self.by, now=self.now)
+
+    def set_role(self, user_id: UUID, role: Role) -> User:
+        """As `service.set_role`."""
+        if role is Role.ADMIN:
+            self._prove()
+        return service.set_role(self.session, user_id, role, by=self.by, now=self.now)
+
+    def set_disabled(self, user_id: UUID, *, disabled: bool) -> User:
+        """As `service.set_disabled`; letting an admin in again makes an admin."""
+        if not disabled:
+            self._prove_for(user_id)
+        return service.set_disabled(self.session, user_id, disabled=disabled, by=self.by, now=self.now)
+
+    def make_password_link(self, user_id: UUID) -> tuple[Invitation, str]:
+        """As `service.make_password_link`; whoever has an admin's link becomes that admin."""
+        user = self._prove_for(user_id)
+        return service.make_password_link(self.session, user, by=self.by, now=self.now)
+
+    def turn_off_second_factor(self, user_id: UUID) -> User:
+        """As `service.turn_off_second_factor`."""
+        self._prove_for(user_id)
+        return service.turn_off_second_factor(self.session, user_id, by=self.by)
+
+    def end_sessions(self, user_id: UUID) -> None:
+        """As `service.end_sessions`."""
+        service.end_sessions(self.session, user_id, by=self.by)
+
+    def _prove(self) -> None:
+        prove_again(self._request, self.session, self.reading, self.by, self._password)
+        self._is_proved = True
+
+    def _prove_for(self, user_id: UUID) -> User:
+        """The person, with one's own password if they are an admin."""
+        # Not in the session that writes: others would wait while the password is looked at.
+        with self.reading.begin() as looking:
+            is_admin = service.get_person(looking, user_id, by=self.by).is_admin
+        if is_admin:
+            self._prove()
+        user = service.get_person(self.session, user_id, by=self.by)
+        if user.is_admin and not self._is_proved:  # became one meanwhile
+            raise ProofNeeded
+        return user

@@ -1,0 +1,284 @@
+"""People: how they come, what they may do, and who may change that."""
+
+import hashlib
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Select, delete, func, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.accounts.credentials import create_token, end_credentials, user_with_email
+from app.accounts.errors import AccountOfProgram, EmailTaken, NotAllowed, UserNotFound, WrongCredentials
+from app.accounts.models import ApiToken, Invitation, LoginSession, Role, Scope, User
+from app.accounts.passwords import hash_password
+from app.accounts.strength import refuse_weak
+from app.journal import writing as journal
+from app.journal.models import Action
+
+ADMINS_LOCK = 0x61646D696E73  # of PostgreSQL: who is an admin; any number that no other lock has
+SIMULATED_DOMAIN = "simulated.invalid"  # a reserved name: nobody has an address there
+
+
+def require_admin(user: User) -> None:
+    """Raises NotAllowed unless `user` is an admin."""
+    if not user.is_admin:
+        raise NotAllowed
+
+
+def create_user(
+    session: Session,
+    *,
+    email: str,
+    name: str,
+    role: Role,
+    password: str | None,
+    now: datetime,
+    is_simulated: bool = False,
+) -> User:
+    """Add an account; without a password it can only be used through tokens.
+
+    Raises:
+        EmailTaken: there is an account with this address.
+        WeakPassword: too short, or easy to guess.
+    """
+    return add_user(
+        session,
+        email=email,
+        name=name,
+        role=role,
+        password_hash=None if password is None else hash_if_strong(password, (email, name)),
+        is_simulated=is_simulated,
+        now=now,
+    )
+
+
+def add_user(
+    session: Session,
+    *,
+    email: str,
+    name: str,
+    role: Role,
+    password_hash: str | None,
+    now: datetime,
+    is_simulated: bool = False,
+    is_invited: bool = False,
+) -> User:
+    """The same with what `hash_if_strong` made of the password; `is_invited`: they do it themselves."""
+    user = User(
+        email=email.strip().lower(),
+        name=name.strip(),
+        role=role,
+        password_hash=password_hash,
+        is_simulated=is_simulated,
+        created_at=now,
+    )
+    try:
+        with session.begin_nested():
+            session.add(user)
+    except IntegrityError as error:
+        raise EmailTaken(user.email) from error
+    facts = {"person": user.name, "role": role.value} | ({"simulated": True} if is_simulated else {})
+    journal.write(session, Action.ACCOUNT_MADE, by=user if is_invited else None, details=facts)
+    return user
+
+
+def hash_if_strong(password: str, context: Iterable[str] = ()) -> str:
+    """What to store of a new password. Takes 20 ms or more: call it where no writer waits.
+
+    Args:
+        password: as typed.
+        context: name and address of the person, which make no password.
+
+    Raises:
+        WeakPassword: too short, or easy to guess.
+    """
+    refuse_weak(password, context)
+    return hash_password(password)
+
+
+def simulated_annotator(
+    session: Session, name: str, *, by: User, now: datetime, made_with: ApiToken | None = None
+) -> tuple[User, ApiToken, str]:
+    """A program's account that answers in a person's place, a new token of it, and the token's secret.
+
+    The same name gives the same account, so that a repeated simulation adds nobody. The account has no
+    password and is marked, and pages say so wherever its answers count. The token may only annotate. It ends
+    with `by`'s own and with the token `made_with`, if they ask by one.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+    """
+    require_admin(by)
+    email = f"{hashlib.sha256(name.encode()).hexdigest()[:16]}@{SIMULATED_DOMAIN}"
+    user = session.scalar(select(User).where(User.email == email, User.is_simulated))
+    if user is None:
+        user = create_user(
+            session, email=email, name=name, role=Role.ANNOTATOR, password=None, now=now, is_simulated=True
+        )
+    token, secret = create_token(
+        session, user, "simulation", now=now, scope=Scope.ANNOTATE, by=by, made_with=made_with
+    )
+    return user, token, secret
+
+
+def change_password(
+    session: Session, user: User, *, proved: User, password_hash: str, keep: str, now: datetime
+) -> None:
+    """Set a new password; end tokens, and every session but the one with the secret `keep`.
+
+    Args:
+        user: whose.
+        proved: what `check_credentials` gave for the present password.
+        password_hash: of the new one, from `hash_if_strong`.
+        keep: the cookie of the browser in which it is changed.
+
+    Raises:
+        WrongCredentials: the password was changed since it was checked.
+    """
+    changed = session.execute(
+        update(User)
+        .where(User.id == user.id, User.password_hash == proved.password_hash, User.disabled_at.is_(None))
+        .values(password_hash=password_hash)
+        .returning(User.id)
+    ).one_or_none()
+    if changed is None:
+        raise WrongCredentials
+    end_credentials(session, user.id, now=now, keep=keep)
+    journal.write(session, Action.PASSWORD_CHANGED, by=user)
+
+
+def user_by_email(session: Session, email: str) -> User:
+    """The person with this address; for commands of those who hold the database anyway.
+
+    Raises:
+        UserNotFound: no such person.
+    """
+    user = user_with_email(session, email)
+    if user is None:
+        raise UserNotFound
+    return user
+
+
+def get_person(session: Session, user_id: UUID, *, by: User) -> User:
+    """Anybody with an account.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        UserNotFound: no such person.
+    """
+    require_admin(by)
+    user = session.get(User, user_id)
+    if user is None:
+        raise UserNotFound
+    return user
+
+
+def people() -> Select[User]:
+    """Everybody with an account, by name."""
+    return select(User).order_by(User.name, User.id)
+
+
+def people_after(user_id: UUID | None) -> Select[User]:
+    """Everybody with an account in the order of ids, from behind one id."""
+    query = select(User).order_by(User.id)
+    return query if user_id is None else query.where(User.id > user_id)
+
+
+def active_admins() -> Select[UUID]:
+    """Those who can administer this installation, by id."""
+    return select(User.id).where(User.role == Role.ADMIN, User.disabled_at.is_(None)).order_by(User.id)
+
+
+def has_admin(session: Session) -> bool:
+    """Whether somebody can administer this installation."""
+    return session.scalar(active_admins().limit(1)) is not None
+
+
+def take_turns(session: Session) -> None:
+    """Let nobody else decide who is an admin before this transaction ends; SQLite has one writer anyway."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(ADMINS_LOCK)))
+
+
+def set_disabled(session: Session, user_id: UUID, *, disabled: bool, by: User, now: datetime) -> User:
+    """Lock somebody out, or let them in again; their answers stay. Their way in ends for good.
+
+    Raises:
+        UserNotFound: no such person.
+        NotAllowed: `by` is no admin any more, or would lock themselves out.
+    """
+    user = _to_change(session, user_id, by=by)
+    if disabled and user.id == by.id:
+        raise NotAllowed("another admin")
+    if disabled == (user.disabled_at is not None):
+        return user
+    user.disabled_at = now if disabled else None
+    if disabled:
+        _end_all(session, user, now=now)
+    action = Action.ACCOUNT_DISABLED if disabled else Action.ACCOUNT_ENABLED
+    journal.write(session, action, by=by, details={"person": user.name})
+    return user
+
+
+def set_role(session: Session, user_id: UUID, role: Role, *, by: User, now: datetime) -> User:
+    """Make somebody an admin, or an annotator again. They sign in anew, and their tokens end.
+
+    Raises:
+        UserNotFound: no such person.
+        NotAllowed: `by` is no admin any more, or means themselves.
+        AccountOfProgram: a simulated annotator stays one.
+    """
+    user = _to_change(session, user_id, by=by)
+    if user.role is role:
+        return user
+    if user.id == by.id:
+        raise NotAllowed("another admin")
+    if user.is_simulated:
+        raise AccountOfProgram
+    user.role = role
+    _end_all(session, user, now=now)
+    journal.write(session, Action.ROLE_CHANGED, by=by, details={"person": user.name, "role": role.value})
+    return user
+
+
+def end_sessions(session: Session, user_id: UUID, *, by: User) -> None:
+    """Sign somebody out wherever they are signed in; their tokens stay.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        UserNotFound: no such person.
+    """
+    user = get_person(session, user_id, by=by)
+    session.execute(delete(LoginSession).where(LoginSession.user_id == user_id))
+    journal.write(session, Action.SESSION_ENDED, by=by, details={"person": user.name})
+
+
+def _to_change(session: Session, user_id: UUID, *, by: User) -> User:
+    """Somebody whom `by` may change, who is an admin now and stays one until this commits.
+
+    Of two admins who disable each other at once the second waits, and is no admin any more when it is their
+    turn: at least one is always left.
+    """
+    require_admin(by)
+    take_turns(session)
+    if session.scalar(active_admins().where(User.id == by.id)) is None:
+        raise NotAllowed
+    user = session.get(User, user_id, populate_existing=True)
+    if user is None:
+        raise UserNotFound
+    return user
+
+
+def _end_all(session: Session, user: User, *, now: datetime) -> None:
+    end_credentials(session, user.id, now=now)
+    session.execute(
+        update(Invitation)
+        .where(
+            Invitation.invited_by_id == user.id,
+            Invitation.accepted_at.is_(None),
+            Invitation.expires_at > now,
+        )
+        .values(expires_at=now)
+    )
