@@ -50,6 +50,7 @@ POLICY = (
     "gold_share",
     "gold_bound",
     "gold_feedback",
+    "skip_twins",
     "rounds",
     "modes",
 )
@@ -86,6 +87,8 @@ class Campaign(Claimable, Base):
     price_per: Mapped[PricePer] = mapped_column(
         enum_column(PricePer), default=PricePer.ANSWER, server_default=PricePer.ANSWER
     )
+    # Ask about pictures that are the same, pixel by pixel, only once.
+    skip_twins: Mapped[bool] = mapped_column(default=False, server_default=false())
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
     modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
     seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed

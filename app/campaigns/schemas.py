@@ -45,6 +45,7 @@ class _Chosen(Input):
     gold_share: GoldShare = 0.05
     gold_bound: GoldBound = 0.7
     gold_feedback: bool = False
+    skip_twins: bool = Field(default=False, description="ask about images that are the same only once")
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -79,6 +80,7 @@ class CampaignUpdate(Input):
     gold_share: GoldShare | None = None
     gold_bound: GoldBound | None = None
     gold_feedback: bool | None = None
+    skip_twins: bool | None = None
     rounds: Rounds | None = None
     modes: Modes | None = None
 
@@ -161,6 +163,7 @@ class CampaignRead(Output):
     gold_share: float
     gold_bound: float
     gold_feedback: bool
+    skip_twins: bool
     rounds: int
     modes: Modes
     price: float | None
