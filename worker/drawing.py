@@ -60,7 +60,7 @@ def _draw(context: Context, claim: claims.Claim, opening: campaigns.Opening) -> 
     with context.unit_of_work() as session:
         claims.renew(session, claim, now=utc_now())
         questions.forget_questions(session, opening.campaign_id)
-        examples = campaigns.examples_to_label(session, opening.dataset_id)
+        examples = campaigns.examples_to_label(session, opening.dataset_id, skip_twins=opening.skip_twins)
     positions = np.array([position for position, _ in examples], dtype=np.int64)
     num_classes = len(opening.class_names)
     drawn = draws.draw(opening.seed, positions, num_classes=num_classes, rounds=opening.rounds)

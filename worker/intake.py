@@ -32,6 +32,7 @@ from app.datasets.intake.shards import delete_index, read_records
 from app.datasets.looks import Stored, looks_of_stored, positions_to_look_at
 from app.datasets.models import Dataset, DatasetState
 from app.datasets.uploads import upload_prefix
+from clarinet.recipes.counting import many
 from worker.context import Context
 
 ROWS_AT_ONCE = 5000  # per transaction: about 0.2 s during which SQLite's other writers wait
@@ -123,6 +124,7 @@ def _import(context: Context, work: Work) -> None:
         position += len(records)
         counts.update((record.split, record.true_class) for record in records)
     delete_index(context.storage, work.prefix)
+    notes = [*result["notes"], *_told_of_twins(context, work)]
     looks = looks_of_stored(context.storage, work.prefix, seen)  # two seconds for the largest pictures
     with context.unit_of_work() as session:
         claims.release(
@@ -132,7 +134,7 @@ def _import(context: Context, work: Work) -> None:
             progress=position,
             progress_total=position,
             made=result["made"],
-            notes=result["notes"],
+            notes=notes,
             faults=result["faults"],
             class_names=result["class_names"],
             channels=result["channels"],
@@ -147,6 +149,18 @@ def _import(context: Context, work: Work) -> None:
     context.storage.delete_tree(upload_prefix(work.claim.id))
     _keep_only(context, work)
     log.info("dataset.import_ended", dataset_id=str(work.claim.id), images=position)
+
+
+def _told_of_twins(context: Context, work: Work) -> list[str]:
+    """That some images are the same as another, if so: each of them would be asked about."""
+    with context.reading() as session:
+        twins = datasets.twins_in(session, work.claim.id)
+    if not twins:
+        return []
+    is_ = "is" if twins == 1 else "are"
+    return [
+        f"{many(twins, 'image')} {is_} the same as an earlier one; a campaign may ask about each only once."
+    ]
 
 
 def _read_file(context: Context, work: Work) -> dict[str, Any]:

@@ -53,6 +53,7 @@ POLICY = (
     "least_page_ms",
     "least_picture_ms",
     "asks_again",
+    "skip_twins",
     "rounds",
     "modes",
 )
@@ -95,6 +96,8 @@ class Campaign(Claimable, Base):
     price_per: Mapped[PricePer] = mapped_column(
         enum_column(PricePer), default=PricePer.ANSWER, server_default=PricePer.ANSWER
     )
+    # Ask about pictures that are the same, pixel by pixel, only once.
+    skip_twins: Mapped[bool] = mapped_column(default=False, server_default=false())
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
     modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
     seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed

@@ -50,6 +50,7 @@ class _Chosen(Input):
     least_page_ms: LeastMs = 300
     least_picture_ms: LeastMs = 50
     asks_again: bool = True
+    skip_twins: bool = Field(default=False, description="ask about images that are the same only once")
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -87,6 +88,7 @@ class CampaignUpdate(Input):
     least_page_ms: LeastMs | None = None
     least_picture_ms: LeastMs | None = None
     asks_again: bool | None = None
+    skip_twins: bool | None = None
     rounds: Rounds | None = None
     modes: Modes | None = None
 
@@ -173,6 +175,7 @@ class CampaignRead(Output):
     least_page_ms: int
     least_picture_ms: int
     asks_again: bool
+    skip_twins: bool
     rounds: int
     modes: Modes
     price: float | None

@@ -48,6 +48,7 @@ class CampaignDetails:
     least_page_ms: int = 300
     least_picture_ms: int = 50
     asks_again: bool = True
+    skip_twins: bool = False
     rounds: int = 1
     modes: Modes = Modes.BOTH
 
@@ -67,6 +68,7 @@ class Opening:
     overlap: int
     dataset_id: UUID
     dataset_digest: str
+    skip_twins: bool
 
 
 def create_campaign(session: Session, details: CampaignDetails, *, by: User, now: datetime) -> Campaign:
@@ -327,17 +329,23 @@ def claim_opening(
         overlap=campaign.overlap,
         dataset_id=dataset.id,
         dataset_digest=dataset.digest or "",
+        skip_twins=campaign.skip_twins,
     )
     return claim, opening
 
 
-def examples_to_label(session: Session, dataset_id: UUID) -> list[tuple[int, int]]:
-    """(position, id) of the images that a campaign over this dataset asks about, by position."""
-    query = (
-        select(Example.position, Example.id)
-        .where(Example.dataset_id == dataset_id, Example.split == Split.TRAIN)
-        .order_by(Example.position)
-    )
+def examples_to_label(
+    session: Session, dataset_id: UUID, *, skip_twins: bool = False
+) -> list[tuple[int, int]]:
+    """(position, id) of the images that a campaign over this dataset asks about, by position.
+
+    `skip_twins`: of images that are the same only the first.
+    """
+    train = Example.dataset_id == dataset_id, Example.split == Split.TRAIN
+    query = select(Example.position, Example.id).where(*train).order_by(Example.position)
+    if skip_twins:
+        firsts = select(func.min(Example.position)).where(*train).group_by(Example.digest)
+        query = query.where(Example.position.in_(firsts))
     return [(position, example_id) for position, example_id in session.execute(query)]
 
 

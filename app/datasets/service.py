@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import ColumnElement, Select, and_, delete, event, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, delete, event, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -195,6 +195,14 @@ def insert_examples(
             for position, record in enumerate(records, first_position)
         ],
     )
+
+
+def twins_in(session: Session, dataset_id: UUID) -> int:
+    """How many images of a dataset are the same, pixel by pixel, as one before them."""
+    images, different = session.execute(
+        select(func.count(), func.count(Example.digest.distinct())).where(Example.dataset_id == dataset_id)
+    ).one()
+    return int(images) - int(different)
 
 
 def delete_examples(session: Session, dataset_id: UUID) -> None:

@@ -13,14 +13,16 @@ from app.campaigns import service as campaigns
 from app.campaigns.noting import note
 from app.datasets.models import Dataset
 from app.datasets.pictures import image_address
-from app.deps import CurrentUser, SettingsDep, UnitOfWorkDep
+from app.deps import CurrentUser, SettingsDep, StorageDep, UnitOfWorkDep
 from app.journal.models import Action
 from app.labels import service
 from app.labels.exports import answers, labels
 from app.labels.exports.answers import People
+from app.labels.exports.class_folders import folder_pieces
+from app.labels.exports.filenames import longest_filename, with_filenames
 from app.labels.exports.formats import ExportFormat
 from app.settings import Settings
-from clarinet.files.label_files import guarded
+from clarinet.files.tables import guarded
 
 router = APIRouter(tags=["annotation"])
 
@@ -59,14 +61,49 @@ def download_labels(
             service.labels(session, campaign, imported=imported), service.class_factors(session, campaign.id)
         )
         return labels.pieces(
-            rows,
+            with_filenames(session, campaign.dataset_id, rows),
             format,
             class_names=campaign.class_names,
             num_images=session.get_one(Dataset, campaign.dataset_id).train_count,
             image_url=image_url,
+            longest_filename=longest_filename(session, campaign.dataset_id),
         )
 
-    return _download(request, pieces, name=f"labels-{campaign.id}", format_=format)
+    return _download(
+        request, pieces, name=f"labels-{campaign.id}.{format.ending}", media_type=format.media_type
+    )
+
+
+@router.get(
+    "/campaigns/{campaign_id}/labels/folders",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/zip": {}}, "description": "CLASS/picture"}},
+)
+@admin_only
+def download_class_folders(
+    request: Request,
+    campaign_id: UUID,
+    storage: StorageDep,
+    user: CurrentUser,
+    work: UnitOfWorkDep,
+    *,
+    imported: bool = False,
+) -> StreamingResponse:
+    """A zip with each picture whose class is known (a true label) in its class's folder.
+
+    `imported`: with labels from elsewhere, about which nobody was asked here.
+    """
+    facts = {"format": "class folders"} | ({"imported": "with labels from elsewhere"} if imported else {})
+    with work() as session:
+        campaign = campaigns.find_campaign(session, campaign_id, by=user)
+        note(session, Action.LABELS_DOWNLOADED, campaign, by=user, details=facts)
+
+    def pieces(session: Session) -> Iterator[bytes]:
+        rows = list(service.labels(session, campaign, imported=imported))
+        return folder_pieces(session, storage, campaign, rows)
+
+    name, media_type = f"pictures-{campaign.id}.zip", "application/zip"
+    return _download(request, pieces, name=name, media_type=media_type)
 
 
 @router.get("/campaigns/{campaign_id}/answers", response_class=StreamingResponse)
@@ -95,13 +132,21 @@ def download_answers(
     def pieces(session: Session) -> Iterator[bytes]:
         text = guarded if format.is_for_spreadsheets else str
         rows = answers.answer_rows(session, campaign, People(session, campaign.id, secret), text=text)
-        return answers.pieces(rows, format, class_names=campaign.class_names, image_url=image_url)
+        return answers.pieces(
+            rows,
+            format,
+            class_names=campaign.class_names,
+            image_url=image_url,
+            longest_filename=longest_filename(session, campaign.dataset_id),
+        )
 
-    return _download(request, pieces, name=f"answers-{campaign.id}", format_=format)
+    return _download(
+        request, pieces, name=f"answers-{campaign.id}.{format.ending}", media_type=format.media_type
+    )
 
 
 def _download(
-    request: Request, pieces: Callable[[Session], Iterator[bytes]], *, name: str, format_: ExportFormat
+    request: Request, pieces: Callable[[Session], Iterator[bytes]], *, name: str, media_type: str
 ) -> StreamingResponse:
     def body() -> Iterator[bytes]:
         # The route's own session ends before the body is sent; a download gets one for as long as it lasts.
@@ -110,9 +155,9 @@ def _download(
 
     return StreamingResponse(
         body(),
-        media_type=format_.media_type,
+        media_type=media_type,
         headers={
-            "Content-Disposition": f'attachment; filename="{name}.{format_.ending}"',
+            "Content-Disposition": f'attachment; filename="{name}"',
             "Cache-Control": "no-store",
         },
     )

@@ -71,7 +71,7 @@ def _draws_match(session: Session, campaign: Campaign, table: draws.Integers) ->
     # Questions that must be asked again went behind the queue in steps of its length.
     place = table[:, 0] % campaign.question_count
     stored = table[np.argsort(place)]
-    places = campaigns.examples_to_label(session, campaign.dataset_id)
+    places = campaigns.examples_to_label(session, campaign.dataset_id, skip_twins=campaign.skip_twins)
     positions = np.array([position for position, _ in places], dtype=np.int64)
     drawn = draws.draw(campaign.seed, positions, num_classes=campaign.num_classes, rounds=campaign.rounds)
     return (

@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet.commands.opening import Pair
+from clarinet.commands.opening import Opened, Pair
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import Labels
+from clarinet.files.named_labels import is_by_filename
 from clarinet.files.names import (
     numbers_among,
     plain_number,
@@ -67,7 +68,7 @@ def read_inputs(arguments: argparse.Namespace, pair: Pair, side: int) -> Inputs:
         if missing:
             raise DataError(f"{path} lacks {missing[0]}")
     _require_other_images(arguments, source["x_train"], target["x_train"])
-    labels = _labels(arguments, source["x_train"])
+    labels = _labels(arguments, source["x_train"], pair.source, known)
     # A label file counts the campaign's classes, which need not be the folders, nor in their order.
     names = known if labels is None else labels.class_names or []
     if labels is not None:
@@ -104,16 +105,38 @@ def _require_other_images(
         )
 
 
-def _labels(arguments: argparse.Namespace, images: "Tensor | ImageFiles") -> Labels | None:
+def _filenames(source: Opened) -> list[str]:
+    """What the source's training images are called, in their order; none where they are an npz."""
+    files = source.files
+    return [] if files is None else [one.path for one in files.placed if one.split == "train"]
+
+
+def _finds_by_name(labels: Path) -> bool:
+    try:
+        return labels.suffix in {".csv", ".tsv"} and is_by_filename(labels)
+    except (OSError, ValueError):
+        return False  # which is said when it is read
+
+
+def _labels(
+    arguments: argparse.Namespace, images: "Tensor | ImageFiles", source: Opened, known: list[str]
+) -> Labels | None:
     if not arguments.labels:
         return None
     if arguments.classes is not None:
         _check_count(arguments.classes)
-    if arguments.source.is_dir():
-        _require_no_table(arguments.source, arguments.labels)
     count = len(images) if images.shape else 0
+    filenames = _filenames(source)
+    if source.files is not None and not _finds_by_name(arguments.labels):
+        _require_no_table(arguments.source, arguments.labels)
     try:
-        labels = load_labels(arguments.labels, images=count, num_classes=arguments.classes)
+        labels = load_labels(
+            arguments.labels,
+            images=count,
+            num_classes=arguments.classes,
+            filenames=filenames,
+            class_names=known,
+        )
     except ClassesNotCounted:
         raise ConfigError(
             f"{arguments.labels} does not say how many classes there are; say it: --classes K"

@@ -12,51 +12,38 @@ from typing import Any
 from numpy.typing import NDArray
 
 from clarinet.files.arrays import read_array, read_header
+from clarinet.files.folders import PathFinder
 from clarinet.files.json_text import json_of
 from clarinet.files.label_table import KINDS, LabelRow, Labels
+from clarinet.files.named_labels import by_filename, lacks_positions
 from clarinet.files.names import sameness
+from clarinet.files.tables import csv_rows, unguarded
 from clarinet.files.zips import Members, open_zip
 from clarinet.recipes.counting import is_or_are, many, there_are
 from clarinet.recipes.errors import ClassesNotCounted, DataError
 
 NEEDED = ("position", "kind", "weight")  # of each row
-# A spreadsheet takes a cell that starts so for a formula.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(slots=True)
 class _Told:
     """What the rows of a file say of the file as a whole."""
 
+    finder: PathFinder
+    places: Mapping[str, int]  # of the images, by what their files are called; empty where nobody knows
     names: set[tuple[int, str]] = field(default_factory=set)  # class and its name
     num_classes: set[int] = field(default_factory=set)
     num_images: set[int] = field(default_factory=set)
 
 
-def guarded(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula: what could start one gets an apostrophe in front."""
-    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
-
-
-def unguarded(cell: str) -> str:
-    """A cell without that apostrophe."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
-
-
-def separator_of(text: str) -> str:
-    """What parts the columns of a table: a tab, a semicolon or a comma, by its first line."""
-    first = text.lstrip("\ufeff\r\n").split("\n", maxsplit=1)[0]
-    return max(",;\t", key=first.count)
-
-
-def csv_rows(file: Iterable[str], *, separator: str = ",") -> "csv.DictReader[str]":
-    """The rows of a CSV by its columns, whose names are taken without case and spaces around them."""
-    reader = csv.DictReader(file, delimiter=separator, strict=True)
-    reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
-    return reader
-
-
-def load_labels(path: Path | str, *, images: int, num_classes: int | None = None) -> Labels:
+def load_labels(
+    path: Path | str,
+    *,
+    images: int,
+    num_classes: int | None = None,
+    filenames: Sequence[str] = (),
+    class_names: Sequence[str] = (),
+) -> Labels:
     """Read a label file: CSV (.csv), TSV (.tsv), JSON lines (.jsonl), or a frozen snapshot (.npz).
 
     A label's `position` is its image's place in the data set, which is its row in the npz of the images. Its
@@ -68,6 +55,11 @@ def load_labels(path: Path | str, *, images: int, num_classes: int | None = None
         path: the file; its ending says its format.
         images: how many source images there are.
         num_classes: K; None takes it from the file.
+        filenames: what the file of each image is called. Where they are given, a table may have the columns
+            `filename` and `label` (or `class`, or `class_name`) in place of positions and numbers. Without a
+            column `kind` its labels are true ones, without `weight` they weigh 1.
+        class_names: those that such labels are about, in their order; else those of the table, in the
+            alphabet's.
 
     Raises:
         DataError: another ending; a file that cannot be read, lacks something or has no labels. Or a number
@@ -79,8 +71,11 @@ def load_labels(path: Path | str, *, images: int, num_classes: int | None = None
     readers = {".csv": _csv_rows, ".tsv": _tsv_rows, ".jsonl": _json_rows, ".npz": _snapshot_rows}
     if path.suffix not in readers:
         raise DataError(f"{path} is no label file: its name must end in {', '.join(readers)}")
-    told = _Told()
+    told = _Told(finder=PathFinder(filenames), places={name: at for at, name in enumerate(filenames)})
     try:
+        if filenames and path.suffix in {".csv", ".tsv"} and lacks_positions(path):
+            rows, names = by_filename(path, filenames, class_names)
+            return Labels.of(rows, num_classes=len(names), named=dict(enumerate(names)))
         rows = list(readers[path.suffix](path, told))
     except DataError:
         raise
@@ -179,12 +174,26 @@ def _rows(
         if class_name is not None:
             told.names.add((class_, str(class_name)))
         yield LabelRow(
-            _whole(entry["position"], f"{where}: position"),
+            _place(entry, where, told),
             str(entry["kind"]).strip().lower(),
             class_,
             _amount(entry["weight"], f"{where}: weight"),
             None if chance is None else _amount(chance, f"{where}: probability"),
         )
+
+
+def _place(entry: Mapping[str, Any], where: str, told: _Told) -> int:
+    """Of an entry's image: where the file of that name is, or else its position."""
+    position = _whole(entry["position"], f"{where}: position")
+    name = unguarded(str(entry.get("filename") or ""))
+    if not name or not told.places:
+        return position
+    file = told.finder.find(name)
+    if file is None:
+        raise DataError(
+            f"{where} is about the file {name!r:.80}, which is no image here, or could be several"
+        )
+    return told.places[file]
 
 
 def _snapshot_rows(path: Path, told: _Told) -> Iterator[LabelRow]:

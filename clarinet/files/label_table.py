@@ -33,6 +33,7 @@ class LabelRow(NamedTuple):
     example_id: int = NO_LABEL  # the application's own number of the image
     answers: int = 0  # yes/no answers it rests on
     imported: bool = False  # whether it came from elsewhere: no question was drawn
+    filename: str | None = None  # what the image's file was called, for whoever may know it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

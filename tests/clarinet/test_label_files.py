@@ -141,7 +141,7 @@ def test_both_sides_read_a_table_that_somebody_wrote_by_hand(tmp_path: Path) -> 
     (tmp_path / "l.csv").write_text(text)
 
     labels = load_labels(tmp_path / "l.csv", images=2, num_classes=2)
-    answers = read_answers(text.encode())
+    answers = read_answers(text.encode()).answers
 
     assert labels.named == {0: "=cat", 1: "dog"}
     assert (labels.true.tolist(), labels.complementary.tolist()) == ([1, -1], [-1, 0])

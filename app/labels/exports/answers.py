@@ -31,6 +31,7 @@ ARROW = {
     "question_id": "int64",
     "example_id": "int64",
     "position": "int64",
+    "filename": "string",
     "round": "int64",
     "class": "int64",
     "class_name": "string",
@@ -50,6 +51,7 @@ NUMPY = {
     "question_ids": "<i8",
     "example_ids": "<i8",
     "positions": "<i8",
+    "filenames": "",  # bytes in UTF-8, as many as the longest needs
     "rounds": "<i4",
     "classes": "<i4",
     "probabilities": "<f8",
@@ -119,6 +121,7 @@ def answer_rows(
             Question.id,
             Question.example_id,
             Example.position,
+            Example.filename,
             Question.round,
             Question.candidate_class,
             Question.probability,
@@ -132,7 +135,8 @@ def answer_rows(
     )
     known: dict[object, Annotator] = {}
     found = session.connection().execute(query, execution_options={"yield_per": FETCHED})
-    for id_, question, example, position, round_, class_, chance, ms, purpose, value, by, key, at in found:
+    for id_, question, example, position, filename, *rest in found:
+        round_, class_, chance, ms, purpose, value, by, key, at = rest
         who = known.get(by)
         if who is None:
             who = known[by] = people.annotator(UUID(str(by)), text)
@@ -141,6 +145,7 @@ def answer_rows(
             question,
             example,
             position,
+            None if filename is None else text(filename),
             round_,
             class_,
             names[class_],
@@ -171,7 +176,12 @@ def _time_text(at: object) -> str:
 
 
 def pieces(
-    rows: Iterable[formats.Row], kind: ExportFormat, *, class_names: Sequence[str], image_url: str
+    rows: Iterable[formats.Row],
+    kind: ExportFormat,
+    *,
+    class_names: Sequence[str],
+    image_url: str,
+    longest_filename: int = 1,
 ) -> Iterator[bytes]:
     """An answer file, piece by piece; `image_url` has {example_id} in it. Text in CSV and TSV is safe."""
     match kind:
@@ -186,7 +196,7 @@ def pieces(
         case ExportFormat.NPZ:
             people: dict[str, int] = {}
             return formats.npz_pieces(
-                NUMPY,
+                NUMPY | {"filenames": f"|S{longest_filename}"},
                 _numbers(rows, people),
                 names=lambda: {
                     "class_names": np.array(class_names),
@@ -204,12 +214,15 @@ def _numbers(rows: Iterable[formats.Row], people: dict[str, int]) -> Iterator[fo
     purpose_number = {purpose: number for number, purpose in enumerate(PURPOSES)}
     value_number = {value: number for number, value in enumerate(VALUES)}
     picked: Callable[[formats.Row], formats.Row] = itemgetter(
-        *map(PLACES.__getitem__, ("answer_id", "question_id", "example_id", "position", "round", "class"))
+        *map(PLACES.__getitem__, ("answer_id", "question_id", "example_id", "position"))
     )
+    drawn: Callable[[formats.Row], formats.Row] = itemgetter(*map(PLACES.__getitem__, ("round", "class")))
     for row in rows:
         ms = row[PLACES["response_ms"]]
         yield (
             *picked(row),
+            (row[PLACES["filename"]] or "").encode(),
+            *drawn(row),
             row[PLACES["probability"]],
             purpose_number[row[PLACES["purpose"]]],
             value_number[row[PLACES["value"]]],
@@ -224,14 +237,17 @@ def _numbers(rows: Iterable[formats.Row], people: dict[str, int]) -> Iterator[fo
 def _tasks(rows: Iterable[formats.Row], image_url: str) -> Iterator[dict[str, Any]]:
     """A task per question with an annotation per answer."""
     about: Callable[[formats.Row], formats.Row] = itemgetter(
-        *map(PLACES.__getitem__, ("example_id", "position", "class", "class_name", "question_id", "purpose"))
+        *map(
+            PLACES.__getitem__,
+            ("example_id", "position", "filename", "class", "class_name", "question_id", "purpose"),
+        )
     )
     for _, group in groupby(rows, key=itemgetter(PLACES["question_id"])):
         found = list(group)
-        example_id, position, class_, class_name, question_id, purpose = about(found[0])
+        example_id, position, filename, class_, class_name, question_id, purpose = about(found[0])
         yield {
             "data": {
-                **label_studio.data_of(example_id, position, image_url),
+                **label_studio.data_of(example_id, position, filename, image_url),
                 "class": class_,
                 "class_name": class_name,
                 "question_id": question_id,

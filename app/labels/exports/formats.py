@@ -115,7 +115,7 @@ def parquet_pieces(columns: Mapping[str, str], rows: Iterable[Row]) -> Iterator[
     schema = pyarrow.schema(
         [(name, types.get(kind) or getattr(pyarrow, kind)()) for name, kind in columns.items()]
     )
-    pieces = _Pieces()
+    pieces = Pieces()
     with parquet.ParquetWriter(pieces, schema, compression="zstd") as writer:
         for group in _batched(rows, ROW_GROUP):
             listed = zip(*group, strict=True)
@@ -153,7 +153,7 @@ def npz_pieces(
             count += len(piece)
             for values, (name, dtype) in zip(zip(*piece, strict=True), columns.items(), strict=True):
                 spools[name].write(np.array(values, dtype=dtype).tobytes())
-        pieces = _Pieces()
+        pieces = Pieces()
         with zipfile.ZipFile(pieces, "w", zipfile.ZIP_STORED) as archive:
             for name, dtype in columns.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -173,7 +173,7 @@ def _write_header(member: IO[bytes], dtype: np.dtype[Any], count: int) -> None:
     np.lib.format.write_array_header_1_0(member, header)
 
 
-class _Pieces(io.RawIOBase):
+class Pieces(io.RawIOBase):
     """A file that is only written to; what was written is taken away piece by piece."""
 
     def __init__(self) -> None:

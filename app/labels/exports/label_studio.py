@@ -19,12 +19,13 @@ IS_NOT = "not_class"
 ANSWER = "answer"
 
 
-def data_of(example_id: int, position: int, image_url: str) -> dict[str, Any]:
-    """What a task is about. Example and position lead an import back to the picture."""
+def data_of(example_id: int, position: int, filename: str | None, image_url: str) -> dict[str, Any]:
+    """What a task is about. File name, position and example lead an import back to the picture."""
     return {
         "image": image_url.format(example_id=example_id),
         "example_id": example_id,
         "position": position,
+        "filename": filename,
     }
 
 

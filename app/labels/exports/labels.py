@@ -8,12 +8,13 @@ import numpy as np
 
 from app.labels.exports import formats, label_studio
 from app.labels.exports.formats import ExportFormat
-from clarinet.files.label_files import guarded
 from clarinet.files.label_table import KINDS, LabelKind, LabelRow
+from clarinet.files.tables import guarded
 
 ARROW = {
     "example_id": "int64",
     "position": "int64",
+    "filename": "string",
     "kind": "string",
     "class": "int64",
     "class_name": "string",
@@ -32,6 +33,7 @@ NUMPY = {
     "answers": "<i8",
     "weights": "<f4",
     "imported": "|b1",
+    "filenames": "",  # bytes in UTF-8, as many as the longest needs
 }
 
 
@@ -42,23 +44,31 @@ def pieces(
     class_names: Sequence[str],
     num_images: int,
     image_url: str,
+    longest_filename: int = 1,
 ) -> Iterator[bytes]:
     """A label file, piece by piece.
 
-    `num_images` is how many images the positions count; `image_url` has {example_id} in it.
+    Args:
+        rows: with the names of their files.
+        kind: of the file.
+        class_names: K names.
+        num_images: how many images the positions count.
+        image_url: has {example_id} in it.
+        longest_filename: bytes of a name, for arrays.
     """
     match kind:
         case ExportFormat.CSV:
-            return formats.csv_pieces(list(ARROW), _named(rows, _guarded(class_names), num_images))
+            return formats.csv_pieces(list(ARROW), _named(_safe(rows), _guarded(class_names), num_images))
         case ExportFormat.TSV:
-            return formats.tsv_pieces(list(ARROW), _named(rows, _guarded(class_names), num_images))
+            return formats.tsv_pieces(list(ARROW), _named(_safe(rows), _guarded(class_names), num_images))
         case ExportFormat.JSONL:
             return formats.json_pieces(_objects(rows, class_names, num_images))
         case ExportFormat.PARQUET:
             return formats.parquet_pieces(ARROW, _named(rows, class_names, num_images))
         case ExportFormat.NPZ:
             further = {"class_names": np.array(class_names), "num_images": np.array(num_images)}
-            return formats.npz_pieces(NUMPY, map(_numbers, rows), names=lambda: further)
+            columns = NUMPY | {"filenames": f"|S{longest_filename}"}
+            return formats.npz_pieces(columns, map(_numbers, rows), names=lambda: further)
         case ExportFormat.LABEL_STUDIO:
             return formats.json_array_pieces(_tasks(rows, class_names, image_url))
 
@@ -67,9 +77,15 @@ def _guarded(names: Sequence[str]) -> list[str]:
     return [guarded(name) for name in names]
 
 
+def _safe(rows: Iterable[LabelRow]) -> Iterator[LabelRow]:
+    """Rows whose file names no spreadsheet takes for a formula."""
+    return (row if row.filename is None else row._replace(filename=guarded(row.filename)) for row in rows)
+
+
 def _numbers(row: LabelRow) -> formats.Row:
     kind = KINDS.index(row.kind)
-    return (row.example_id, row.position, kind, row.class_, row.answers, row.weight, row.imported)
+    name = (row.filename or "").encode()
+    return (row.example_id, row.position, kind, row.class_, row.answers, row.weight, row.imported, name)
 
 
 def _named(rows: Iterable[LabelRow], names: Sequence[str], num_images: int) -> Iterator[formats.Row]:
@@ -77,6 +93,7 @@ def _named(rows: Iterable[LabelRow], names: Sequence[str], num_images: int) -> I
         yield (
             row.example_id,
             row.position,
+            row.filename,
             row.kind,
             row.class_,
             names[row.class_],
@@ -97,6 +114,7 @@ def _objects(rows: Iterable[LabelRow], names: Sequence[str], num_images: int) ->
         yield {
             "example_id": found[0].example_id,
             "position": found[0].position,
+            "filename": found[0].filename,
             "kind": found[0].kind,
             "classes": [row.class_ for row in found],
             "class_names": [names[row.class_] for row in found],
@@ -114,6 +132,6 @@ def _tasks(rows: Iterable[LabelRow], names: Sequence[str], image_url: str) -> It
         found = list(group)
         control = label_studio.IS if found[0].kind == LabelKind.TRUE else label_studio.IS_NOT
         yield {
-            "data": label_studio.data_of(example_id, found[0].position, image_url),
+            "data": label_studio.data_of(example_id, found[0].position, found[0].filename, image_url),
             "annotations": [{"result": [label_studio.choice(control, [names[row.class_] for row in found])]}],
         }

@@ -16,8 +16,8 @@ from typing import Any
 from app.annotation.models import AnswerValue, Purpose
 from app.labels.errors import BadImport
 from app.labels.exports import label_studio
-from clarinet.files.label_files import csv_rows, separator_of, unguarded
 from clarinet.files.label_table import LabelKind
+from clarinet.files.tables import csv_rows, separator_of, unguarded
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_ROWS = 200_000

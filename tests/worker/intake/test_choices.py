@@ -6,15 +6,19 @@ import pytest
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.campaigns import service as campaigns
+from app.campaigns.service import CampaignDetails
 from app.datasets import service
 from app.datasets.errors import ImportNotKept
 from app.datasets.models import Dataset, DatasetState
+from app.quality import service as quality
 from app.storage import Storage
 from tests.app.datasets.files import picture, zip_of
 from tests.cases.taking import packed_as
-from tests.factories import make_user
+from tests.factories import NOW, make_user
 from tests.worker.intake.conftest import examples_of, files_in
 from worker.context import Context
+from worker.drawing import open_campaign
 from worker.intake import import_dataset
 
 GOOD = {f"cat/{number}.png": picture(shade=number) for number in range(3)}
@@ -83,3 +87,28 @@ def test_only_an_admin_may(
     service.delete_dataset(session, storage, dataset, by=session.get_one(User, dataset.created_by_id))
     session.commit()
     assert files_in(storage) == []
+
+
+def test_the_same_picture_twice_is_said_and_asked_once_where_a_campaign_wants_that(
+    context: Context, session: Session, admin: User, upload: Callable[..., Dataset]
+) -> None:
+    twins = {"cat/a.png": GOOD["cat/1.png"], "cat/b.png": GOOD["cat/1.png"], "dog/c.png": GOOD["cat/2.png"]}
+    dataset = upload(zip_of(twins))
+
+    import_dataset(context, dataset.id)
+
+    session.refresh(dataset)
+    assert dataset.notes == [
+        "1 image is the same as an earlier one; a campaign may ask about each only once."
+    ]
+    asked = {}
+    for skip_twins in (False, True):
+        details = CampaignDetails(f"Skip {skip_twins}", dataset.id, skip_twins=skip_twins)
+        campaign = campaigns.create_campaign(session, details, by=admin, now=NOW)
+        campaigns.open_campaign(session, campaign, by=admin, now=NOW)
+        session.commit()
+        open_campaign(context, campaign.id)
+        session.refresh(campaign)
+        check = quality.check_draws(session, campaigns.any_campaign(session, campaign.id), now=NOW)
+        asked[skip_twins] = campaign.question_count, check.draws_match and check.commitment_matches
+    assert asked == {False: (3, True), True: (2, True)}
