@@ -28,7 +28,9 @@ class TestShowRun:
         part = client.get(f"/runs/{run.id}", headers=HTML | {"HX-Request": "true"}).text
 
         assert f'data-live="http://testserver/api/v1/runs/{run.id}/events"' in page
-        assert hero_of(part).startswith("75.0 % 95 % interval 58.8 to 87.3 %; chance 50.0 %; 1 seed on the target, ")
+        assert hero_of(part).startswith(
+            "75.0 % 95 % interval 58.8 to 87.3 %; chance 50.0 %; 1 seed on the target, "
+        )
         assert "90.0" not in hero_of(part)
         assert "<html" not in part
         assert "data-live-done" not in part
