@@ -19,8 +19,8 @@ from app.settings import Settings
 from worker.client import ApiRefused, Client
 from worker.context import Context
 from worker.demo.images import SIDE, as_npz, demo_domains
-from worker.demo.running import _Story
-from worker.demo.setup import EMAIL, Demo, prepare
+from worker.demo.running import RUNS, _Story
+from worker.demo.setup import EMAIL, prepare
 from worker.local.up import bring_up_to_date
 
 pytestmark = pytest.mark.long
@@ -44,6 +44,9 @@ class ScriptedServer:
     def items(self, _path: str, **_: str) -> list[dict[str, Any]]:
         return self.runs[::-1]
 
+    def get(self, _path: str) -> dict[str, Any]:
+        return {"trials": [{"failure": None}, {"failure": "The disk is full.\n\nlast lines"}]}
+
     def post(self, _path: str, body: dict[str, Any]) -> dict[str, Any]:
         if body["setting"] == "pc" and self.true_labels == 0:
             raise ApiRefused(422, {"type": "/problems/too-few-labels", "detail": "1 more answer"})
@@ -54,8 +57,7 @@ class ScriptedServer:
 
 def test_the_second_run_waits_for_the_first_and_for_its_labels() -> None:
     server, said = ScriptedServer(), list[str]()
-    demo = Demo("http://demo", "a@b.c", "secret", "token", "campaign")
-    story = _Story(cast(Client, server), demo, uuid4(), said.append)
+    story = _Story(cast(Client, server), "http://demo", "campaign", str(uuid4()), RUNS, said.append)
 
     def look() -> None:
         story.looked = -math.inf
@@ -79,7 +81,7 @@ def test_the_second_run_waits_for_the_first_and_for_its_labels() -> None:
         "Run 1 trains on the answers: http://demo/runs/r",
         "Run 1 has succeeded with 90.0 % on the target.",
         "Run 2 trains on the answers: http://demo/runs/r",
-        "Run 2 has failed.",
+        "Run 2 has failed: The disk is full.",
     ]
 
 

@@ -4,7 +4,8 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from app.logs import configure_logs
 from worker.client import ApiRefused, Client
 from worker.demo.annotators import Plan, Tally, simulate
 from worker.demo.perception import read_truth
+from worker.demo.pictures import Pictures, add_pictures, answer_pictures
 from worker.demo.setup import Demo, DemoIncomplete, prepare
 from worker.local.up import asked_to_end, bring_up_to_date, children, keep_up, require_free_port, settings_for
 
@@ -27,8 +29,26 @@ LOOK_S = 0.3
 LOOK_AT_RUN_S = 2.0
 TOO_FEW_LABELS = "/problems/too-few-labels"
 # From the "no" answers alone, then with the "yes" answers too.
-SETTINGS = ("cc", "pc")
-RUN = {"method": "clarinet-plus", "preset": "quick"}
+RUNS = ({"preset": "quick", "setting": "cc"}, {"preset": "quick", "setting": "pc"})
+# The recipe for who has no trained weights, in few steps of small pictures, so that two cores need minutes.
+PICTURE_RUNS: tuple[Mapping[str, Any], ...] = (
+    {
+        "preset": "photographs-untrained",
+        "setting": "pc",
+        "config": {
+            "image_size": 72,
+            "batch_size": 16,
+            "epochs": 8,
+            "learning_rate": 1e-3,
+            "average_decay": 0.95,  # so few steps would leave a slower average where it began
+            "pretraining_share": 0.0,
+            "neighbour_weight": 0.0,
+            "source_self_training_start": 0.3,
+            "class_floor": 0.5,
+            "class_floor_weight": 0.5,
+        },
+    },
+)
 # Together up to 40 answers a second, so that a run starts within half a minute; then as slow as tired people.
 BRISK = Plan(annotators=5, error=0.02, pace=8, batch=10, seed=1, leave=LEAVE + 40)
 SLOW = replace(BRISK, pace=0.15, leave=LEAVE)
@@ -117,12 +137,36 @@ def _show_the_loop(
     campaign = client.get(f"/campaigns/{demo.campaign_id}")
     truth = read_truth(client, campaign)
     say(f"{BRISK.annotators} simulated annotators answer now; {LEAVE} questions are left for you.")
-    simulate(client, campaign, BRISK, stop=ended, truth=truth, on_progress=lambda _: None)
-    if ended.is_set():
-        return
-    story = _Story(client, demo, target_id, say)
-    story.go_on()
-    simulate(client, campaign, SLOW, stop=ended, truth=truth, on_progress=story.go_on)
+    with ThreadPoolExecutor(1, thread_name_prefix="pictures") as beside:
+        pictures = beside.submit(_add_pictures, demo, ended, say)
+        simulate(client, campaign, BRISK, stop=ended, truth=truth, on_progress=lambda _: None)
+        if ended.is_set():
+            return
+        story = _Story(client, demo.url, demo.campaign_id, str(target_id), RUNS, say)
+        story.go_on()
+        simulate(client, campaign, SLOW, stop=ended, truth=truth, on_progress=story.go_on)
+        _follow(story, ended)
+        # After those of the digits, which are trained in a minute.
+        if (added := pictures.result()) is not None:
+            told = _Story(client, demo.url, added.campaign["id"], added.target_id, PICTURE_RUNS, say)
+            _follow(told, ended)
+
+
+def _add_pictures(demo: Demo, ended: threading.Event, say: Callable[[str], None]) -> Pictures | None:
+    """The campaign over photographs, answered; None where it could not be made."""
+    try:
+        with Client(demo.url, demo.admin_token) as client:
+            pictures = add_pictures(client, ended)
+            say(f"A second campaign asks about photographs: {demo.url}/campaigns/{pictures.campaign['id']}")
+            answer_pictures(client, pictures, ended)
+            return pictures
+    except AppError as error:
+        if not ended.is_set():
+            say(f"The campaign over photographs is not there: {error.detail}")
+        return None
+
+
+def _follow(story: "_Story", ended: threading.Event) -> None:
     while not story.is_over and not ended.wait(LOOK_S):
         story.go_on()
 
@@ -132,8 +176,10 @@ class _Story:
     """Launches the runs that no earlier start has launched, one after the other, and tells how each ends."""
 
     client: Client
-    demo: Demo
-    target_id: UUID
+    url: str
+    campaign_id: str
+    target_id: str
+    runs: Sequence[Mapping[str, Any]]
     say: Callable[[str], None]
     told: int = 0  # runs of which the end was told
     looked: float = -LOOK_AT_RUN_S
@@ -141,7 +187,7 @@ class _Story:
     @property
     def is_over(self) -> bool:
         """Whether all runs have ended."""
-        return self.told == len(SETTINGS)
+        return self.told == len(self.runs)
 
     def go_on(self, _: Tally | None = None) -> None:
         """Look at the runs every two seconds until all have ended."""
@@ -149,22 +195,22 @@ class _Story:
             return
         self.looked = time.monotonic()
         runs: list[dict[str, Any]] = self.client.items(
-            "/runs", page_by="before", campaign_id=self.demo.campaign_id
+            "/runs", page_by="before", campaign_id=self.campaign_id
         )
         if len(runs) > self.told:
             self._tell(runs[-1 - self.told])  # the newest come first
         else:
-            self._launch(SETTINGS[self.told])
+            self._launch(self.runs[self.told])
 
-    def _launch(self, setting: str) -> None:
-        path = f"/campaigns/{self.demo.campaign_id}/runs"
+    def _launch(self, wanted: Mapping[str, Any]) -> None:
+        path = f"/campaigns/{self.campaign_id}/runs"
         try:
-            run = self.client.post(path, RUN | {"setting": setting, "target_dataset_id": str(self.target_id)})
+            run = self.client.post(path, {**wanted, "target_dataset_id": self.target_id})
         except ApiRefused as refused:
             if refused.problem.get("type") != TOO_FEW_LABELS:
                 raise
             return  # a "yes" counts once a second person has given it: ask again at the next look
-        self.say(f"Run {run['number']} trains on the answers: {self.demo.url}/runs/{run['id']}")
+        self.say(f"Run {run['number']} trains on the answers: {self.url}/runs/{run['id']}")
 
     def _tell(self, run: dict[str, Any]) -> None:
         if run["state"] in {"queued", "running"}:
@@ -172,4 +218,11 @@ class _Story:
         self.told += 1
         accuracy = run["mean_accuracy"]
         figure = "" if accuracy is None else f" with {100 * accuracy:.1f} % on the target"
-        self.say(f"Run {run['number']} has {run['state']}{figure}.")
+        why = self._reason(run) if run["state"] == "failed" else "."
+        self.say(f"Run {run['number']} has {run['state']}{figure}{why}")
+
+    def _reason(self, run: dict[str, Any]) -> str:
+        """Why its first trial failed that did; a trial's failure may go on with lines of its log."""
+        trials = self.client.get(f"/runs/{run['id']}")["trials"]
+        reasons = [trial["failure"] for trial in trials if trial["failure"]]
+        return f": {reasons[0].splitlines()[0]}" if reasons else "."
