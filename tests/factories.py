@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -35,7 +36,8 @@ from clarinet.recipes.choices import Looks
 from tests import annotators
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-AT_ONCE = {"least_card_ms": 0, "least_page_ms": 0, "least_picture_ms": 0}  # tests answer without a look
+# Tests answer without a look. Any: some of the details of a campaign.
+AT_ONCE: Any = {"least_card_ms": 0, "least_page_ms": 0, "least_picture_ms": 0}
 PASSWORD = "correct horse battery"
 _counter = itertools.count(1)
 

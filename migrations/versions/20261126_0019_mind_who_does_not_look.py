@@ -52,14 +52,8 @@ def downgrade() -> None:
     op.execute("ALTER TABLE campaign ADD COLUMN gold_feedback BOOLEAN DEFAULT false NOT NULL")
     op.drop_index("ix_answer_hasty", table_name="answer")
     op.drop_column("kept_figures", "claims")
-    if op.get_bind().dialect.name == "postgresql":
-        op.execute("ALTER TABLE participant DROP COLUMN paused_for")
-    else:
-        with op.batch_alter_table("participant") as table:
-            table.drop_constraint("ck_participant_pausedfor_known", type_="check")
-            table.drop_column("paused_for")
     for table_name, names in (
-        ("participant", ("is_vouched_for", "asked_again")),
+        ("participant", ("paused_for", "is_vouched_for", "asked_again")),
         ("answer", ("is_hasty",)),
         ("campaign", ("least_card_ms", "least_page_ms", "least_picture_ms", "asks_again")),
     ):

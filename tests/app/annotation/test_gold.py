@@ -268,7 +268,7 @@ def test_the_model_knows_what_gold_says(session: Session, admin: User, annotator
     rates = {person.user_id: person.sensitivity or 0 for person in quality.people(session, campaign)}
 
     assert 0 < rates[annotator.id] < 0.6
-    assert rates[good.id] > 0.8
+    assert rates[good.id] > 0.75
 
 
 def test_the_api_marks_pauses_and_leaves_out(

@@ -106,9 +106,9 @@ def test_a_known_picture_has_no_effect_and_keeps_its_slot() -> None:
     gold = asked(purpose=Purpose.GOLD, is_waiting=False)
 
     assert after_answer(gold, UNSURE, by=ME, now=NOW, confirm_yes=True) is None
-    assert rules.keeps_slot(gold, UNSURE)
-    assert not rules.keeps_slot(asked(), UNSURE)
-    assert rules.keeps_slot(asked(), NO)
+    assert rules.keeps_slot(gold, UNSURE, is_hasty=False)
+    assert not rules.keeps_slot(asked(), UNSURE, is_hasty=False)
+    assert rules.keeps_slot(asked(), NO, is_hasty=False)
     assert rules.right_value(gold) is YES
 
 

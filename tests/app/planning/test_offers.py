@@ -50,7 +50,7 @@ class TestYield:
     ) -> None:
         found = yield_of(uniform_cases(error, num_classes), Policy(confirm_yes=False))
 
-        assert (found.answers, found.after_first) == (1, 0)
+        assert (found.answers, found.after_first) == pytest.approx((1, 0))
         assert found.true == pytest.approx(1 / num_classes)
         assert found.wrong_true == pytest.approx(error)
         assert found.wrong_complementary == pytest.approx(error / (num_classes - 1))

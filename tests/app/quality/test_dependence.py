@@ -4,6 +4,7 @@ The table of docs/results/quality.md: `python -m tests.app.quality.hard_pictures
 """
 
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ def test_two_yes_by_hand() -> None:
 def test_questions_answered_alike_may_be_counted_together() -> None:
     answers, _ = crowd([0.9, 0.8, 0.7], [0.98, 0.95, 0.9], questions=400, each=2)
     questions, people, is_yes = map(np.array, zip(*answers, strict=True))
-    rest = {"prior": 0.1, "known": np.full(400, np.nan), "num_people": 3}
+    rest: Any = {"prior": 0.1, "known": np.full(400, np.nan), "num_people": 3}
 
     found = fit(questions, people, is_yes, **rest)
     slow = estimate(questions, people, is_yes, **rest, dependence=found.dependence)
@@ -131,7 +132,7 @@ def test_answers_of_people_who_err_independently_are_taken_for_what_they_are() -
 def test_a_sample_tells_about_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     answers, _ = crowd([0.9, 0.8, 0.7] * 10, [0.98, 0.95, 0.9] * 10, questions=3_000, each=3)
     questions, people, is_yes = map(np.array, zip(*answers, strict=True))
-    rest = {"prior": 0.1, "known": np.full(3_000, np.nan), "num_people": 30}
+    rest: Any = {"prior": 0.1, "known": np.full(3_000, np.nan), "num_people": 30}
     every = fit(questions, people, is_yes, **rest).dependence
 
     monkeypatch.setattr(dependence, "MOST_KINDS", 1_000)
