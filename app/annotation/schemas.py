@@ -62,13 +62,15 @@ class QuestionRead(Output):
 class LeasesRead(Output):
     """The questions this person holds.
 
-    `waiting` is rounded up where known pictures stand between the questions: it does not fall by those.
+    `waiting` says about how many more may be asked of this person. Each answer takes one off, whatever it was
+    about. It is rounded up where known pictures stand between the questions, and does not fall by those.
+    Where nothing is held, it is 0 unless something may come later.
     """
 
     questions: list[QuestionRead]
     expires_at: datetime | None  # when the first of them may go to somebody else
     answered_by_me: int
-    waiting: int  # questions of the campaign that still need an answer
+    waiting: int  # about so many answers may still be asked of this person
     lease_s: int
 
     @classmethod

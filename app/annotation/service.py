@@ -2,9 +2,9 @@
 
 from app.annotation.answering import PLAIN, Execution
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
+from app.annotation.holding import LeasedQuestion
 from app.annotation.leasing import (
     Leased,
-    LeasedQuestion,
     about,
     release_leases,
     renew_leases,

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import CampaignNotOpen, NothingToUndo, UndoTooLate
-from app.annotation.leasing import LeasedQuestion, held_questions
+from app.annotation.holding import LeasedQuestion, held_questions
 from app.annotation.locking import LockedCampaign, apply_effect, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.annotation.participants import count_gold
