@@ -40,6 +40,7 @@ from app.annotation.queue import (
 )
 from app.db import UtcDateTime
 
+SEVERAL = 2  # answers: where people disagreed, and no has more, there are three
 LOOKED_AT = 8  # that return, at least, so that chance has something to choose from
 
 _CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
@@ -69,7 +70,11 @@ _SETTLED = (
     .with_for_update(key_share=True, skip_locked=True, of=Question)
 )
 _DISPUTED = _SETTLED.where(
-    Question.slots > literal_column("1"), _YES > 0, _NO > _YES, _YES + _NO < MAX_SLOTS
+    Question.slots > literal_column("1"),
+    Question.slots > SEVERAL,
+    _YES > 0,
+    _NO > _YES,
+    _YES + _NO < MAX_SLOTS,
 ).order_by(_NO - _YES, Question.rank)
 _said = Answer.__table__.alias("said")
 _SAID_ALONE = (

@@ -17,6 +17,7 @@ NOT_HERE = translatable("There is no such question in this campaign.")
 CLOSED = translatable("The campaign is closed and takes no more answers.")
 NOT_OPEN_YET = translatable("The campaign is not open yet.")
 ANSWERED_BY_YOU = translatable("You have answered this question already.")
+PAUSED_HERE = translatable("You are paused in this campaign, so this answer was not taken.")
 TAKEN = translatable("Somebody else got this question in the meantime; your answer was not needed.")
 
 
@@ -91,6 +92,7 @@ def decide(
     *,
     state: CampaignState,
     confirm_yes: bool,
+    is_paused: bool,
     by: UUID,
     now: datetime,
 ) -> Decision:
@@ -102,6 +104,7 @@ def decide(
         questions: those of the campaign that they are about, by id.
         state: of the campaign; a paused one takes answers, a closed one none.
         confirm_yes: its policy.
+        is_paused: whether the person is; then none is taken.
         by: who answers.
         now: when.
 
@@ -113,7 +116,8 @@ def decide(
     answered: set[int] = set()
     for item in _fresh(submitted, said):
         question = questions.get(item.question_id)
-        why = _refusal(question, state, by, now, is_twice=item.question_id in answered)
+        is_twice = item.question_id in answered
+        why = PAUSED_HERE if is_paused else _refusal(question, state, by, now, is_twice=is_twice)
         if why is not None:
             decision.refused[item.key] = why
             continue

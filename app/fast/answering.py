@@ -85,6 +85,7 @@ def _decided(
         _asked(campaign_id, results.of(locked), results.of(around)),
         state=campaign.state,
         confirm_yes=campaign.confirm_yes,
+        is_paused=campaign.is_paused,
         by=by.id,
         now=now,
     )
