@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 ABOVE = 0.22  # by this much may the share of yes lie above that among first questions
-OF_TWO = 0.595  # the share of yes with two classes
+OF_TWO = 0.585  # the share of yes with two classes
 RETURNING = 3.5  # times as often as they arise may questions return, because people are not equally fast
 RETURNING_OF_TWO = 1.2
 SETTLED_YES = 0.05  # share of yes among the answers to settled questions
-EXTRA, EXTRA_OF_TWO = 0.05, 0.23  # answers beyond the first ones and their confirmations, per question
+EXTRA, EXTRA_OF_TWO = 0.05, 0.26  # answers beyond the first ones and their confirmations, per question
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,6 +236,7 @@ class ProgressRead(Output):
     questions: int
     finished: int
     waiting: int
+    fresh: int  # of these, which nobody has answered
     answers: Answers
     simulated_answers: int
     expected_yes_rate: float

@@ -32,7 +32,7 @@ def test_yes_stays_rare_to_the_end(pages: bool) -> None:
 def test_of_two_classes_it_stays_near_one_in_two() -> None:
     found = measure_order(2, 1_000, Crowd())
 
-    assert_rare(found, bound=0.6, extra=0.24)
+    assert_rare(found, bound=0.6, extra=0.27)
 
 
 @pytest.mark.long
