@@ -47,7 +47,7 @@ def answer(
     """Lock the campaign, store answers, each once however often it is sent, and lease what comes next.
 
     A lease is checked again here: one that ran out still counts while nobody took the slot. Answers to
-    leases of a paused campaign count; a closed one takes none.
+    leases of a paused campaign count; a closed one takes none, and none is taken of somebody who is paused.
 
     Gives the campaign, what became of each answer, in order, and up to `count` questions: None where `count`
     is 0 or none may be had now, and then the answers stand.

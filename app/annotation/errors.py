@@ -21,7 +21,7 @@ class CampaignNotOpen(Conflict):
     def __init__(self, *, state: str) -> None:
         super().__init__(
             _(
-                "This campaign is {state}, so there is nothing to answer now. What you answered is kept."
+                "This campaign is {state}, so there is nothing to answer now. What was taken before counts."
             ).format(state=_(state)),
             state=state,
         )
@@ -69,7 +69,8 @@ class PersonPaused(Conflict):
         super().__init__(
             _(
                 "Thank you for your answers. Before you go on in this campaign, somebody who runs it would "
-                "like to look at them with you. What you answered is kept; other campaigns are open to you."
+                "like to look at them with you. What was taken so far is kept, and no further answer is "
+                "taken; other campaigns are open to you."
             )
         )
 

@@ -1,6 +1,5 @@
 """Handing out questions: who may answer what, until when."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -9,82 +8,60 @@ from sqlalchemy import CursorResult, Uuid, and_, bindparam, exists, func, or_, s
 from sqlalchemy.orm import Session, aliased
 
 from app.accounts.models import User
+from app.annotation.completing import EMPTY_PAGE, completed, page_of
 from app.annotation.errors import CampaignNotOpen
-from app.annotation.gold import lots, lots_of_page, mix_in
+from app.annotation.holding import LeasedQuestion, held_questions
 from app.annotation.locking import LockedCampaign, lock_campaign
+from app.annotation.mixing import mixture
 from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally
 from app.annotation.participants import require_not_paused
-from app.annotation.queue import HELD_BY_ME, Block, first_block, held_count, mine, take
+from app.annotation.queue import HELD_BY_ME, Head, first_block, holding, mine, take
 from app.annotation.rules import LEASE
-from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.campaigns.models import Campaign, CampaignState
 
 # A moment less than what is leased now, behind which gold is still to be put.
 HELD_AGAIN = LEASE - timedelta(microseconds=1)
 MAX_LEASED = 100  # questions one person can hold in one campaign
 
 
-_HELD = (
-    select(
-        Question.id,
-        Question.example_id,
-        Question.candidate_class,
-        CampaignClass.name.label("class_name"),
-        Lease.expires_at,
-    )
-    .join(Lease, Lease.question_id == Question.id)
-    .join(
-        CampaignClass,
-        and_(
-            CampaignClass.campaign_id == Question.campaign_id,
-            CampaignClass.position == Question.candidate_class,
-        ),
-    )
-    .where(*HELD_BY_ME)
-    .order_by(Lease.turn, Lease.id)
-)
 _others = aliased(Lease)
 _CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
-_my_answers = select(func.sum(Tally.yes + Tally.no + Tally.unsure)).where(
-    Tally.campaign_id == _CAMPAIGN, Tally.user_id == _ME
-)
+_answers_of = func.coalesce(func.sum(Tally.yes + Tally.no + Tally.unsure), 0)
+_mine = select(_answers_of).where(Tally.campaign_id == _CAMPAIGN, Tally.user_id == _ME)
 _my_gold = select(Participant.gold_answers).where(
     Participant.campaign_id == _CAMPAIGN, Participant.user_id == _ME
 )
-_finished = select(func.sum(Tally.finished)).where(Tally.campaign_id == _CAMPAIGN)
-_given = select(func.sum(Tally.yes + Tally.no + Tally.unsure)).where(Tally.campaign_id == _CAMPAIGN)
-_gold_given = select(func.sum(Participant.gold_answers)).where(Participant.campaign_id == _CAMPAIGN)
-_num_classes = select(func.count()).where(CampaignClass.campaign_id == _CAMPAIGN)
+_gold_given = select(func.coalesce(func.sum(Participant.gold_answers), 0)).where(
+    Participant.campaign_id == _CAMPAIGN
+)
 _STANDING = select(
-    (func.coalesce(_my_answers.scalar_subquery(), 0) + func.coalesce(_my_gold.scalar_subquery(), 0)).label(
-        "answered_by_me"
-    ),
-    func.coalesce(_finished.scalar_subquery(), 0).label("finished"),
+    _mine.scalar_subquery().label("mine"),
+    func.coalesce(_my_gold.scalar_subquery(), 0).label("gold"),
+    (
+        select(_answers_of).where(Tally.campaign_id == _CAMPAIGN).scalar_subquery()
+        + _gold_given.scalar_subquery()
+    ).label("given"),
     exists().where(Question.campaign_id == _CAMPAIGN, Question.purpose == Purpose.GOLD).label("has_gold"),
-    (func.coalesce(_given.scalar_subquery(), 0) + func.coalesce(_gold_given.scalar_subquery(), 0)).label(
-        "given"
-    ),
-    _num_classes.scalar_subquery().label("num_classes"),
+)
+_FIRSTS = select(func.sum(Tally.first_yes + Tally.first_no)).where(Tally.campaign_id == _CAMPAIGN)
+_FOR_ME_LATER = (
+    select(func.count())
+    .select_from(Question)
+    .where(
+        Question.campaign_id == _CAMPAIGN,
+        Question.is_waiting,
+        ~exists().where(
+            Answer.question_id == Question.id, Answer.user_id == _ME, Answer.superseded_at.is_(None)
+        ),
+    )
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LeasedQuestion:
-    """A question that somebody holds."""
-
-    id: int
-    dataset_id: UUID
-    example_id: int
-    candidate_class: int
-    class_name: str
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """How far a campaign is for one person."""
 
     answered_by_me: int
-    waiting: int  # questions that still need an answer; where there is gold, see `answers_left`
+    waiting: int  # answers that they may still be asked for, about
 
 
 class Leased(NamedTuple):
@@ -134,20 +111,22 @@ def lease_questions(
     places = min(count, MAX_LEASED)
     if with_gold:
         hold_again(session, campaign, places, by=by, now=now)
-    block: Block | None = None
-    drawn: list[bool] | None = None
+    page = EMPTY_PAGE
+    head: Head | None = None
     if one_class:
-        block = first_block(session, campaign, by=by, now=now)
-        if block is not None and with_gold:
-            room = places - held_count(session, campaign, by=by, now=now)
-            drawn = lots_of_page(session, campaign, room, block.block_class, by=by, now=now)
-    if block is not None or not one_class:
-        take(session, campaign, places - sum(drawn or ()), block, by=by, now=now)
+        head = first_block(session, campaign, by=by, now=now)
+        if head is not None:
+            room = places - holding(session, campaign, by=by, now=now)[0]
+            page = page_of(session, campaign, room, head, by=by, now=now, with_gold=with_gold)
+    if head is not None or not one_class:
+        block = head.block if head else None
+        take(session, campaign, places - page.taken, block, by=by, now=now)
     held = held_questions(session, campaign, by=by, now=now)
-    counted = standing(session, campaign, by=by)
-    if with_gold:
-        held = with_gold_between(session, campaign, held, drawn, by=by, now=now)
-    return Leased(held[:count], counted)
+    counted = _counted(session, campaign, by=by)
+    held = completed(
+        session, campaign, held, page if one_class else None, places, by=by, now=now, with_gold=with_gold
+    )
+    return leased_of(session, campaign, held[:count], counted, by=by)
 
 
 def require_may_lease(session: Session, campaign: LockedCampaign, by: User) -> bool:
@@ -168,7 +147,7 @@ def hold_again(session: Session, campaign: LockedCampaign, places: int, *, by: U
     Gold that were drawn anew whenever leases are given back would stand elsewhere each time: what two lists
     have in common would not be gold.
     """
-    room = places - held_count(session, campaign, by=by, now=now)
+    room = places - holding(session, campaign, by=by, now=now)[0]
     if room <= 0:
         return
     live = (
@@ -207,41 +186,6 @@ def hold_again(session: Session, campaign: LockedCampaign, places: int, *, by: U
         )
 
 
-def with_gold_between(
-    session: Session,
-    campaign: LockedCampaign,
-    held: list[LeasedQuestion],
-    drawn: list[bool] | None,
-    *,
-    by: User,
-    now: datetime,
-) -> list[LeasedQuestion]:
-    """The same questions with gold between those that were leased now.
-
-    Args:
-        session: a writing one.
-        campaign: that of the questions.
-        held: all that this person holds.
-        drawn: behind which of the new ones gold is to stand; None: still to be drawn.
-        by: who holds them.
-        now: when they were leased.
-    """
-    fresh = {question.id: question.candidate_class for question in held if question.expires_at == now + LEASE}
-    if not fresh:
-        return held
-    drawn = lots(campaign, len(fresh)) if drawn is None else drawn
-    is_mixed = mix_in(session, campaign, fresh, drawn, by=by, now=now)
-    return held_questions(session, campaign, by=by, now=now) if is_mixed else held
-
-
-def held_questions(
-    session: Session, campaign: LockedCampaign, *, by: User, now: datetime
-) -> list[LeasedQuestion]:
-    """What this person holds, in the order in which it was leased."""
-    rows = session.execute(_HELD, mine(campaign, by, now))
-    return [LeasedQuestion(dataset_id=campaign.dataset_id, **row._mapping) for row in rows]
-
-
 def renew_leases(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> datetime | None:
     """Hold what this person holds for another while; gives until when, None if they hold nothing."""
     return now + LEASE if _set_expiry(session, campaign, now + LEASE, by=by, now=now) else None
@@ -271,27 +215,60 @@ def _set_expiry(
     return changed.rowcount
 
 
-def standing(session: Session, campaign: Campaign | LockedCampaign, *, by: User) -> Standing:
-    """How many answers of mine count, and how many questions still wait: sums of few rows."""
+def _counted(session: Session, campaign: Campaign | LockedCampaign, *, by: User) -> Standing:
+    """How many answers of mine count, and how many may still be asked for: sums of few rows."""
     row = session.execute(_STANDING, {"campaign": campaign.id, "me": by.id}).one()
-    waiting = campaign.question_count - int(row.finished)
-    if row.has_gold:
-        waiting = answers_left(campaign, waiting, given=int(row.given), num_classes=int(row.num_classes))
-    return Standing(int(row.answered_by_me), waiting)
+    return standing_of(campaign, mine=int(row.mine + row.gold), given=int(row.given), has_gold=row.has_gold)
 
 
-def answers_left(campaign: Campaign | LockedCampaign, waiting: int, *, given: int, num_classes: int) -> int:
-    """About how many answers are left, in place of the questions that wait, where there is gold.
+def standing_of(campaign: Campaign | LockedCampaign, *, mine: int, given: int, has_gold: bool) -> Standing:
+    """As one person may know it: what they answered last moves it by one, whatever it was about.
 
-    It falls by one with every answer, whatever it says and whatever it is about, and rises by one with every
-    undo: so nothing can be learnt from it. 0 only where nothing waits.
+    So nothing tells a first question from one that returns, or either from a known picture.
 
     Args:
-        campaign: of so many questions and such a share of gold.
-        waiting: questions that wait.
-        given: answers of everybody that stand, those to gold included.
-        num_classes: K.
+        campaign: that of the answers.
+        mine: answers of this person, those to known pictures included.
+        given: answers of all people, likewise.
+        has_gold: whether there are known pictures.
     """
-    confirmed = 1 / num_classes if campaign.confirm_yes else 0.0
-    expected = round(campaign.question_count * (1 + confirmed) / (1 - campaign.gold_share))
-    return max(1, expected - given) if waiting > 0 else 0
+    asked = 1 - campaign.gold_share if has_gold else 1.0  # share of the answers that are to no known picture
+    nobody_twice = round(campaign.question_count / asked) - mine
+    return Standing(mine, max(0, min(round(answers_to_come(campaign) / asked) - given, nobody_twice)))
+
+
+def answers_to_come(campaign: Campaign | LockedCampaign) -> int:
+    """How many answers a campaign takes in all, known pictures left out, at most as a rule."""
+    if not campaign.confirm_yes:
+        return campaign.question_count * campaign.overlap
+    law = mixture(1 / campaign.num_classes, least=campaign.overlap)
+    return round(campaign.question_count * law.answers)
+
+
+def leased_of(
+    session: Session, campaign: LockedCampaign, held: list[LeasedQuestion], counted: Standing, *, by: User
+) -> Leased:
+    """What somebody holds, and how far it is; who holds nothing is told whether there may be more later."""
+    if held:
+        return Leased(held, counted._replace(waiting=max(counted.waiting, len(held))))
+    return Leased(held, counted._replace(waiting=_later(session, campaign, by)))
+
+
+def standing(session: Session, campaign: Campaign, *, by: User) -> Standing:
+    """The same for who does not answer now: once first questions have run out, what is left for them."""
+    counted = _counted(session, campaign, by=by)
+    firsts = session.scalar(_FIRSTS, {"campaign": campaign.id}) or 0
+    if firsts < campaign.question_count:
+        return counted
+    return counted._replace(waiting=_later(session, campaign, by))
+
+
+def _later(session: Session, campaign: Campaign | LockedCampaign, by: User) -> int:
+    """About how many questions wait that this person has not answered."""
+    return about(session.scalar(_FOR_ME_LATER, {"campaign": campaign.id, "me": by.id}) or 0)
+
+
+def about(count: int) -> int:
+    """Rounded up to tens, from 1,000 on to two digits: single answers are not told. Only 0 gives 0."""
+    step = max(10, int("1" + "0" * (len(str(count)) - 2)))
+    return -(-count // step) * step

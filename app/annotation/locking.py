@@ -12,7 +12,7 @@ from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally
 from app.campaigns.errors import CampaignNotFound
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import Campaign, CampaignClass, CampaignState
 from app.campaigns.service import any_campaign, state_lock_key
 
 
@@ -34,6 +34,8 @@ class LockedCampaign:
     last_at: datetime | None  # the person's last answer
     is_paused: bool  # the person, before what this request does
     has_gold: bool
+    overlap: int
+    num_classes: int
 
 
 _CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
@@ -65,6 +67,11 @@ _FIND = select(
     )
     .label("is_paused"),
     exists().where(Question.campaign_id == _CAMPAIGN, Question.purpose == Purpose.GOLD).label("has_gold"),
+    Campaign.overlap,
+    select(func.max(CampaignClass.position) + 1)
+    .where(CampaignClass.campaign_id == _CAMPAIGN)
+    .scalar_subquery()
+    .label("num_classes"),
 ).where(Campaign.id == _CAMPAIGN)
 _IDS: BindParameter[int] = bindparam("ids", expanding=True)
 # In the order of their ids, so that two requests cannot wait for each other.

@@ -32,13 +32,22 @@ class Question(Base):
     __tablename__ = "question"
     __table_args__ = (
         UniqueConstraint("campaign_id", "example_id", "round"),
-        # The queue: what is still to be asked, in asking order. Finished questions leave the index.
+        # The queue: what is still to be asked, in asking order. Finished questions leave the index, and so do
+        # those that return to another person; these are looked for by class.
         Index(
-            "ix_question_waiting",
+            "ix_question_first",
             "campaign_id",
             "rank",
-            sqlite_where=text("is_waiting"),
-            postgresql_where=text("is_waiting"),
+            sqlite_where=text("is_waiting AND slots <= least"),
+            postgresql_where=text("is_waiting AND slots <= least"),
+        ),
+        Index(
+            "ix_question_returning",
+            "campaign_id",
+            "candidate_class",
+            "rank",
+            sqlite_where=text("is_waiting AND slots > least"),
+            postgresql_where=text("is_waiting AND slots > least"),
         ),
         Index(
             "ix_question_gold",
@@ -51,6 +60,7 @@ class Question(Base):
         Index(
             "ix_question_several",
             "campaign_id",
+            "candidate_class",
             sqlite_where=text("slots > 1"),
             postgresql_where=text("slots > 1"),
         ),

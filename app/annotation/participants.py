@@ -15,7 +15,7 @@ from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import ParticipantNotFound, PersonPaused
 from app.annotation.locking import LockedCampaign
-from app.annotation.models import AnswerValue, Participant, PausedFor, Tally
+from app.annotation.models import AnswerValue, Lease, Participant, PausedFor, Question, Tally
 from app.annotation.submissions import Stored
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
@@ -93,13 +93,14 @@ def count_gold(
         row.paused_at, row.paused_by_id, row.paused_for = now, None, PausedFor.KNOWN_PICTURES
         row.asked_again = None
         session.flush()
+        _give_back(session, campaign.id, by.id, now)
         facts = {"person": by.name, "gold_right": row.gold_right, "gold_wrong": row.gold_wrong}
         noted = session.get_one(Campaign, campaign.id)
         note(session, Action.PERSON_PAUSED, noted, by=None, details=facts)
 
 
 def pause_person(session: Session, campaign: Campaign, user_id: UUID, *, by: User, now: datetime) -> None:
-    """Give this person no more questions of the campaign; what they hold may still be answered.
+    """Give this person no more questions of the campaign and take no more answers; others get what they hold.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -111,6 +112,7 @@ def pause_person(session: Session, campaign: Campaign, user_id: UUID, *, by: Use
         .where(*_is(campaign, user_id), Participant.paused_at.is_(None))
         .values(paused_at=now, paused_by_id=by.id, paused_for=PausedFor.ADMIN)
     )
+    _give_back(session, campaign.id, user_id, now)
     note(session, Action.PERSON_PAUSED, campaign, by=by, details=_name(session, user_id))
 
 
@@ -126,6 +128,7 @@ def pause_unreliable(
         .returning(Participant.user_id)
     ).all()
     if paused:
+        _give_back(session, campaign.id, user_id, now)
         note(
             session,
             Action.PERSON_PAUSED,
@@ -133,6 +136,20 @@ def pause_unreliable(
             by=None,
             details={**_name(session, user_id), "why": why},
         )
+
+
+def _give_back(session: Session, campaign_id: UUID, user_id: UUID, now: datetime) -> None:
+    """Let others have what this person holds."""
+    here = select(Question.id).where(Question.campaign_id == campaign_id, Question.id == Lease.question_id)
+    held = (
+        select(Lease.id)
+        .where(Lease.user_id == user_id, Lease.expires_at > now, here.correlate(Lease).exists())
+        .with_for_update(skip_locked=True)
+    )
+    session.execute(
+        update(Lease).where(Lease.id.in_(held)).values(expires_at=now),
+        execution_options={"synchronize_session": False},
+    )
 
 
 def resume_person(session: Session, campaign: Campaign, user_id: UUID, *, by: User) -> None:

@@ -103,6 +103,11 @@ class Progress:
         return self.questions - self.finished
 
     @property
+    def fresh(self) -> int:
+        """Of these, which nobody has answered."""
+        return self.questions - self.counts.first_yes - self.counts.first_no
+
+    @property
     def share(self) -> float:
         """Done, as a fraction."""
         return self.finished / self.questions if self.questions else 0.0

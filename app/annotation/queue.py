@@ -1,6 +1,6 @@
 """Taking questions from a campaign's queue: in its order, none that somebody holds, one slot a person."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,7 +10,6 @@ from sqlalchemy import (
     Uuid,
     and_,
     bindparam,
-    exists,
     func,
     literal_column,
     or_,
@@ -29,6 +28,10 @@ from app.db import UtcDateTime
 MAX_TRIES = 5  # where others take the same questions at the same moment
 # As the index of the queue has it: for `is_waiting = 1` SQLite would not use that.
 _IS_WAITING: ColumnElement[bool] = literal_column("question.is_waiting")
+# A question that has the answers it needs whatever they say, and needs one more, returns: to be confirmed, or
+# because people disagree. Others are first ones. As the indexes have it.
+IS_FIRST: ColumnElement[bool] = literal_column("question.slots <= question.least")
+_RETURNS: ColumnElement[bool] = literal_column("question.slots > question.least")
 
 
 # Statements are built once, because building one takes longer than running it.
@@ -39,27 +42,48 @@ HELD_BY_ME = (Question.campaign_id == _CAMPAIGN, Lease.user_id == _ME, Lease.exp
 _of_question = and_(
     Lease.question_id == Question.id, or_(Lease.expires_at.is_(None), Lease.expires_at > _NOW)
 )
-# Questions that wait, have a slot for somebody, and that this person neither holds nor answered; in the order
-# of the queue. People pass by what others are taking at this moment.
-_FREE = (
-    select(Question.id, Question.slots, Question.candidate_class, Question.rank)
+
+
+def _number_of(model: type, *which: ColumnElement[bool]) -> ColumnElement[int]:
+    return select(func.count()).select_from(model).where(*which).correlate(Question).scalar_subquery()
+
+
+# Questions that have a slot for somebody, and that this person neither holds nor answered; in the order of
+# the queue. People pass by what others are taking at this moment.
+_FOR_ME = (
+    select(
+        Question.id,
+        Question.slots,
+        Question.candidate_class,
+        Question.rank,
+        Question.probability,
+        Question.least,
+    )
     .where(
         Question.campaign_id == _CAMPAIGN,
         _IS_WAITING,
-        Question.slots > select(func.count()).select_from(Lease).where(_of_question).scalar_subquery(),
-        ~exists().where(_of_question, Lease.user_id == _ME),
-        ~exists().where(
-            Answer.question_id == Question.id, Answer.user_id == _ME, Answer.superseded_at.is_(None)
-        ),
+        Question.slots > _number_of(Lease, _of_question),
+        # Counts rather than NOT EXISTS: PostgreSQL would make a join with everything I have ever answered.
+        _number_of(Lease, _of_question, Lease.user_id == _ME) == 0,
+        _number_of(
+            Answer, Answer.question_id == Question.id, Answer.user_id == _ME, Answer.superseded_at.is_(None)
+        )
+        == 0,
     )
     .order_by(Question.rank)
     .limit(bindparam("room", type_=Integer()))
     .with_for_update(key_share=True, skip_locked=True, of=Question)
 )
+_FREE = _FOR_ME.where(IS_FIRST)
 _FREE_OF_BLOCK = _FREE.where(
     Question.candidate_class == bindparam("block_class"),
     Question.rank >= bindparam("block_start"),
     Question.rank < bindparam("block_end"),
+)
+# Those that return to another person, of all classes or, with :class_, of one.
+FREE_RETURNING = _FOR_ME.where(_RETURNS)
+FREE_RETURNING_OF_CLASS = FREE_RETURNING.where(
+    Question.candidate_class == bindparam("class_", type_=Integer())
 )
 _I_HOLD = (
     select(func.count().label("held"), func.coalesce(func.max(Lease.turn), 0).label("last_turn"))
@@ -87,7 +111,23 @@ class Block(NamedTuple):
     block_end: int
 
 
-def first_block(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> Block | None:
+class Found(NamedTuple):
+    """A question that may be leased."""
+
+    id: int
+    slots: int  # with the one to be leased
+    rank: int
+    is_settled: bool = False  # it waits for nobody
+
+
+class Head(NamedTuple):
+    """Where a page begins."""
+
+    block: Block
+    probability: float  # with which each class was drawn
+
+
+def first_block(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> Head | None:
     """What begins with the first question that this person may take: the rest of its block, or of its class.
 
     That question is locked, others pass it by: so it stays there to be taken.
@@ -95,13 +135,14 @@ def first_block(session: Session, campaign: LockedCampaign, *, by: User, now: da
     head = session.execute(_FREE, mine(campaign, by, now) | {"room": 1}).one_or_none()
     if head is None:
         return None
-    return Block(head.candidate_class, head.rank, end_of_block(campaign, head.rank))
+    block = Block(head.candidate_class, head.rank, end_of_block(campaign, head.rank))
+    return Head(block, head.probability)
 
 
-def held_count(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> int:
-    """How many questions this person holds."""
-    held, _ = session.execute(_I_HOLD, mine(campaign, by, now)).one()
-    return int(held)
+def holding(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> tuple[int, int]:
+    """How many questions this person holds, and the last one's turn."""
+    held, last_turn = session.execute(_I_HOLD, mine(campaign, by, now)).one()
+    return int(held), int(last_turn)
 
 
 def end_of_block(campaign: LockedCampaign, rank: int) -> int:
@@ -113,27 +154,39 @@ def take(
     session: Session, campaign: LockedCampaign, places: int, block: Block | None, *, by: User, now: datetime
 ) -> None:
     """Lease questions, in the order of the queue or of a block, until this person holds `places`."""
-    held, last_turn = session.execute(_I_HOLD, mine(campaign, by, now)).one()
+    held, last_turn = holding(session, campaign, by=by, now=now)
     free = _FREE if block is None else _FREE_OF_BLOCK
     values = mine(campaign, by, now) | (block._asdict() if block else {})
     for _ in range(MAX_TRIES):
         if held >= places:
             return
-        found = session.execute(free, values | {"room": places - held}).all()
-        # Looked at anew: a lease may have been committed before the question was locked.
-        of_question: dict[int, list[Lease]] = {row.id: [] for row in found}
-        for lease in session.scalars(_LEASES, {"ids": list(of_question)}) if found else ():
-            of_question[lease.question_id].append(lease)
-        offered = [_slot(row.id, row.slots, of_question[row.id], by, now) for row in found]
-        slots = [slot for slot in offered if slot is not None]
-        for slot in slots:
-            last_turn += 1
-            slot.user_id, slot.expires_at, slot.turn = by.id, now + LEASE, last_turn
-        session.add_all(slots)
-        session.flush()
-        if len(slots) == len(found):
+        rows = session.execute(free, values | {"room": places - held}).all()
+        found = [Found(row.id, row.slots, row.rank) for row in rows]
+        taken = len(
+            lease_found(session, found, range(last_turn + 1, last_turn + 1 + len(found)), by=by, now=now)
+        )
+        if taken == len(found):
             return
-        held += len(slots)
+        held, last_turn = held + taken, last_turn + len(found)
+
+
+def lease_found(
+    session: Session, found: Sequence[Found], turns: Iterable[int], *, by: User, now: datetime
+) -> list[int]:
+    """Lease locked questions with these turns; gives the ids, for somebody may have come before the lock."""
+    # Looked at anew: a lease may have been committed before the question was locked.
+    of_question: dict[int, list[Lease]] = {question.id: [] for question in found}
+    for lease in session.scalars(_LEASES, {"ids": list(of_question)}) if found else ():
+        of_question[lease.question_id].append(lease)
+    slots = []
+    for question, turn in zip(found, turns, strict=True):
+        slot = _slot(question.id, question.slots, of_question[question.id], by, now)
+        if slot is not None:
+            slot.user_id, slot.expires_at, slot.turn = by.id, now + LEASE, turn
+            slots.append(slot)
+    session.add_all(slots)
+    session.flush()
+    return [slot.question_id for slot in slots]
 
 
 def _slot(question_id: int, slots: int, leases: Sequence[Lease], by: User, now: datetime) -> Lease | None:

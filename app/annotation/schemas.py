@@ -62,14 +62,14 @@ class QuestionRead(Output):
 class LeasesRead(Output):
     """The questions this person holds.
 
-    Where known pictures stand between the questions, `waiting` is about how many answers are left: it falls
-    by one with each, whatever it says.
+    `waiting` says about how many more may be asked of this person. It falls by one with each answer, whatever
+    that says and whatever it was about. Where nothing is held, it is 0 unless something may come later.
     """
 
     questions: list[QuestionRead]
     expires_at: datetime | None  # when the first of them may go to somebody else
     answered_by_me: int
-    waiting: int  # questions of the campaign that still need an answer
+    waiting: int  # about so many answers may still be asked of this person
     lease_s: int
 
     @classmethod
@@ -234,6 +234,7 @@ class ProgressRead(Output):
     questions: int
     finished: int
     waiting: int
+    fresh: int  # of these, which nobody has answered
     answers: Answers
     simulated_answers: int
     expected_yes_rate: float

@@ -2,13 +2,14 @@
 
 from app.annotation.answering import PLAIN, Execution
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
+from app.annotation.holding import LeasedQuestion
 from app.annotation.leasing import (
     Leased,
-    LeasedQuestion,
     release_leases,
     renew_leases,
     standing,
 )
+from app.annotation.left_to_ask import is_asked_of_all, nobody_is_left, people_at_work
 from app.annotation.locking import LockedCampaign, campaign_to_answer, lock_campaign
 from app.annotation.participants import (
     leave_out,
@@ -21,7 +22,7 @@ from app.annotation.progress import finished_questions, progress
 from app.annotation.rules import LEASE
 from app.annotation.submissions import Outcome, Status, SubmittedAnswer
 from app.annotation.undoing import UNDO_LIMIT, undo_answers
-from app.annotation.waiting import wait_again
+from app.annotation.waiting import wait_again, wait_no_longer
 
 __all__ = [
     "LEASE",
@@ -38,12 +39,15 @@ __all__ = [
     "campaign_to_answer",
     "finished_questions",
     "gold_count",
+    "is_asked_of_all",
     "leave_out",
     "lock_campaign",
     "mark_known",
+    "nobody_is_left",
     "pause_person",
     "pause_unreliable",
     "paused_count",
+    "people_at_work",
     "progress",
     "release_leases",
     "renew_leases",
@@ -52,4 +56,5 @@ __all__ = [
     "standing",
     "undo_answers",
     "wait_again",
+    "wait_no_longer",
 ]

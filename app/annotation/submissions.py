@@ -21,6 +21,7 @@ NOT_HERE = translatable("There is no such question in this campaign.")
 CLOSED = translatable("The campaign is closed and takes no more answers.")
 NOT_OPEN_YET = translatable("The campaign is not open yet.")
 ANSWERED_BY_YOU = translatable("You have answered this question already.")
+PAUSED_HERE = translatable("You are paused in this campaign, so this answer was not taken.")
 TAKEN = translatable("Somebody else got this question in the meantime; your answer was not needed.")
 
 
@@ -100,7 +101,7 @@ def decide(
         submitted: one person's.
         known: question and value of this person's stored answers, by key.
         questions: those of the campaign that they are about, by id.
-        campaign: a paused one takes answers, a closed one none.
+        campaign: a paused one takes answers, a closed one none; of a person who is paused none is taken.
         by: who answers; programs that say they are ones may be fast.
         now: when.
 
@@ -113,7 +114,12 @@ def decide(
     taken: list[tuple[SubmittedAnswer, rules.Asked, rules.Slot]] = []
     for item in _fresh(submitted, said):
         question = questions.get(item.question_id)
-        why = _refusal(question, campaign.state, by.id, now, is_twice=item.question_id in answered)
+        is_twice = item.question_id in answered
+        why = (
+            PAUSED_HERE
+            if campaign.is_paused
+            else _refusal(question, campaign.state, by.id, now, is_twice=is_twice)
+        )
         if why is not None:
             decision.refused[item.key] = why
             continue

@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import rules
-from app.annotation.errors import CampaignNotOpen, NothingToUndo, UndoTooLate
-from app.annotation.leasing import LeasedQuestion, held_questions
+from app.annotation.errors import CampaignNotOpen, NothingToUndo, PersonPaused, UndoTooLate
+from app.annotation.holding import LeasedQuestion, held_questions
 from app.annotation.locking import LockedCampaign, apply_effect, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.annotation.participants import count_gold
@@ -26,8 +26,10 @@ def undo_answers(
     """Take back up to `count` answers of this person; gives them in the order in which they were given.
 
     Raises:
-        CampaignNotOpen, NothingToUndo, UndoTooLate: not even the last one could be taken back.
+        CampaignNotOpen, PersonPaused, NothingToUndo, UndoTooLate: not even the last one could be taken back.
     """
+    if campaign.is_paused:
+        raise PersonPaused
     if campaign.state in (CampaignState.DRAFT, CampaignState.CLOSED):
         raise CampaignNotOpen(state=campaign.state)
     recent = session.scalars(

@@ -1,4 +1,4 @@
-"""Letting finished questions wait for another answer."""
+"""Letting finished questions wait for another answer, and those no longer that an admin settles."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,6 +9,7 @@ from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.errors import CampaignNotOpen
+from app.annotation.left_to_ask import people_at_work
 from app.annotation.locking import apply_effect, lock_campaign, lock_questions
 from app.annotation.tallies import load_tallies
 from app.campaigns.models import Campaign, CampaignState
@@ -19,7 +20,7 @@ def wait_again(
 ) -> int:
     """Let each of these wait for one more answer than it has; gives how many do.
 
-    Questions that wait already, or have MAX_SLOTS answers, stay as they are.
+    Those stay as they are that wait already, have MAX_SLOTS answers, or were answered by everybody at work.
 
     Raises:
         CampaignNotOpen: the campaign takes no answers.
@@ -30,10 +31,13 @@ def wait_again(
     questions, asked = lock_questions(session, locked.id, question_ids)
     # Counted under the lock: somebody may have answered since, or undone. What is left out holds its slot.
     given = {id_: asked[id_].decided for id_ in questions}
+    people = people_at_work(session, locked.id)
     finished = [
         question
         for question in questions.values()
-        if not question.is_waiting and given[question.id] < MAX_SLOTS
+        if not question.is_waiting
+        and given[question.id] < MAX_SLOTS
+        and not people <= {user_id for user_id, _ in asked[question.id].answers}
     ]
     classes = {question.candidate_class for question in finished}
     tallies = load_tallies(session, locked, classes, by=by, now=now)
@@ -44,3 +48,17 @@ def wait_again(
         tallies[question.candidate_class].finished += effect.finished
     session.flush()
     return len(finished)
+
+
+def wait_no_longer(
+    session: Session, campaign: Campaign, question_id: int, *, by: User, now: datetime
+) -> None:
+    """Ask nobody any more about a question that waits; who holds it may still answer."""
+    locked = lock_campaign(session, campaign.id, by=by)
+    questions, _ = lock_questions(session, locked.id, [question_id])
+    question = questions[question_id]
+    if question.is_waiting:
+        question.is_waiting = False
+        tally = load_tallies(session, locked, {question.candidate_class}, by=by, now=now)
+        tally[question.candidate_class].finished += 1
+    session.flush()

@@ -8,35 +8,36 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.gold import lots_of_page
+from app.annotation.completing import EMPTY_PAGE, Means, Page, completed, page_of
+from app.annotation.holding import LeasedQuestion
 from app.annotation.leasing import (
     MAX_LEASED,
     Leased,
-    LeasedQuestion,
     Standing,
-    answers_left,
+    answers_to_come,
     hold_again,
+    leased_of,
     require_may_lease,
-    with_gold_between,
+    standing_of,
 )
 from app.annotation.locking import LockedCampaign, lock_keys, require_may_know
-from app.annotation.queue import MAX_TRIES, end_of_block
+from app.annotation.queue import MAX_TRIES, Block, Head, end_of_block
+from app.annotation.returning import hosts_among, mix_in_settled
 from app.annotation.rules import LEASE
 from app.campaigns.errors import CampaignNotFound
 from app.fast import queue, statements
 from app.fast.prepared import Bound, Results, run_all
 
 
-class _Waiting(NamedTuple):
-    questions: int  # known pictures left out
-    finished: statements.Finished
+class _Known(NamedTuple):
+    given: statements.Given
     at: datetime
 
 
 # When they were last counted, which takes the longer the more people there are. Among many, nobody misses
 # what was answered in the last second.
-_waiting: dict[UUID, _Waiting] = {}
-FEW = 1_000
+_known: dict[UUID, _Known] = {}
+FEW = 1_000  # answers to go
 
 
 class _AboutMe(NamedTuple):
@@ -44,11 +45,11 @@ class _AboutMe(NamedTuple):
 
     held: Bound[statements.HeldQuestion]
     mine: Bound[statements.MyAnswers]
-    finished: Bound[statements.Finished] | None  # None: counted a moment ago
+    given: Bound[statements.Given] | None  # None: counted a moment ago
 
     @property
     def all(self) -> list[Bound[Any]]:
-        return [self.held, self.mine, *([self.finished] if self.finished else [])]
+        return [self.held, self.mine, *([self.given] if self.given else [])]
 
 
 def lock_campaign(
@@ -115,17 +116,16 @@ def lease_questions(
         first = ()
         hold_again(session, campaign, places, by=by, now=now)
     about_me = _about_me(campaign, by, now)
-    drawn: list[bool] | None = None
+    page: Page | None = None
     if one_class:  # of which more is to be known first
         run_all(session, *first)
-        results, drawn = _take_page(session, campaign, places, about_me, by=by, now=now, with_gold=with_gold)
+        results, page = _take_page(session, campaign, places, about_me, by=by, now=now, with_gold=with_gold)
     else:
         results = _take(session, campaign, places, first, about_me, freed=freed, by=by, now=now)
     held = _questions(campaign, results.of(about_me.held))
     counted = _standing(campaign, about_me, results, now)
-    if with_gold:
-        held = with_gold_between(session, campaign, held, drawn, by=by, now=now)
-    return Leased(held[:count], counted)
+    held = completed(session, campaign, held, page, places, by=by, now=now, with_gold=with_gold, means=_MEANS)
+    return leased_of(session, campaign, held[:count], counted, by=by)
 
 
 def _mine(campaign: LockedCampaign, by: User, now: datetime) -> dict[str, object]:
@@ -174,32 +174,33 @@ def _take_page(
     by: User,
     now: datetime,
     with_gold: bool,
-) -> tuple[Results, list[bool] | None]:
-    """Lease questions of one block, fewer by the gold that is to stand there.
+) -> tuple[Results, Page]:
+    """Lease questions of one block, fewer by what else is to stand on the page.
 
-    Gives what there is about this person then, and behind which of the new questions gold is to stand.
+    Gives what there is about this person then, and what that is.
     """
     mine = _mine(campaign, by, now)
-    drawn: list[bool] | None = None
-    head: queue.Head | None = None
+    page = EMPTY_PAGE
+    head: Head | None = None
     is_begun = False
     results = None
     for _ in range(MAX_TRIES):
         if head is None:
-            head = next(iter(queue.HEAD.run(session, **mine)), None)
-            if head is None:
+            row = next(iter(queue.HEAD.run(session, **mine)), None)
+            if row is None:
                 break
-            if with_gold:
-                room = places - len(statements.HELD.run(session, **mine))
-                drawn = lots_of_page(session, campaign, room, head.candidate_class, by=by, now=now)
+            block = Block(row.candidate_class, row.rank, end_of_block(campaign, row.rank))
+            head = Head(block, row.probability)
+            room = places - len(statements.HELD.run(session, **mine))
+            page = page_of(session, campaign, room, head, by=by, now=now, with_gold=with_gold)
         top_up = queue.TOP_UP_OF_BLOCK.bind(
             **mine,
             until=now + LEASE,
-            count=places - sum(drawn or ()),
+            count=places - page.taken,
             start=0,
-            block_class=head.candidate_class,
-            block_rank=head.rank,
-            block_end=end_of_block(campaign, head.rank),
+            block_class=head.block.block_class,
+            block_rank=head.block.block_start,
+            block_end=head.block.block_end,
         )
         results = run_all(session, top_up, *about_me.all)
         told = results.of(top_up)
@@ -207,16 +208,45 @@ def _take_page(
             break
         is_begun = is_begun or told[0].taken > 0
         head = head if is_begun else None  # others took all of it; a page once begun stays with its class
-    return results or run_all(session, *about_me.all), drawn
+    return results or run_all(session, *about_me.all), page
+
+
+def _held_questions(
+    session: Session, campaign: LockedCampaign, *, by: User, now: datetime
+) -> list[LeasedQuestion]:
+    """As `app.annotation.holding.held_questions`."""
+    return _questions(campaign, statements.HELD.run(session, **_mine(campaign, by, now)))
+
+
+def _mix_in_returning(
+    session: Session, campaign: LockedCampaign, firsts: Sequence[LeasedQuestion], *, by: User, now: datetime
+) -> bool:
+    """As `app.annotation.returning.mix_in_returning`."""
+    hosts = hosts_among(campaign, firsts)
+    mine = _mine(campaign, by, now) | {"until": now + LEASE}
+    takes = [
+        queue.RETURNING.bind(**mine, class_=each.class_, count=len(each.turns), turns=each.turns)
+        for each in hosts
+    ]
+    results = run_all(session, *takes)
+    taken = [set(results.of(take)) for take in takes]
+    for each, turns in zip(hosts, taken, strict=True):
+        here = [first for first in each.firsts if first.turn in turns]
+        mix_in_settled(session, campaign, each._replace(firsts=here), by=by, now=now)
+    return any(taken)
+
+
+_MEANS = Means(_mix_in_returning, _held_questions)
 
 
 def _about_me(campaign: LockedCampaign, by: User, now: datetime) -> _AboutMe:
-    known = _waiting.get(campaign.id)
-    is_fresh = known and known.questions > FEW and timedelta(0) <= now - known.at < queue.LOOK_AGAIN
+    known = _known.get(campaign.id)
+    is_many = known is not None and answers_to_come(campaign) - known.given.answers > FEW
+    is_fresh = is_many and known is not None and timedelta(0) <= now - known.at < queue.LOOK_AGAIN
     return _AboutMe(
         statements.HELD.bind(**_mine(campaign, by, now)),
         statements.MY_ANSWERS.bind(campaign=campaign.id, me=by.id),
-        None if is_fresh else statements.FINISHED.bind(campaign=campaign.id),
+        None if is_fresh else statements.GIVEN.bind(campaign=campaign.id),
     )
 
 
@@ -229,6 +259,9 @@ def _questions(campaign: LockedCampaign, rows: Sequence[statements.HeldQuestion]
             candidate_class=row.candidate_class,
             class_name=row.class_name,
             expires_at=row.expires_at,
+            rank=row.rank,
+            probability=row.probability,
+            turn=row.turn,
         )
         for row in rows
     ]
@@ -236,13 +269,8 @@ def _questions(campaign: LockedCampaign, rows: Sequence[statements.HeldQuestion]
 
 def _standing(campaign: LockedCampaign, about_me: _AboutMe, results: Results, now: datetime) -> Standing:
     [mine] = results.of(about_me.mine)
-    if about_me.finished is not None:
-        [finished] = results.of(about_me.finished)
-        left = campaign.question_count - int(finished.questions)
-        _waiting[campaign.id] = _Waiting(left, finished, now)
-    waiting, finished, _ = _waiting[campaign.id]
-    if finished.has_gold:
-        waiting = answers_left(
-            campaign, waiting, given=int(finished.given), num_classes=int(finished.num_classes)
-        )
-    return Standing(int(mine.answers), waiting)
+    if about_me.given is not None:
+        [given] = results.of(about_me.given)
+        _known[campaign.id] = _Known(given, now)
+    given = _known[campaign.id].given
+    return standing_of(campaign, mine=int(mine.answers), given=int(given.answers), has_gold=given.has_gold)

@@ -11,7 +11,8 @@ from uuid import UUID
 from sqlalchemy import Uuid, bindparam, text
 
 from app.annotation.consensus import MAX_SLOTS
-from app.db import UtcDateTime
+from app.db import BigId, UtcDateTime
+from app.fast.compiling import ListOf
 from app.fast.prepared import Prepared
 
 LOOK_AGAIN = timedelta(seconds=1)  # so long may what was given back, or passed by, wait
@@ -31,31 +32,46 @@ class Head(NamedTuple):
 
     candidate_class: int
     rank: int
+    probability: float
 
 
 # What somebody may take: its slots are not all answered or held. The conditions are sums and counts rather
 # than NOT EXISTS: PostgreSQL would turn those into a join with everything I have ever answered.
-_IN_QUEUE = "question.campaign_id = :campaign AND question.is_waiting"
+_WAITING = "question.campaign_id = :campaign AND question.is_waiting"
+_IN_QUEUE = f"{_WAITING} AND question.slots <= question.least"
 _HAS_PLACE = """question.slots > (
         SELECT coalesce(sum({weight}), 0) FROM lease
         WHERE lease.question_id = question.id AND (lease.expires_at IS NULL OR lease.expires_at > :now))"""
 # What I may take. My own live slot (99) rules a question out. CASE keeps the order: at the head of the queue
 # nearly all is held by others, and of that my answers need not be looked up.
-_MAY_TAKE = f"""{_IN_QUEUE}
-      AND CASE WHEN {_HAS_PLACE.format(weight="CASE WHEN lease.user_id = :me THEN 99 ELSE 1 END")}
+_FOR_ME = f"""CASE WHEN {_HAS_PLACE.format(weight="CASE WHEN lease.user_id = :me THEN 99 ELSE 1 END")}
       THEN 0 = (
         SELECT count(*) FROM answer
         WHERE answer.question_id = question.id AND answer.user_id = :me AND answer.superseded_at IS NULL)
       ELSE false END"""
+_MAY_TAKE = f"{_IN_QUEUE} AND {_FOR_ME}"
 # The head of a block, locked so that it stays mine to take; the rest, of the same class, lies behind it.
-_HEAD = f"""SELECT question.candidate_class AS block_class, question.rank AS block_rank
+_HEAD = f"""SELECT question.candidate_class AS block_class, question.rank AS block_rank, question.probability
     FROM question WHERE {_MAY_TAKE} ORDER BY question.rank LIMIT 1 """
 _OF_BLOCK = """AND question.candidate_class = :block_class
       AND question.rank >= :block_rank AND question.rank < :block_end"""
 
-# One statement, so that nothing can come between choosing and taking. A slot is free when it has no row, or a
-# row that has expired; the unique constraints settle every race. Somebody whose own lease on the question ran
-# out gets that very slot again, because one person has one row per question at most.
+_SLOTS = ", ".join(f"({slot})" for slot in range(MAX_SLOTS))
+# A slot is free when it has no row, or a row that has expired; the unique constraints settle every race.
+# Somebody whose own lease on the question ran out gets that very slot again, because one person has one row
+# per question at most.
+_SLOT = f"""coalesce(
+         (SELECT own.slot FROM lease AS own WHERE own.question_id = free.question_id AND own.user_id = :me),
+         (SELECT min(open_slot.column1) FROM (VALUES {_SLOTS}) AS open_slot
+          WHERE NOT EXISTS (
+            SELECT 1 FROM lease AS live
+            WHERE live.question_id = free.question_id AND live.slot = open_slot.column1
+              AND (live.expires_at IS NULL OR live.expires_at > :now))))"""
+_OR_TAKEN_OVER = """ON CONFLICT (question_id, slot) DO UPDATE
+    SET user_id = excluded.user_id, expires_at = excluded.expires_at, turn = excluded.turn
+    WHERE lease.expires_at <= :now"""
+
+# One statement, so that nothing can come between choosing and taking.
 _TOP_UP = """
 WITH held AS (
     SELECT count(*) AS held_count, coalesce(max(lease.turn), 0) AS last_turn
@@ -71,22 +87,12 @@ WITH held AS (
 )
 {before}
 INSERT INTO lease (question_id, slot, user_id, expires_at, turn)
-SELECT free.question_id,
-       coalesce(
-         (SELECT own.slot FROM lease AS own WHERE own.question_id = free.question_id AND own.user_id = :me),
-         (SELECT min(open_slot.column1) FROM (VALUES {slots}) AS open_slot
-          WHERE NOT EXISTS (
-            SELECT 1 FROM lease AS live
-            WHERE live.question_id = free.question_id AND live.slot = open_slot.column1
-              AND (live.expires_at IS NULL OR live.expires_at > :now)))),
+SELECT free.question_id, {slot},
        :me, :until, held.last_turn + row_number() OVER (ORDER BY free.rank)
 FROM free CROSS JOIN held WHERE true ORDER BY free.rank
-ON CONFLICT (question_id, slot) DO UPDATE
-    SET user_id = excluded.user_id, expires_at = excluded.expires_at, turn = excluded.turn
-    WHERE lease.expires_at <= :now
+{or_taken_over}
 {after}
 """
-_SLOTS = ", ".join(f"({slot})" for slot in range(MAX_SLOTS))
 _TYPES = (
     bindparam("campaign", type_=Uuid()),
     bindparam("me", type_=Uuid()),
@@ -115,7 +121,9 @@ _PARTS = {
 
 def _top_up(of_block: str) -> Prepared[Taken]:
     texts = {
-        dialect: _TOP_UP.format(slots=_SLOTS, may_take=_MAY_TAKE, of_block=of_block, **parts)
+        dialect: _TOP_UP.format(
+            slot=_SLOT, or_taken_over=_OR_TAKEN_OVER, may_take=_MAY_TAKE, of_block=of_block, **parts
+        )
         for dialect, parts in _PARTS.items()
     }
     return Prepared(Taken._make, {dialect: text(sql).bindparams(*_TYPES) for dialect, sql in texts.items()})
@@ -129,6 +137,42 @@ TOP_UP_OF_BLOCK = _top_up(_OF_BLOCK)
 HEAD = Prepared(
     Head._make,
     {dialect: text(_HEAD + parts["lock"]).bindparams(*_TYPES[:3]) for dialect, parts in _PARTS.items()},
+)
+
+# As many of those that return as there are :turns, which they get in this order.
+_RETURNING = """
+WITH free AS (
+    SELECT question.id AS question_id, question.rank AS rank
+    FROM question
+    WHERE {waiting} AND question.slots > question.least AND question.candidate_class = :class_ AND {for_me}
+    ORDER BY question.rank LIMIT :count {lock}
+), placed AS (SELECT question_id, row_number() OVER (ORDER BY rank) AS place FROM free)
+INSERT INTO lease (question_id, slot, user_id, expires_at, turn)
+SELECT free.question_id, {slot}, :me, :until, host.turn
+FROM placed AS free JOIN {turns} ON host.place = free.place WHERE true ORDER BY free.place
+{or_taken_over}
+RETURNING turn
+"""
+_TURNS = {
+    "postgresql": "unnest(CAST(:turns AS bigint[])) WITH ORDINALITY AS host(turn, place)",
+    "sqlite": "(SELECT value AS turn, key + 1 AS place FROM json_each(:turns)) AS host",
+}
+# :campaign, :me, :now, :until, :class_, :count, :turns; gives the turns of those that were taken
+RETURNING = Prepared(
+    lambda row: int(row[0]),
+    {
+        dialect: text(
+            _RETURNING.format(
+                waiting=_WAITING,
+                for_me=_FOR_ME,
+                slot=_SLOT,
+                turns=_TURNS[dialect],
+                or_taken_over=_OR_TAKEN_OVER,
+                lock=parts["lock"],
+            )
+        ).bindparams(*_TYPES, bindparam("turns", type_=ListOf(BigId)))
+        for dialect, parts in _PARTS.items()
+    },
 )
 
 # PostgreSQL: where each campaign's first question was that had a place for somebody, and when all before it

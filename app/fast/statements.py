@@ -56,21 +56,22 @@ class HeldQuestion(NamedTuple):
     candidate_class: int
     class_name: str
     expires_at: datetime
+    rank: int
+    probability: float
+    turn: int
 
 
 class MyAnswers(NamedTuple):
-    """How many answers of this person count."""
+    """How many answers of this person count, those to known pictures included."""
 
     answers: int
 
 
-class Finished(NamedTuple):
-    """How many questions of a campaign are finished, and whether it has gold."""
+class Given(NamedTuple):
+    """How many answers of everybody count, those to known pictures included, and whether it has any."""
 
-    questions: int
+    answers: int
     has_gold: bool
-    given: int  # answers of everybody that stand
-    num_classes: int
 
 
 def _table(model: type) -> Table:
@@ -190,6 +191,9 @@ HELD = Prepared(
         _question.c.candidate_class,
         _class.c.name,
         _lease.c.expires_at,
+        _question.c.rank,
+        _question.c.probability,
+        _lease.c.turn,
     )
     .join(_lease, _lease.c.question_id == _question.c.id)
     .join(
@@ -210,29 +214,23 @@ _HAS_GOLD = exists().where(
 )
 _MY_PART = (_participant.c.campaign_id == _in_campaign, _participant.c.user_id == _me)
 _GOLD_ANSWERS = select(_participant.c.gold_answers).where(*_MY_PART).scalar_subquery()
+_GOLD_GIVEN = (
+    select(func.coalesce(func.sum(_participant.c.gold_answers), 0))
+    .where(_participant.c.campaign_id == _in_campaign)
+    .scalar_subquery()
+)
+_ANSWERS_OF = func.coalesce(func.sum(_tally.c.yes + _tally.c.no + _tally.c.unsure), 0)
 # :campaign, :me
 MY_ANSWERS = Prepared(
     MyAnswers._make,
-    select(
-        func.coalesce(func.sum(_tally.c.yes + _tally.c.no + _tally.c.unsure), 0)
-        + func.coalesce(_GOLD_ANSWERS, 0)
-    ).where(_tally.c.campaign_id == _in_campaign, _tally.c.user_id == _me),
+    select(_ANSWERS_OF + func.coalesce(_GOLD_ANSWERS, 0)).where(
+        _tally.c.campaign_id == _in_campaign, _tally.c.user_id == _me
+    ),
 )
 # :campaign; a sum over people and classes
-FINISHED = Prepared(
-    Finished._make,
-    select(
-        func.coalesce(func.sum(_tally.c.finished), 0),
-        _HAS_GOLD,
-        func.coalesce(func.sum(_tally.c.yes + _tally.c.no + _tally.c.unsure), 0)
-        + func.coalesce(
-            select(func.sum(_participant.c.gold_answers))
-            .where(_participant.c.campaign_id == _in_campaign)
-            .scalar_subquery(),
-            0,
-        ),
-        select(func.count()).where(_class.c.campaign_id == _in_campaign).scalar_subquery(),
-    ).where(_tally.c.campaign_id == _in_campaign),
+GIVEN = Prepared(
+    Given._make,
+    select(_ANSWERS_OF + _GOLD_GIVEN, _HAS_GOLD).where(_tally.c.campaign_id == _in_campaign),
 )
 # :person, :state: as `app.annotation.locking.lock_keys` gives them
 TAKE_LOCKS = Prepared(
@@ -271,5 +269,7 @@ CAMPAIGN = Prepared(
         .scalar_subquery(),
         exists().where(*_MY_PART, _participant.c.paused_at.is_not(None)),
         _HAS_GOLD,
+        _campaign.c.overlap,
+        select(func.max(_class.c.position) + 1).where(_class.c.campaign_id == _in_campaign).scalar_subquery(),
     ).where(_campaign.c.id == _in_campaign),
 )

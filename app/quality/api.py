@@ -108,6 +108,7 @@ def read_review(
     return schemas.ReviewRead(
         computed_at=found.computed_at,
         open=found.count,
+        askable=found.askable,
         questions=[
             schemas.OpenQuestionRead(
                 id=item.id,

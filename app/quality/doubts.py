@@ -1,15 +1,20 @@
-"""Which finished questions have no label, or one in doubt: worked out from all that can be."""
+"""Which questions have no label, or one in doubt, and get no more answers: worked out from all that can be.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+These are finished ones, and those that wait in vain because everybody at work has answered them, or because
+the campaign is closed.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 from uuid import UUID
 
-from sqlalchemy import Select, exists, func, literal_column, select
+from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_, select
 from sqlalchemy.orm import Session
 
-from app.annotation.consensus import Verdict, verdict, weighed, wrong
+from app.annotation import service as annotation
+from app.annotation.consensus import MAX_SLOTS, Verdict, verdict, weighed, wrong
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
-from app.campaigns.models import Campaign
+from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Example
 from app.quality.judging import (
     ASKED_SEVERAL,
@@ -29,6 +34,9 @@ DOUBTFUL_YES = 0.05
 DOUBTFUL = 0.4  # of that of a class that nobody was asked about, 1 / K; of a yes, too, where that is more
 
 
+_UNSURE = Answer.value == literal_column("'unsure'")  # as in the partial index
+
+
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
     """A finished question whose label is missing or in doubt."""
@@ -41,6 +49,7 @@ class OpenQuestion:
     no: int
     kind: LabelKind | None
     weight: float  # of the label; 0 without one
+    may_be_asked: bool = True  # of one more person at work
 
     @property
     def answers(self) -> int:
@@ -51,14 +60,32 @@ class OpenQuestion:
 def open_questions(
     session: Session, campaign: Campaign, *, fitted: Reliability | None = None
 ) -> list[OpenQuestion]:
-    """Finished questions without a label, or with one in doubt: most doubtful first.
+    """Questions that get no more answers without a label, or with one in doubt: most doubtful first.
 
     `campaign` has its classes. Takes as long as reading what several people were asked. `fitted`: as in
     `judge_of`.
     """
     judge = judge_of(session, campaign, num_classes=campaign.num_classes, fitted=fitted)
-    found = [*_disputed(session, campaign, judge), *_untold(session, campaign)]
-    return sorted(found, key=lambda question: (question.weight, question.position, question.id))
+    people = annotation.people_at_work(session, campaign.id)
+    is_over = or_(~Question.is_waiting, annotation.nobody_is_left(campaign, Question.id, people))
+    found = [*_disputed(session, campaign, judge, is_over), *_untold(session, campaign, is_over)]
+    asked_of_all = _asked_of_all(session, campaign, people)
+    in_order = sorted(found, key=lambda question: (question.weight, question.position, question.id))
+    return [
+        replace(question, may_be_asked=question.answers < MAX_SLOTS and not asked_of_all(question.id))
+        for question in in_order
+    ]
+
+
+def _asked_of_all(session: Session, campaign: Campaign, people: Collection[UUID]) -> Callable[[int], bool]:
+    """Whether all these people have answered a question that is in doubt."""
+    if len(people) <= 1 or campaign.state is CampaignState.CLOSED:
+        return lambda _: True  # whoever is alone answered all that has answers
+    all_answered = annotation.is_asked_of_all(Question.id, people)
+    in_vain = Question.id.in_(select(Answer.question_id).where(_UNSURE, Answer.superseded_at.is_(None)))
+    here = select(Question.id).where(Question.campaign_id == campaign.id, all_answered)
+    found = {id_ for which in (ASKED_SEVERAL, in_vain) for id_ in session.scalars(here.where(which))}
+    return found.__contains__
 
 
 def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
@@ -69,8 +96,10 @@ def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
     return given.kind is None or wrong(given, num_classes=num_classes) > allowed
 
 
-def _disputed(session: Session, campaign: Campaign, judge: Judge) -> Iterator[OpenQuestion]:
-    for query in _perhaps_disputed(campaign, judge):
+def _disputed(
+    session: Session, campaign: Campaign, judge: Judge, is_over: ColumnElement[bool]
+) -> Iterator[OpenQuestion]:
+    for query in _perhaps_disputed(campaign, judge, is_over):
         for row in session.execute(query.execution_options(yield_per=5_000)):
             given = judge(row)
             if row.id not in judge.decisions and is_doubtful(given, num_classes=campaign.num_classes):
@@ -87,10 +116,10 @@ def _disputed(session: Session, campaign: Campaign, judge: Judge) -> Iterator[Op
 
 
 def _perhaps_disputed(
-    campaign: Campaign, judge: Judge
+    campaign: Campaign, judge: Judge, is_over: ColumnElement[bool]
 ) -> Iterator[Select[int, int, int, int, int, int, str]]:
-    """Finished questions without those, nearly all, to which one person said no who is not doubted."""
-    finished = question_answers(campaign.id).where(~Question.is_waiting).order_by(None)
+    """Without those, nearly all, to which one person said no who is not doubted."""
+    finished = question_answers(campaign.id).where(is_over).order_by(None)
     fitted = judge.reliability
     doubted = [by for by, place in fitted.places.items() if _is_doubted(judge, place)] if fitted else []
     if campaign.confirm_yes:  # a yes asks for a second person, so that only a no stands alone
@@ -109,11 +138,10 @@ def _is_doubted(judge: Judge, place: int) -> bool:
     return is_doubtful(given, num_classes=judge.num_classes)
 
 
-def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
+def _untold(session: Session, campaign: Campaign, is_over: ColumnElement[bool]) -> Iterator[OpenQuestion]:
     """Questions to which everybody asked said "can't tell", or whose answers are all left out."""
     asked_in_vain = select(Answer.question_id).where(
-        # As in the partial index.
-        Answer.value == literal_column("'unsure'"),
+        _UNSURE,
         Answer.superseded_at.is_(None),
     )
     not_counted = select(Answer.question_id).where(Answer.user_id.in_(left_out(campaign.id)))
@@ -131,7 +159,7 @@ def _untold(session: Session, campaign: Campaign) -> Iterator[OpenQuestion]:
         .where(
             Question.campaign_id == campaign.id,
             Question.purpose == Purpose.LABELLING,
-            ~Question.is_waiting,
+            is_over,
             Question.id.in_(asked_in_vain.union(not_counted)),
             ~told,
             ~decided,

@@ -240,6 +240,7 @@ def _review_page(
         is_large=service.is_large(campaign),
         computed_at=found.computed_at,
         open_count=found.count,
+        askable_count=found.askable,
         questions=found.questions,
         decided=decided,
         decisions=decisions,

@@ -8,7 +8,6 @@ from uuid import UUID
 from sqlalchemy import delete, exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 
-from app.annotation.consensus import MAX_SLOTS
 from app.annotation.models import Tally
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Dataset
@@ -76,8 +75,8 @@ def precompute(session: Session, campaign: Campaign, *, now: datetime) -> Precom
         )
         return Precomputed(figures, [])
     found = open_questions(session, campaign, fitted=fitted)
-    # Four people disagreed and nobody more may be asked: these come first, and must not keep the others out.
-    askable = [question for question in found if question.answers < MAX_SLOTS][:KEPT]
+    # About which nobody more may be asked: these come first, and must not keep the others out.
+    askable = [question for question in found if question.may_be_asked][:KEPT]
     listed = {question.id for question in (*found[:KEPT], *askable)}
     dataset = session.get_one(Dataset, campaign.dataset_id)
     seen = seen_classes(session, campaign, dataset)

@@ -1,11 +1,11 @@
 """Questions that people's answers leave open or in doubt: asked again, or settled by an admin."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -14,7 +14,7 @@ from app.accounts.models import User
 from app.annotation import service as annotation
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
-from app.campaigns.models import Campaign
+from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.journal.models import Action
 from app.quality.doubts import OpenQuestion, open_questions
@@ -30,6 +30,7 @@ class Doubts:
 
     computed_at: datetime | None  # when all answers were looked at; None: a job has yet to do it
     count: int
+    askable: int  # of these, about how many one more person may be asked
     questions: Sequence[OpenQuestion]  # the most doubtful of them
 
 
@@ -56,12 +57,17 @@ def doubts(
     """
     if recompute or not is_large(campaign):
         found = open_questions(session, campaign)
-        return Doubts(now, len(found), found[:limit])
+        return Doubts(now, len(found), sum(question.may_be_asked for question in found), found[:limit])
     kept = session.get(KeptFigures, campaign.id)
     if kept is None:
-        return Doubts(None, 0, [])
-    still_in_doubt = _still_in_doubt(kept)
+        return Doubts(None, 0, 0, [])
+    people = annotation.people_at_work(session, campaign.id)
+    still_in_doubt = _still_in_doubt(campaign, kept, people)
     count = session.scalar(select(func.count()).select_from(DoubtfulQuestion).where(*still_in_doubt)) or 0
+    may_be_asked = _may_be_asked(campaign, people)
+    askable = session.scalar(
+        select(func.count()).select_from(DoubtfulQuestion).where(may_be_asked, *still_in_doubt)
+    )
     rows = session.execute(
         select(
             Question.id,
@@ -72,13 +78,24 @@ def doubts(
             DoubtfulQuestion.no,
             DoubtfulQuestion.kind,
             DoubtfulQuestion.weight,
+            may_be_asked,
         )
         .join(DoubtfulQuestion, DoubtfulQuestion.question_id == Question.id)
         .where(*still_in_doubt)
         .order_by(*MOST_DOUBTFUL_FIRST)
         .limit(limit)
     )
-    return Doubts(kept.computed_at, kept.unlisted_count + count, [OpenQuestion(*row) for row in rows])
+    return Doubts(
+        kept.computed_at, kept.unlisted_count + count, askable or 0, [OpenQuestion(*row) for row in rows]
+    )
+
+
+def _may_be_asked(campaign: Campaign, people: Collection[UUID]) -> ColumnElement[bool]:
+    """Whether somebody at work is left who did not answer."""
+    if campaign.state is CampaignState.CLOSED:
+        return false()
+    is_asked_of_all = annotation.is_asked_of_all(DoubtfulQuestion.question_id, people)
+    return and_(DoubtfulQuestion.yes + DoubtfulQuestion.no < MAX_SLOTS, ~is_asked_of_all)
 
 
 def most_doubtful(session: Session, campaign: Campaign, *, count: int) -> list[int]:
@@ -88,13 +105,15 @@ def most_doubtful(session: Session, campaign: Campaign, *, count: int) -> list[i
     a session that only looks.
     """
     if not is_large(campaign):
-        found = [question for question in open_questions(session, campaign) if question.answers < MAX_SLOTS]
+        found = [question for question in open_questions(session, campaign) if question.may_be_asked]
         return sorted(question.id for question in found[:count])
     kept = session.get(KeptFigures, campaign.id)
     if kept is None:
         return []
-    may_be_asked = DoubtfulQuestion.yes + DoubtfulQuestion.no < MAX_SLOTS
-    query = select(DoubtfulQuestion.question_id).where(may_be_asked, *_still_in_doubt(kept))
+    people = annotation.people_at_work(session, campaign.id)
+    query = select(DoubtfulQuestion.question_id).where(
+        _may_be_asked(campaign, people), *_still_in_doubt(campaign, kept, people)
+    )
     return sorted(session.scalars(query.order_by(*MOST_DOUBTFUL_FIRST).limit(count)))
 
 
@@ -102,7 +121,9 @@ def most_doubtful(session: Session, campaign: Campaign, *, count: int) -> list[i
 MOST_DOUBTFUL_FIRST = (DoubtfulQuestion.weight, DoubtfulQuestion.position, DoubtfulQuestion.question_id)
 
 
-def _still_in_doubt(kept: KeptFigures) -> tuple[ColumnElement[bool], ...]:
+def _still_in_doubt(
+    campaign: Campaign, kept: KeptFigures, people: Collection[UUID]
+) -> tuple[ColumnElement[bool], ...]:
     """Which of the questions listed then nobody settled, asked again or answered since.
 
     A look at each by its id: of joins PostgreSQL makes reading all questions and all answers.
@@ -117,7 +138,10 @@ def _still_in_doubt(kept: KeptFigures) -> tuple[ColumnElement[bool], ...]:
     return (
         DoubtfulQuestion.campaign_id == kept.campaign_id,
         ~settled,
-        ~waits.correlate(DoubtfulQuestion).scalar_subquery(),
+        or_(
+            ~waits.correlate(DoubtfulQuestion).scalar_subquery(),
+            annotation.nobody_is_left(campaign, DoubtfulQuestion.question_id, people),
+        ),
         last_answer.scalar_subquery() <= kept.computed_at,
     )
 
@@ -127,7 +151,8 @@ def ask_again(
 ) -> int:
     """Ask one more person about each of these; gives about how many.
 
-    Questions that wait or are settled by now, or have MAX_SLOTS answers, stay as they are.
+    Those stay as they are that wait or are settled by now, have MAX_SLOTS answers, or were answered by all at
+    work.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -170,7 +195,11 @@ def decide(
     if is_waiting is None:
         raise QuestionNotFound
     if is_waiting:
-        raise QuestionStillAsked
+        people = annotation.people_at_work(session, campaign.id)
+        is_over = annotation.nobody_is_left(campaign, Question.id, people)
+        if not session.scalar(select(Question.id).where(Question.id == question_id, is_over)):
+            raise QuestionStillAsked
+        annotation.wait_no_longer(session, campaign, question_id, by=by, now=now)
     decision = Decision(question_id=question_id, user_id=by.id, value=value, created_at=now)
     try:
         with session.begin_nested():

@@ -274,6 +274,7 @@ class ReviewRead(Output):
 
     computed_at: datetime | None
     open: int
+    askable: int  # of these, about which one more person at work may be asked
     questions: list[OpenQuestionRead]
     decided: int
     decisions: list[DecisionRead]

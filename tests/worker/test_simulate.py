@@ -157,8 +157,8 @@ def test_annotators_leave_questions_and_stop_at_a_limit(live: Live, digits: Any)
     assert run(live, campaign, Plan(annotators=2, limit=50)).answers == 50
     run(live, campaign, Plan(annotators=3, leave=100))
 
-    waiting = live.api("GET", f"/campaigns/{campaign['id']}/progress")["waiting"]
-    assert 97 <= waiting <= 100
+    fresh = live.api("GET", f"/campaigns/{campaign['id']}/progress")["fresh"]
+    assert 97 <= fresh <= 100
 
 
 @pytest.mark.long
@@ -201,7 +201,7 @@ def test_who_gets_a_late_question_of_somebody_else_still_ends() -> None:
     late = {"id": "q", "image_url": "/datasets/d/examples/7/image", "candidate_class": 0}
 
     def ask(number: int, *leases: list[dict[str, Any]]) -> bool:
-        annotator = Annotator("", {}, campaign, plan, {7: 0}, tally, threading.Event(), number)
+        annotator = Annotator("", {}, campaign, plan, {7: 0}, tally, threading.Event(), number, lambda: 0)
         return annotator.take_turn(Replies(*leases), "/campaigns/c")  # type: ignore[arg-type]
 
     assert ask(1, [])

@@ -1,7 +1,7 @@
 """What both benchmarks need in an empty database: people, examples without pictures, an open campaign."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -58,17 +58,19 @@ def add_people(session: Session, count: int) -> tuple[User, list[User]]:
     return person("Admin", Role.ADMIN), [person(f"P {n}", Role.ANNOTATOR) for n in range(count)]
 
 
-def add_dataset(session: Session, admin: User, examples: int) -> UUID:
+def add_dataset(
+    session: Session, admin: User, examples: int, *, class_names: Sequence[str] = CLASSES
+) -> UUID:
     """Examples as rows alone: nothing here looks at a picture."""
     dataset = Dataset(
         name=f"Benchmark {uuid4().hex}",
         state=DatasetState.READY,
-        class_names=list(CLASSES),
+        class_names=list(class_names),
         channels=1,
         looks="digits",
         train_count=examples,
-        train_per_class=[0] * len(CLASSES),
-        test_per_class=[0] * len(CLASSES),
+        train_per_class=[0] * len(class_names),
+        test_per_class=[0] * len(class_names),
         digest="0" * 64,
         created_by_id=admin.id,
         created_at=utc_now(),

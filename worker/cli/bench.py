@@ -1,4 +1,4 @@
-"""`clarinet bench scale` and `clarinet bench serve`."""
+"""`clarinet bench scale`, `clarinet bench serve` and `clarinet bench order`."""
 
 import json
 from dataclasses import asdict
@@ -71,3 +71,29 @@ def serve(
         return
     for each in compared:
         typer.echo(as_sentence(each))
+
+
+def order(
+    classes: Annotated[list[int], typer.Option(min=2, max=1_000, help="K; several times.")] = [2, 5, 10, 50],  # noqa: B006
+    examples: Annotated[
+        int, typer.Option(min=1_000, max=1_000_000, help="Images of each campaign.")
+    ] = 20_000,
+    speed: Annotated[
+        list[float], typer.Option(min=0.01, help="Of one person, beside the others; several times.")
+    ] = [1, 1, 1],  # noqa: B006
+    error: Annotated[float, typer.Option(min=0, max=1, help="Share of images seen as another class.")] = 0,
+    pages: Annotated[bool, typer.Option("--pages", help="Pages of one class instead of cards.")] = False,
+    seed: Annotated[int, typer.Option(help="Same seed, same people and images.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
+) -> None:
+    """How many answers are yes, by tenths of a campaign, where every yes is confirmed."""
+    from worker.bench.order import HEADER, Crowd, as_row, as_text, measure_order
+
+    crowd = Crowd(speeds=speed, error=error, pages=pages, seed=seed)
+    found = []
+    for number in classes:
+        found.append(measure_order(number, examples, crowd, say=lambda words: typer.echo(words, err=True)))
+        if not as_json:
+            typer.echo(f"{HEADER}\n{as_text(found[-1])}" if len(found) == 1 else as_text(found[-1]))
+    if as_json:
+        typer.echo(json.dumps({"rows": [as_row(each) for each in found]}))

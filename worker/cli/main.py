@@ -152,6 +152,7 @@ bench = typer.Typer(no_args_is_help=True, help="Measure speed on this machine.")
 app.add_typer(bench, name="bench")
 bench.command()(benchmarks.scale)
 bench.command()(benchmarks.serve)
+bench.command()(benchmarks.order)
 _hand_over("bench", "step", what="A training step", to=bench)
 _hand_over("make-syn-digits", what="Make SYN-DIGITS anew, after its published recipe")
 

@@ -30,7 +30,9 @@ def simulate(
     batch: Annotated[int, typer.Option(min=1, max=100, help="Questions leased and answered at once.")] = 100,
     seed: Annotated[int, typer.Option(help="Same seed, same errors.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many answers.")] = None,
-    leave: Annotated[int, typer.Option(min=0, help="Stop while so many questions wait.")] = 0,
+    leave: Annotated[
+        int, typer.Option(min=0, help="Stop while so many questions are left that nobody has answered.")
+    ] = 0,
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -66,7 +68,7 @@ def simulate(
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("Reading the images' true classes", total=None, rate="")
             truth = read_truth(client, found)
-            total = client.get(f"/campaigns/{found['id']}/progress")["waiting"] - leave
+            total = max(0, client.get(f"/campaigns/{found['id']}/progress")["waiting"] - leave)
             bar.update(task, description="Answering", total=total)
 
             def on_progress(tally: "Tally") -> None:

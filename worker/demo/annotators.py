@@ -26,8 +26,8 @@ class Plan:
     """How the simulated annotators answer.
 
     `error` and `confusion`: as in `perception.perceived`. `pace`: answers per second of each annotator; None:
-    as fast as the server takes them. They stop when no more than `leave` questions wait, or after `limit`
-    answers.
+    as fast as the server takes them. They stop when no more than `leave` questions are left that nobody has
+    answered, or after `limit` answers.
     """
 
     annotators: int = 4
@@ -49,10 +49,11 @@ class Tally:
     no: int = 0
     wrong: int = 0  # not what somebody without errors would have said
     refused: int = 0
-    # Questions that still need an answer: at the end the server's figure. While they work it is no more than
-    # there are, for an answer may be in the server's figure and be counted here once more.
-    waiting: int = 0
-    held: int = 0  # of these, leased by the annotators and not answered yet
+    waiting: int = 0  # questions that still need an answer, about; at the end the server's figure
+    # Questions that nobody has answered, at least: nothing tells an annotator which of those that it answers
+    # these are, so each answer takes one off until the server is asked again.
+    fresh: int = 0
+    held: int = 0  # questions leased by the annotators and not answered yet
     seconds: float = 0.0
     changes: int = 0  # how often somebody got questions or answered some
     idle: set[int] = field(default_factory=set)  # to whom nothing was given since the last change
@@ -98,7 +99,14 @@ def simulate(
         AppError: an annotator was refused for another reason than the campaign being closed or paused.
     """
     progress = f"/campaigns/{campaign['id']}/progress"
-    tally = Tally(plan.annotators, waiting=client.get(progress)["waiting"])
+    began = client.get(progress)
+    tally = Tally(plan.annotators, waiting=began["waiting"], fresh=began["fresh"])
+    asking = threading.Lock()
+
+    def fresh() -> int:
+        with asking:
+            return int(client.get(progress)["fresh"])
+
     crew = [
         client.post("/simulated-annotators", {"name": name}, repeatable=True)
         for name in _names(plan.annotators)
@@ -106,7 +114,9 @@ def simulate(
     started = time.monotonic()
     with ThreadPoolExecutor(plan.annotators) as pool:
         work = [
-            pool.submit(Annotator(client.base_url, made, campaign, plan, truth, tally, stop, number).work)
+            pool.submit(
+                Annotator(client.base_url, made, campaign, plan, truth, tally, stop, number, fresh).work
+            )
             for number, made in enumerate(crew)
         ]
         try:
@@ -143,6 +153,7 @@ class Annotator:
     tally: Tally
     stop: threading.Event
     number: int
+    fresh: Callable[[], int]  # asks the server how many questions nobody has answered
 
     def work(self) -> None:
         """Lease and answer until there is nothing left to do."""
@@ -165,7 +176,7 @@ class Annotator:
     def take_turn(self, client: Client, path: str) -> bool:
         """Lease some questions and answer them; False when it is time to stop."""
         wanted = self._reserve()
-        if not wanted and self.plan.leave and self._has_more(client, path):
+        if not wanted and self.plan.leave and self._has_more():
             return True
         before = self.tally.changes
         questions: list[Any] = []
@@ -173,8 +184,6 @@ class Annotator:
             if wanted:
                 leased = client.post(f"{path}/questions", {"count": wanted}, repeatable=True)
                 questions = leased["questions"][:wanted]
-                with self.tally.lock:
-                    self.tally.waiting = min(self.tally.waiting, leased["waiting"])
             if questions:
                 self._note_change()
                 self._answer(client, path, questions)
@@ -200,7 +209,7 @@ class Annotator:
             self.tally.changes += 1
             self.tally.idle.clear()
 
-    def _has_more(self, client: Client, path: str) -> bool:
+    def _has_more(self) -> bool:
         """Whether more may be answered than was thought.
 
         What the server counts may have been stored before whoever stored it counts it here as well. While
@@ -208,11 +217,11 @@ class Annotator:
         """
         with self.tally.lock:
             before = self.tally.answers if self.tally.held == 0 else None
-        leased = client.post(f"{path}/questions", {"count": 1}, repeatable=True)
+        fresh = self.fresh()
         with self.tally.lock:
             if before == self.tally.answers and self.tally.held == 0:
-                self.tally.waiting = leased["waiting"]
-            return bool(leased["questions"]) and self._room() > 0
+                self.tally.fresh = fresh
+            return self._room() > 0
 
     def _reserve(self) -> int:
         """How many questions to lease; 0 while the others hold all that may be answered.
@@ -231,10 +240,12 @@ class Annotator:
 
     def _room(self) -> int:
         """How many questions more may be leased; called under the tally's lock."""
-        room = self.tally.waiting - self.plan.leave - self.tally.held
+        left = self.plan.batch * self.plan.annotators  # as far as nothing bounds it
+        if self.plan.leave:
+            left = self.tally.fresh - self.plan.leave - self.tally.held
         if self.plan.limit is None:
-            return room
-        return min(room, self.plan.limit - self.tally.answers - self.tally.held)
+            return left
+        return min(left, self.plan.limit - self.tally.answers - self.tally.held)
 
     def _answer(self, client: Client, path: str, questions: Sequence[Mapping[str, Any]]) -> None:
         given = [self._decide(question) for question in questions]
@@ -283,3 +294,4 @@ class Annotator:
             self.tally.wrong += sum(is_wrong for _, is_wrong in stored)
             self.tally.refused += len(given) - len(stored)
             self.tally.waiting -= sum(value == "no" for value, _ in stored)
+            self.tally.fresh -= len(stored)

@@ -23,7 +23,7 @@ from worker.demo.pictures import Pictures, add_pictures, answer_pictures
 from worker.demo.setup import Demo, DemoIncomplete, prepare
 from worker.local.up import asked_to_end, bring_up_to_date, children, keep_up, require_free_port, settings_for
 
-LEAVE = 60  # questions for the visitor
+LEAVE = 60  # questions for the visitor that nobody has answered: about one in ten is a yes
 READY_S = 120.0
 LOOK_S = 0.3
 LOOK_AT_RUN_S = 2.0

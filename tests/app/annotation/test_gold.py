@@ -21,13 +21,23 @@ from app.annotation.errors import (
 from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question
 from app.annotation.participants import is_too_often_wrong, upper_end
 from app.annotation.service import KnownPicture
+from app.annotation.submissions import PAUSED_HERE
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
+from app.fast.answering import FAST
 from app.labels import service as labelling
 from app.quality import service as quality
 from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
-from tests.factories import NOW, asked_again, make_campaign, make_rows_only_dataset, make_user, questions_of
+from tests.factories import (
+    NOW,
+    answer,
+    asked_again,
+    make_campaign,
+    make_rows_only_dataset,
+    make_user,
+    questions_of,
+)
 
 pytestmark = pytest.mark.dialects
 
@@ -269,6 +279,31 @@ def test_the_model_knows_what_gold_says(session: Session, admin: User, annotator
 
     assert 0 < rates[annotator.id] < 0.6
     assert rates[good.id] > 0.75
+
+
+@pytest.mark.parametrize("execution", [FAST, service.PLAIN], ids=["fast", "plain"])
+def test_of_who_is_paused_nothing_is_taken_and_others_get_what_they_held(
+    session: Session,
+    admin: User,
+    annotator: User,
+    monkeypatch: pytest.MonkeyPatch,
+    execution: service.Execution,
+) -> None:
+    monkeypatch.setattr(annotators, "execution", execution)
+    campaign = make_campaign(session, examples=6, confirm_yes=True)
+    answer(session, campaign, questions_of(session, campaign)[0].id, "no", by=annotator)
+    held = annotators.lease(session, campaign, count=9, by=annotator, now=NOW)
+    given = [service.SubmittedAnswer(held[0].id, AnswerValue.YES, 900, uuid4())]
+
+    service.pause_person(session, campaign, annotator.id, by=admin, now=NOW)
+
+    (outcome,) = annotators.submit(session, campaign, given, by=annotator, now=NOW)
+    assert (outcome.status, outcome.detail) == (service.Status.REFUSED, PAUSED_HERE)
+    with pytest.raises(PersonPaused):
+        annotators.undo(session, campaign, by=annotator, now=NOW)
+    found = annotators.lease(session, campaign, count=9, by=make_user(session), now=NOW)
+    assert [item.id for item in found] == [item.id for item in held]
+    assert service.progress(session, campaign, now=NOW).counts.total == 1
 
 
 def test_the_api_marks_pauses_and_leaves_out(

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service
-from app.annotation.leasing import held_questions
+from app.annotation.holding import held_questions
 from app.annotation.models import AnswerValue, Lease, Purpose, Question
 from tests import annotators
 from tests.app.annotation.test_gold import fixed_chance, gold_of, golden

@@ -1,5 +1,7 @@
 """Questions in doubt: asked again, or settled by an admin."""
 
+from datetime import timedelta
+
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
@@ -122,6 +124,94 @@ def test_a_closed_campaign_asks_nothing_again(session: Session, admin: User) -> 
         asked_again(session, campaign, count=1, by=admin)
 
 
+class TestNobodyIsLeft:
+    def three_who_disagree(self, session: Session) -> tuple[Campaign, Question, list[User]]:
+        """Yes, no and yes by the three people at work: a fourth would have to say more."""
+        campaign = make_campaign(session, examples=4, confirm_yes=True)
+        people = [make_user(session) for _ in range(3)]
+        question = questions_of(session, campaign)[0]
+        for person, value in zip(people, ("yes", "no", "yes"), strict=True):
+            answer(session, campaign, question.id, value, by=person)
+        session.refresh(question)
+        assert question.is_waiting
+        return campaign, question, people
+
+    def test_a_question_that_all_at_work_answered_is_reviewed(self, session: Session, admin: User) -> None:
+        campaign, question, _ = self.three_who_disagree(session)
+
+        (found,) = quality.doubts(session, campaign, limit=5, now=NOW).questions
+
+        assert (found.id, found.kind, found.may_be_asked) == (question.id, None, False)
+        quality.decide(session, campaign, question.id, YES, by=admin, now=NOW)
+        session.refresh(question)
+        assert not question.is_waiting
+        assert_sums(session, campaign)
+        assert labels(session, campaign)[question.example_id][0] is LabelKind.TRUE
+
+    def test_whoever_joins_is_asked_about_it(self, session: Session) -> None:
+        campaign, question, _ = self.three_who_disagree(session)
+        fourth = make_user(session)
+
+        answer(session, campaign, questions_of(session, campaign)[0].id, "no", by=fourth)
+        held = annotators.lease(session, campaign, count=9, by=fourth, now=NOW)
+
+        assert quality.doubts(session, campaign, limit=5, now=NOW).count == 0
+        assert question.id in [item.id for item in held]
+
+    @pytest.mark.parametrize("reason", ["paused", "disabled", "away"])
+    def test_who_does_not_go_on_is_not_waited_for(self, session: Session, admin: User, reason: str) -> None:
+        campaign, question, people = self.three_who_disagree(session)
+        fourth = make_user(session)
+        others = [item for item in questions_of(session, campaign) if item.id != question.id]
+        answer(session, campaign, others[0].id, "no", by=fourth)
+        assert quality.doubts(session, campaign, limit=5, now=NOW).count == 0
+
+        if reason == "paused":
+            service.pause_person(session, campaign, fourth.id, by=admin, now=NOW)
+        elif reason == "disabled":
+            fourth.disabled_at = NOW
+            session.flush()
+        else:
+            answer(session, campaign, others[1].id, "no", by=people[0], now=NOW + timedelta(hours=25))
+            answer(session, campaign, others[2].id, "no", by=people[1], now=NOW + timedelta(hours=25))
+
+        found = quality.doubts(session, campaign, limit=5, now=NOW).questions
+        assert [item.id for item in found] == [question.id]
+
+    def test_closing_leaves_nothing_that_cannot_be_settled(self, session: Session, admin: User) -> None:
+        campaign = make_campaign(session, examples=8, confirm_yes=True)
+        disputed, alone, untold, _ = answered(session, campaign, "yny", "y", "u", "n")
+        campaign.state = CampaignState.CLOSED
+        session.flush()
+
+        found = quality.doubts(session, campaign, limit=9, now=NOW)
+
+        assert {item.id for item in found.questions} == {disputed.id, alone.id, untold.id}
+        assert (found.count, found.askable) == (3, 0)
+        quality.decide(session, campaign, alone.id, YES, by=admin, now=NOW)
+        assert labels(session, campaign)[alone.example_id] == (LabelKind.TRUE, 1.0)
+
+    def test_only_what_can_be_asked_is_counted_and_asked_again(self, session: Session, admin: User) -> None:
+        campaign = make_campaign(session, examples=4, confirm_yes=True, consensus="dawid-skene")
+        people = [make_user(session) for _ in range(3)]
+        asked_of_all, asked_of_two = questions_of(session, campaign)[:2]
+        for person in people:
+            answer(session, campaign, asked_of_all.id, "unsure", by=person)
+        asked_of_two.least = asked_of_two.slots = 2
+        session.flush()
+        answer(session, campaign, asked_of_two.id, "no", by=people[0])
+        answer(session, campaign, asked_of_two.id, "no", by=people[1])
+        ids = [asked_of_all.id, asked_of_two.id]
+
+        doubts = quality.doubts(session, campaign, limit=9, now=NOW)
+
+        assert (doubts.count, doubts.askable) == (1, 0)
+        assert quality.most_doubtful(session, campaign, count=9) == []
+        assert quality.ask_again(session, campaign, ids, by=admin, now=NOW) == 1
+        session.refresh(asked_of_two)
+        assert asked_of_two.is_waiting
+
+
 class TestDecide:
     @pytest.mark.parametrize(
         ("value", "kind"), [(YES, LabelKind.TRUE), (NO, LabelKind.COMPLEMENTARY), (UNSURE, None)]
@@ -214,8 +304,8 @@ def test_the_page_settles_without_javascript(client: TestClient, session: Sessio
 
 
 def test_a_paused_campaign_may_ask_again(session: Session, admin: User) -> None:
-    campaign = make_campaign(session, examples=1)
-    answered(session, campaign, "uuu")
+    campaign = make_campaign(session, examples=2)
+    answered(session, campaign, "uuu", "n")
     campaign.state = CampaignState.PAUSED
     session.flush()
 

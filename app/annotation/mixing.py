@@ -1,0 +1,58 @@
+"""How questions that are asked again come between first ones, so that yes stays rare. Pure.
+
+A yes *returns* to a second person, and whoever meets it will probably say yes as well. One after the other
+such questions would teach people to say yes. So each first question decides by chance whether one that
+returns stands behind it, about the same class and in the same block: nothing tells the two apart. Where first
+questions have run out, *settled* ones, to which people said no, are asked again between those that return.
+
+With a chance p of yes for a first question, 1 / K, the share of yes is to stay below p + 1/4; with two
+classes, where half of the first answers are yes, below 0.6. Aimed at is a little less: a confirmation is
+taken for a certain yes. Each chance follows from the campaign's secret seed and what it is about.
+"""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+ABOVE = 0.22  # by this much may the share of yes lie above that among first questions
+OF_TWO = 0.585  # the share of yes with two classes
+RETURNING = 3.5  # times as often as they arise may questions return, because people are not equally fast
+RETURNING_OF_TWO = 1.2
+SETTLED_YES = 0.05  # share of yes among the answers to settled questions
+EXTRA, EXTRA_OF_TWO = 0.05, 0.26  # answers beyond the first ones and their confirmations, per question
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """What stands beside first questions, and what beside the rest once they have run out."""
+
+    probability: float  # of a yes to a first question
+    returning: float  # per first question, at most
+    settled: float  # per returning one among first questions
+    settled_later: float  # per returning one without them
+    answers: float  # per question, confirmations included; from there on no settled ones are asked
+
+
+def mixture(probability: float, *, least: int = 1) -> Mixture:
+    """The law for questions whose class was drawn with this probability.
+
+    Args:
+        probability: 1 / K; as probable is a yes.
+        least: yes and no answers that each question needs at least.
+    """
+    is_of_two = probability >= 1 / 2
+    share = OF_TWO if is_of_two else probability + ABOVE
+    settled_later = (1 - share) / (share - SETTLED_YES)
+    if is_of_two:
+        # Two thirds of the answers would be yes: a first question brings half a yes and half a confirmation.
+        returning = RETURNING_OF_TWO * probability
+        settled = ((probability + returning) / share - 1) / returning - 1
+        return Mixture(probability, returning, settled, settled_later, least + probability + EXTRA_OF_TWO)
+    returning = min(RETURNING * probability, ABOVE / (1 - share))
+    return Mixture(probability, returning, 0.0, settled_later, least + probability + EXTRA)
+
+
+def chance(seed: str, *about: int) -> float:
+    """A number in [0, 1) that follows from the campaign's seed, 256 bits in hex, and what it is about."""
+    text = b",".join(b"%d" % part for part in about)
+    digest = blake2b(text, key=bytes.fromhex(seed), digest_size=8, person=b"returning").digest()
+    return (int.from_bytes(digest, "big") >> 11) * 2.0**-53  # exactly as fine as a float is

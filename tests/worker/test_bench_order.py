@@ -1,0 +1,51 @@
+"""Yes stays rare from the first question to the last, and nothing but what is said above is asked again."""
+
+import pytest
+
+from worker.bench.order import HEADER, Crowd, Order, as_row, as_text, measure_order
+
+# A share of a hundred answers may lie this far from what is expected: three standard deviations.
+BY_CHANCE = 0.15
+
+
+def assert_rare(found: Order, bound: float, extra: float) -> None:
+    tenth = found.answers / 10
+    assert max(found.yes_by_part) < bound + 3 * (0.25 / tenth) ** 0.5
+    assert found.last_yes < bound + BY_CHANCE / 3**0.5  # the mean of three people
+    assert found.most_yes < bound + BY_CHANCE
+    assert found.others <= extra
+    assert found.waiting == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pages", [False, True])
+def test_yes_stays_rare_to_the_end(pages: bool) -> None:
+    found = measure_order(10, 1_500, Crowd(pages=pages))
+
+    assert_rare(found, bound=0.35, extra=0.05)
+    assert sum(found.yes_by_part[1:9]) / 8 > 0.14, "confirmations come all along"
+    assert as_text(found).count("|") == HEADER.count("|")
+    assert as_row(found)["classes"] == 10
+
+
+@pytest.mark.long
+def test_of_two_classes_it_stays_near_one_in_two() -> None:
+    found = measure_order(2, 1_000, Crowd())
+
+    assert_rare(found, bound=0.6, extra=0.27)
+
+
+@pytest.mark.long
+def test_whoever_is_twice_as_fast_leaves_no_block_of_confirmations() -> None:
+    found = measure_order(10, 1_500, Crowd(speeds=(2, 1)))
+
+    assert_rare(found, bound=0.35, extra=0.05)
+
+
+@pytest.mark.long
+def test_one_person_alone_is_asked_everything_once() -> None:
+    found = measure_order(10, 1_000, Crowd(speeds=(1,)))
+
+    assert found.answers == 1_000
+    assert found.others < 0
+    assert 60 < found.waiting < 140, "each yes waits for a second person"
