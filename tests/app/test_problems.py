@@ -46,7 +46,7 @@ def test_a_page_that_is_not_there_still_says_who_is_signed_in(
 
 
 def test_malformed_bodies_name_the_field(client: TestClient) -> None:
-    answer = client.post("/api/v1/tokens", json={"nmae": "x"})
+    answer = client.post("/api/v1/simulated-annotators", json={"nmae": "x"})
 
     assert answer.status_code == 422
     assert answer.json()["type"] == "/problems/malformed-request"
