@@ -20,6 +20,7 @@ from starlette.types import Scope
 import frontend
 from app.clock import utc_now
 from app.languages import LANGUAGES, SOURCE, current_language, gettext, ngettext, speaking
+from app.spelling import LONGEST_NAME, worded
 
 FRONTEND = Path(frontend.__file__).parent
 # Annotators meet these; every other page is for admins and speaks English.
@@ -31,7 +32,6 @@ TRANSLATED = (
     "error.html",
     "_error.html",
 )
-LONGEST_NAME = 40  # of an unknown field that is told back
 Schema = TypeVar("Schema", bound=BaseModel)
 
 
@@ -125,7 +125,8 @@ def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict
         return schema.model_validate(values), {}
     except ValidationError as error:
         return None, {
-            str(item["loc"][0]) if item["loc"] else "": as_sentence(item["msg"]) for item in error.errors()
+            str(item["loc"][0]) if item["loc"] else "": as_sentence(worded(item, schema, item["loc"]))
+            for item in error.errors()
         }
 
 
@@ -167,4 +168,4 @@ def as_sentence(message: str) -> str:
         message = gettext("Please fill this in")
     elif too_long := re.fullmatch(r"String should have at most (\d+) characters?", message):
         message = gettext("At most {count} characters fit here").format(count=too_long[1])
-    return message[:1].upper() + message[1:] + ("" if message.endswith((".", "。")) else ".")
+    return message[:1].upper() + message[1:] + ("" if message.endswith((".", "?", "。")) else ".")

@@ -1,6 +1,7 @@
 """The only map from errors to HTTP: problem+json (RFC 9457) for programs, a page for people."""
 
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
@@ -19,6 +20,7 @@ from app.deps import identify
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
 from app.languages import gettext, translatable
 from app.pages import as_sentence, render, wants_fragment, wants_page
+from app.spelling import MISSPELT, worded
 from clarinet.recipes.counting import there_are
 
 log = structlog.get_logger()
@@ -127,17 +129,23 @@ def on_app_error(request: Request, error: AppError) -> Response:
 
 def on_malformed(request: Request, error: RequestValidationError) -> Response:
     """The input is not of the shape that the route takes."""
+    field = getattr(request.scope.get("route"), "body_field", None)
+    return malformed(request, error, field.field_info.annotation if field else None)
+
+
+def malformed(request: Request, error: RequestValidationError, body: Any) -> Response:
+    """The same where a body is of this type, which says what its fields are called."""
     found = error.errors()
     if wants_page(request) or wants_fragment(request):
         parts = {item["loc"][0] for item in found}
         if "path" in parts:
             return on_http_error(request, HTTPException(404))
         if parts == {"query"}:
-            return _unknown_values(request, [str(item["loc"][1]) for item in found])
+            return _unknown_values(request, found)
     errors = [
         {
             "pointer": _shorten("/".join(map(str, item["loc"]))),
-            "detail": _shorten(as_sentence(item["msg"])),
+            "detail": _shorten(as_sentence(worded(item, body, item["loc"][1:]))),
         }
         for item in found[:MOST_ERRORS]
     ]
@@ -156,10 +164,12 @@ def on_malformed(request: Request, error: RequestValidationError) -> Response:
     )
 
 
-def _unknown_values(request: Request, names: list[str]) -> Response:
-    """A page whose address carries values that it cannot read, as after a slip of the hand."""
+def _unknown_values(request: Request, found: Sequence[Mapping[str, Any]]) -> Response:
+    """A page whose address carries names or values that it cannot read, as after a slip of the hand."""
     values = request.query_params
-    told = ", ".join(_shorten(f"{name}={values.get(name, '')}") for name in dict.fromkeys(names))
+    names = dict.fromkeys(str(item["loc"][1]) for item in found)
+    told = ", ".join(_shorten(f"{name}={values.get(name, '')}") for name in names)
+    misspelt = "".join(f" {as_sentence(item['msg'])}" for item in found if item["type"] == MISSPELT)
     return _answer(
         request,
         422,
@@ -167,7 +177,8 @@ def _unknown_values(request: Request, names: list[str]) -> Response:
         title=translatable("Address not understood"),
         detail=gettext("The address says {values}, which this page cannot read. Nothing was changed.").format(
             values=told
-        ),
+        )
+        + misspelt,
         instead=request.url.path if request.method == "GET" else "",
     )
 

@@ -16,13 +16,16 @@ from starlette.datastructures import FormData, UploadFile
 from app.datasets.errors import BadUpload
 from app.datasets.schemas import DatasetCreate
 from app.datasets.uploads import Kind, Upload, open_server_file
-from app.deps import StorageDep
+from app.deps import FORM_TYPES, StorageDep
+from app.spelling import reads_body, refuse_unknown_fields, refuse_unknown_query, worded
 from app.storage import Storage
 from clarinet.files.json_text import json_of
 
 WRITE_BYTES = 1024 * 1024
 MAX_JSON_BYTES = 64 * 1024
 MAX_FILES, MAX_FIELDS = 2, 10
+FILES = ("file", "csv")
+JSON = "application/json"
 
 NAMED: dict[str, Any] = {
     "name": {"type": "string", "maxLength": 120},
@@ -63,6 +66,7 @@ OPENAPI: dict[str, Any] = {
         for name, schema in {**NAMED, "filename": {"type": "string"}}.items()
     ],
 }
+QUERY = (*NAMED, "filename")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,7 @@ def opened(details: DatasetCreate, upload: Upload | None, roots: Sequence[Path])
         yield Upload(file, path, kind=details.kind)
 
 
+@reads_body
 async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Received]:
     """Take the body in, whatever form it has.
 
@@ -110,21 +115,19 @@ async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Receiv
         BadUpload: no file, or more JSON than a path needs.
     """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type == "application/json":
+    is_bare = content_type not in {JSON, *FORM_TYPES}
+    refuse_unknown_query(request, QUERY if is_bare else ())
+    if content_type == JSON:
         yield Received(_details(await _read_json(request)), None)
-    elif content_type in ("multipart/form-data", "application/x-www-form-urlencoded"):
+    elif not is_bare:
         async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
-            texts = {
-                name: value
-                for name, value in form.items()
-                if isinstance(value, str) and name not in ("csrf_token", "path")
-            }
-            details = _details(texts)
+            refuse_unknown_fields(form, NAMED, files=FILES)
+            details = _details({name: form[name] for name in NAMED if name in form})
             yield Received(details, _needed(upload_of_form(form, details.kind)))
     else:
         query = dict(request.query_params)
         filename = query.pop("filename", "")
-        details = _details({name: value for name, value in query.items() if name != "path"})
+        details = _details(query)
         async for received in _spool(request, storage, details, filename):
             yield received
 
@@ -142,7 +145,10 @@ def _details(values: object) -> DatasetCreate:
     try:
         return DatasetCreate.model_validate(values)
     except ValidationError as error:
-        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
+        faults = [
+            {**fault, "loc": ("body", *fault["loc"]), "msg": worded(fault, DatasetCreate, fault["loc"])}
+            for fault in error.errors(include_url=False)
+        ]
         raise RequestValidationError(faults) from error
 
 

@@ -82,13 +82,13 @@ def start_run(
 def read_runs(
     *,
     campaign_id: UUID | None = None,
-    before: RunNumber | None = None,
+    after: RunNumber | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     session: SessionDep,
     user: CurrentUser,
 ) -> RunList:
     """Runs, newest first, those of one campaign or all."""
-    runs, following = service.list_runs(session, by=user, campaign_id=campaign_id, before=before, limit=limit)
+    runs, following = service.list_runs(session, by=user, campaign_id=campaign_id, before=after, limit=limit)
     summaries = service.summaries(session, runs, now=utc_now())
     return RunList(items=[RunSummary.of(run, summaries[run.id]) for run in runs], next=following)
 
