@@ -206,7 +206,7 @@ def needs_csrf_token(request: Request) -> bool:
 def is_csrf_token(request: Request, given: str | None) -> bool:
     """Whether this is the token that our pages have."""
     expected: str = request.state.csrf_token
-    return given is not None and hmac.compare_digest(given.encode(), expected.encode())
+    return given is not None and hmac.compare_digest(callers.unmasked(given).encode(), expected.encode())
 
 
 def _is_from_us(request: Request) -> bool:
@@ -215,7 +215,12 @@ def _is_from_us(request: Request) -> bool:
     if site is not None:
         return site in {"same-origin", "none"}
     # Browsers send Sec-Fetch-Site only over https or to this machine itself; Origin comes with every POST.
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    if origin is None:
+        return True
+    try:
+        return urlsplit(origin).netloc == request.headers.get("host")
+    except ValueError:  # no address at all, such as "http://[::1"
+        return False
 
 
 Guard = Depends(refuse_unknown)

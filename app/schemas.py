@@ -2,7 +2,14 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidatorFunctionWrapHandler
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    StringConstraints,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from app.languages import gettext as _
 
@@ -35,3 +42,4 @@ def printable_lines(given: object, check: ValidatorFunctionWrapHandler) -> str:
 
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(printable)]
+Text = Annotated[str, StringConstraints(max_length=4000), WrapValidator(printable_lines)]

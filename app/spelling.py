@@ -88,7 +88,8 @@ def refuse_unknown_fields(form: FormData, texts: Collection[str], *, files: Coll
     for name, value in form.multi_items():
         is_file = isinstance(value, UploadFile)
         known = files if is_file else {*texts, CSRF_FIELD}
-        if name not in known:
+        is_left_empty = name in files and value == ""  # a field for a file, without one
+        if name not in known and not is_left_empty:
             faults.append((name, no_such(name, files if is_file else texts, what=_kind(is_file=is_file))))
     refuse("body", dict(faults).items())
 

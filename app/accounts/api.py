@@ -10,6 +10,7 @@ from app.accounts import schemas, service
 from app.accounts.models import User
 from app.clock import utc_now
 from app.deps import CurrentUser, SessionDep, SettingsDep
+from app.idempotency import OnceDep
 
 router = APIRouter(tags=["accounts"])
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -32,9 +33,13 @@ def list_tokens(user: CurrentUser, session: SessionDep) -> schemas.TokenPage:
 
 @router.post("/tokens", status_code=status.HTTP_201_CREATED)
 @signed_in
-def create_token(body: schemas.TokenCreate, user: CurrentUser, session: SessionDep) -> schemas.TokenCreated:
+def create_token(
+    body: schemas.TokenCreate, once: OnceDep, user: CurrentUser, session: SessionDep
+) -> schemas.TokenCreated:
     """Make a bearer token for a program of mine. Its secret is shown this once."""
+    once.begin_secret(session)
     token, secret = service.create_token(session, user, body.name, now=utc_now())
+    once.end(session, token.id)
     return schemas.TokenCreated(id=token.id, name=token.name, created_at=token.created_at, token=secret)
 
 
@@ -48,10 +53,17 @@ def revoke_token(token_id: UUID, user: CurrentUser, session: SessionDep) -> None
 @router.post("/invitations", status_code=status.HTTP_201_CREATED)
 @admin_only
 def invite(
-    body: schemas.InvitationCreate, user: CurrentUser, session: SessionDep, settings: SettingsDep
+    *,
+    body: schemas.InvitationCreate,
+    once: OnceDep,
+    user: CurrentUser,
+    session: SessionDep,
+    settings: SettingsDep,
 ) -> schemas.InvitationCreated:
     """Make a one-time link for a new account."""
+    once.begin_secret(session)
     invitation, secret = service.invite(session, role=body.role, note=body.note, by=user, now=utc_now())
+    once.end(session, invitation.id)
     return schemas.InvitationCreated(
         id=invitation.id,
         role=invitation.role,
@@ -82,10 +94,12 @@ def update_user(user_id: UUID, body: schemas.UserUpdate, user: CurrentUser, sess
 @router.post("/simulated-annotators", status_code=status.HTTP_201_CREATED)
 @admin_only
 def create_simulated_annotator(
-    body: schemas.SimulatedAnnotatorCreate, user: CurrentUser, session: SessionDep
+    body: schemas.SimulatedAnnotatorCreate, once: OnceDep, user: CurrentUser, session: SessionDep
 ) -> schemas.SimulatedAnnotatorCreated:
     """An account for a program that answers in a person's place. Pages say so wherever its answers count."""
+    once.begin_secret(session)
     simulated, token, secret = service.simulated_annotator(session, body.name, by=user, now=utc_now())
+    once.end(session, token.id)
     return schemas.SimulatedAnnotatorCreated(
         user=schemas.UserRead.model_validate(simulated), token_id=token.id, token=secret
     )

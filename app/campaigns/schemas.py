@@ -9,10 +9,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.models import CHOSEN, Campaign, CampaignState, Consensus, Modes, PricePer
 from app.campaigns.service import MAX_OVERLAP, CampaignDetails
-from app.schemas import Input, Name, Output, printable, printable_lines
+from app.schemas import Input, Name, Output, Text, printable, printable_lines
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=80), AfterValidator(printable)]
-Text = Annotated[str, StringConstraints(max_length=4000), WrapValidator(printable_lines)]
 ExampleId = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Rounds = Annotated[int, Field(ge=1, le=MAX_CLASSES)]
 Overlap = Annotated[int, Field(ge=1, le=MAX_OVERLAP)]

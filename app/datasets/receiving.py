@@ -28,8 +28,8 @@ FILES = ("file", "csv")
 JSON = "application/json"
 
 NAMED: dict[str, Any] = {
-    "name": {"type": "string", "maxLength": 120},
-    "description": {"type": "string"},
+    "name": {"type": "string", "minLength": 1, "maxLength": 120},
+    "description": {"type": "string", "maxLength": 4000, "default": ""},
     "kind": {"type": "string", "enum": ["auto", "zip", "npz"], "default": "auto"},
 }
 BINARY = {"type": "string", "format": "binary"}
@@ -158,6 +158,7 @@ async def _read_json(request: Request) -> object:
         body += chunk
         if len(body) > MAX_JSON_BYTES:
             raise BadUpload(f"A JSON body of this address has at most {MAX_JSON_BYTES // 1024} KB.")
+    request.state.asked = body
     try:
         values: object = json_of(body)
     except ValueError as error:

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from app.datasets.models import DatasetState, Split
 from app.datasets.uploads import Kind
-from app.schemas import Input, Name, Output
+from app.schemas import Input, Name, Output, Text
 from clarinet.recipes.choices import Looks
 
 
@@ -16,7 +16,7 @@ class DatasetCreate(Input):
     """What is said about a new dataset; the file comes beside it, or lies at `path` on the server."""
 
     name: Name
-    description: Annotated[str, StringConstraints(max_length=4000)] = ""
+    description: Text = ""
     kind: Kind = Field(default="auto", description="auto looks inside the file")
     path: Annotated[str, StringConstraints(max_length=4096)] | None = Field(
         default=None, description="a file below one of the folders in CLARINET_DATASET_ROOTS"

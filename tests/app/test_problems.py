@@ -168,7 +168,7 @@ def test_the_contract_says_how_programs_sign_in(anonymous: TestClient) -> None:
 
     assert contract["openapi"].startswith("3.")
     assert contract["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
-    assert contract["paths"]["/api/v1/me"]["get"]["security"] == [{"HTTPBearer": []}]
+    assert contract["paths"]["/api/v1/me"]["get"]["security"] == [{"HTTPBearer": []}, {"SessionCookie": []}]
 
 
 def test_our_own_mistakes_say_nothing_about_the_inside(app: FastAPI, anonymous: TestClient) -> None:
