@@ -60,7 +60,8 @@ OPENAPI: dict[str, Any] = {
             "name": name,
             "in": "query",
             "required": False,
-            "schema": schema,
+            # Without its default, which clients would send beside a form as well.
+            "schema": {key: value for key, value in schema.items() if key != "default"},
             "description": "only with a bare body",
         }
         for name, schema in {**NAMED, "filename": {"type": "string"}}.items()
