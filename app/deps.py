@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request, Security
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session, sessionmaker
 from starlette.datastructures import FormData
@@ -30,6 +31,13 @@ from app.clock import utc_now
 from app.db import unit_of_work
 from app.journal.writing import ADDRESS
 from app.settings import Settings
+from app.spelling import (
+    reads_body,
+    refuse_fields,
+    refuse_unknown_fields,
+    refuse_unknown_query,
+    taken_by,
+)
 from app.storage import Storage
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -231,6 +239,21 @@ async def check_csrf(request: Request, _: Annotated[None, Depends(authenticate)]
         raise BadCsrfToken
 
 
+async def refuse_unknown(request: Request, _: Annotated[None, Depends(check_csrf)]) -> None:
+    """Answer a misspelt parameter or field, known callers alone: the API is the same for all of them."""
+    route = request.scope.get("route")
+    if not isinstance(route, APIRoute):
+        return
+    taken = taken_by(route)
+    refuse_unknown_query(request, taken.parameters)
+    if request.method in SAFE_METHODS or taken.body:
+        return
+    if request.headers.get("content-type", "").startswith(FORM_TYPES):
+        refuse_unknown_fields(await request.form(), ())
+    else:
+        refuse_fields(await request.body())
+
+
 def needs_csrf_token(request: Request) -> bool:
     """Whether this is a write that rides on a cookie; refuses what another site's page wants written."""
     if request.method in SAFE_METHODS or request.state.by_token:
@@ -243,7 +266,7 @@ def needs_csrf_token(request: Request) -> bool:
 def is_csrf_token(request: Request, given: str | None) -> bool:
     """Whether this is the token that our pages have."""
     expected: str = request.state.csrf_token
-    return given is not None and hmac.compare_digest(given.encode(), expected.encode())
+    return given is not None and hmac.compare_digest(callers.unmasked(given).encode(), expected.encode())
 
 
 def _is_from_us(request: Request) -> bool:
@@ -252,10 +275,15 @@ def _is_from_us(request: Request) -> bool:
     if site is not None:
         return site in {"same-origin", "none"}
     # Browsers send Sec-Fetch-Site only over https or to this machine itself; Origin comes with every POST.
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    if origin is None:
+        return True
+    try:
+        return urlsplit(origin).netloc == request.headers.get("host")
+    except ValueError:  # no address at all, such as "http://[::1"
+        return False
 
 
-Guard = Depends(check_csrf)
+Guard = Depends(refuse_unknown)
 
 
 async def get_user(request: Request) -> User:
@@ -269,6 +297,7 @@ async def get_user(request: Request) -> User:
 CurrentUser = Annotated[User, Depends(get_user)]
 
 
+@reads_body
 async def get_form(request: Request) -> AsyncIterator[FormData]:
     """The form of a page; its CSRF token has been checked. Its files are closed after the response."""
     async with request.form() as form:

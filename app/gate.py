@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.hardening import BodyTooSlow, receive_in_time
+from app.hardening import Arrival, BodyTooSlow
 from app.languages import gettext
 from app.problems import on_http_error
 
@@ -42,14 +42,15 @@ class Gate:
             await self.app(scope, receive, send)
             return
         try:
-            first = await receive_in_time(receive)
+            arrival = Arrival()
+            first = await arrival.next(receive)
         except BodyTooSlow as error:
             await on_http_error(Request(scope), error)(scope, receive, send)
             return
         if not await self._has_place():
             await on_http_error(Request(scope), Busy())(scope, receive, send)
             return
-        visit = _Visit(self.places, first, receive, send)
+        visit = _Visit(self.places, first, arrival, receive, send)
         try:
             await self.app(scope, visit.receive, visit.send)
         finally:
@@ -80,10 +81,13 @@ class Busy(HTTPException):
 class _Visit:
     """One request, which is inside with a place of its own, or waits outside for its network."""
 
-    def __init__(self, places: anyio.Semaphore, first: Message, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, places: anyio.Semaphore, first: Message, arrival: Arrival, receive: Receive, send: Send
+    ) -> None:
         self._places = places
         self._first: Message | None = first
         self._has_more: bool = first.get("more_body", False)
+        self._arrival = arrival
         self._receive = receive
         self._send = send
         self._is_inside = True
@@ -100,7 +104,7 @@ class _Visit:
         if not self._has_more:
             return await self._receive()  # waits for the client to go away
         self.leave()
-        message = await receive_in_time(self._receive)
+        message = await self._arrival.next(self._receive)
         self._has_more = message.get("more_body", False)
         if not self._has_more:
             await self._places.acquire()  # without a limit: what was sent, perhaps for minutes, is served

@@ -30,7 +30,13 @@ HEADERS = {
 MAX_BODY_BYTES = 2 * 1024 * 1024
 SMALL_BODY_BYTES = 64 * 1024  # more is read only from somebody we know
 PAUSE_S = 30.0  # between two pieces of a body
+GRACE_S = 60.0  # for a body of any size; beyond it
+SLOWEST = 2048  # bytes a second, on average: a phone on a slow network sends 5 KB
 TOO_SLOW, TOO_LARGE, NOT_JSON, UNAUTHENTICATED = 408, 413, 415, 401
+# Types of text, and the charset they name: some of Python's codecs make of bytes what no text holds.
+_TEXT_TYPES = re.compile(r"\s*(multipart/|text/|application/(x-www-form-urlencoded|([\w.-]+\+)?json))", re.I)
+_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\";,\s]*)", re.IGNORECASE)
+_UTF8 = {"utf-8", "utf8", "us-ascii", "ascii"}
 _JSON_TYPES = re.compile(r"\s*application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 DIGITS = 12  # of a length; Python reads no number of thousands of them
 
@@ -82,6 +88,13 @@ class NotJson(HTTPException):
         super().__init__(NOT_JSON, "This address takes application/json.")
 
 
+class NotUtf8(HTTPException):
+    """Text in another charset, by its own word."""
+
+    def __init__(self) -> None:
+        super().__init__(NOT_JSON, "This address takes text in UTF-8. Send it so; nothing was stored.")
+
+
 class _Unknown(HTTPException):
     """As `NotSignedIn`; the framework lets nothing else through from where it reads a body."""
 
@@ -127,15 +140,24 @@ async def read_small_body(scope: Scope, receive: Receive, *, seconds: float) -> 
     raise BodyTooSlow
 
 
-async def receive_in_time(receive: Receive) -> Message:
-    """The next piece of a body.
+class Arrival:
+    """How long a body may keep us waiting: a pause has a limit, and so has all of it, by what has come."""
 
-    Raises:
-        BodyTooSlow: none arrived for PAUSE_S.
-    """
-    with anyio.move_on_after(PAUSE_S):
-        return await receive()
-    raise BodyTooSlow
+    def __init__(self) -> None:
+        self._left_s = GRACE_S
+
+    async def next(self, receive: Receive) -> Message:
+        """The next piece.
+
+        Raises:
+            BodyTooSlow: none arrived for PAUSE_S, or all of it comes slower than SLOWEST.
+        """
+        began = anyio.current_time()
+        with anyio.move_on_after(min(PAUSE_S, self._left_s)):
+            message = await receive()
+            self._left_s += len(message.get("body", b"")) / SLOWEST - (anyio.current_time() - began)
+            return message
+        raise BodyTooSlow
 
 
 class BodyLimit:
@@ -170,6 +192,13 @@ class BodyLimit:
                 await refused(scope, receive, send)
                 return
         limit = self._limit_of(path)
+        try:
+            require_utf8(Request(scope))
+            if (declared_length(scope) or 0) > limit:
+                raise BodyTooLarge(limit)
+        except HTTPException as error:
+            await on_http_error(Request(scope), error)(scope, receive, send)
+            return
         seen, is_known = 0, False
 
         async def count() -> Message:
@@ -193,8 +222,17 @@ class BodyLimit:
         return SMALL_BODY_BYTES if self.small_paths.fullmatch(path) else MAX_BODY_BYTES
 
 
+def require_utf8(request: Request) -> None:
+    """Raises NotUtf8 where text names another charset."""
+    kind = request.headers.get("content-type", "")
+    named = _CHARSET.findall(kind) if _TEXT_TYPES.match(kind) else []
+    if any(charset.lower() not in _UTF8 for charset in named):
+        raise NotUtf8
+
+
 def require_json(request: Request) -> None:
-    """Raises NotJson where the body goes by another name."""
+    """Raises NotJson where the body goes by another name, NotUtf8 where it is in another charset."""
+    require_utf8(request)
     if not _JSON_TYPES.fullmatch(request.headers.get("content-type", "")):
         raise NotJson
 
@@ -207,7 +245,7 @@ async def _refused_unread(request: Request) -> Response | None:
     request.state.is_identified = True
     try:
         require_json(request)
-    except NotJson as error:
+    except (NotJson, NotUtf8) as error:
         return on_http_error(request, error)
     return None
 

@@ -10,6 +10,7 @@ from app.access import public
 from app.accounts.signing import own_path
 from app.deps import FormDep, SettingsDep
 from app.languages import LANGUAGES, choose, speaking
+from app.spelling import refuse_unknown_fields
 
 COOKIE = "language"
 YEAR_S = 365 * 24 * 3600
@@ -38,6 +39,7 @@ class ChosenLanguage:
 @public
 def choose_language(form: FormDep, settings: SettingsDep) -> Response:
     """Speak another language from now on, and go back to the page."""
+    refuse_unknown_fields(form, ("language", "next"))
     response = RedirectResponse(own_path(str(form.get("next", ""))), 303)
     language = str(form.get("language", ""))
     if language in LANGUAGES:

@@ -9,7 +9,7 @@ from typing import Literal
 from anyio import to_thread
 from fastapi import FastAPI
 
-from app import health, language_choice, problem_pages, problems
+from app import contract, health, language_choice, problem_pages, problems
 from app.accounts import api as accounts_api
 from app.accounts import own_pages as accounts_own_pages
 from app.accounts import pages as accounts_pages
@@ -20,6 +20,7 @@ from app.annotation import api as annotation_api
 from app.annotation import pages as annotation_pages
 from app.campaigns import api as campaigns_api
 from app.campaigns import pages as campaigns_pages
+from app.compression import Compressed
 from app.datasets import api as datasets_api
 from app.datasets import pages as datasets_pages
 from app.db import Database, Publish, connect
@@ -28,6 +29,7 @@ from app.fast.layer import FastLayer
 from app.fast.writing import Writer
 from app.gate import Gate
 from app.hardening import BodyLimit, SecurityHeaders
+from app.heads import HeadOfGet
 from app.jobs import publisher
 from app.journal import api as journal_api
 from app.journal import pages as journal_pages
@@ -120,6 +122,7 @@ def create_app(
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=contract.operation_id,
     )
     app.state.settings = settings
     app.state.database = database or connect(settings.sqlalchemy_url)
@@ -139,6 +142,8 @@ def create_app(
     if writer:
         app.add_middleware(FastLayer, router=annotation_api.router, prefix=API, writer=writer)
     problems.install(app)
+    app.add_middleware(Compressed)
+    app.add_middleware(HeadOfGet)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)
     app.add_middleware(language_choice.ChosenLanguage)
     app.add_middleware(UntrustedProxy)
@@ -150,6 +155,7 @@ def create_app(
     app.include_router(health.router)
     app.include_router(problem_pages.router)
     app.include_router(language_choice.router)
+    contract.install(app)
     app.mount("/static", VersionedFiles(directory=FRONTEND / "static"), name="static")
     return app
 

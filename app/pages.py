@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,8 +19,10 @@ from starlette.templating import Jinja2Templates
 from starlette.types import Scope
 
 import frontend
+from app.accounts.callers import masked
 from app.clock import utc_now
 from app.languages import LANGUAGES, SOURCE, current_language, gettext, ngettext, speaking
+from app.spelling import LONGEST_NAME, worded
 
 FRONTEND = Path(frontend.__file__).parent
 # Annotators meet these; every other page is for admins and speaks English.
@@ -35,25 +38,38 @@ TRANSLATED = (
     "error.html",
     "_error.html",
 )
-LONGEST_NAME = 40  # of an unknown field that is told back
+KEPT = (200, 206, 304)  # statuses of a file that is there
 Schema = TypeVar("Schema", bound=BaseModel)
 
 
 def _context(request: Request) -> dict[str, Any]:
+    token = getattr(request.state, "csrf_token", "")
     return {
         "current_user": getattr(request.state, "user", None),
-        "csrf_token": getattr(request.state, "csrf_token", ""),
+        "csrf_token": masked(token) if token else "",
         "now": utc_now(),
         "language": current_language(),
     }
 
 
 def static_version() -> str:
-    """Changes when a stylesheet or script does, so that browsers may keep them for a year."""
-    newest = max(
-        (file.stat().st_mtime_ns for file in (FRONTEND / "static").rglob("*") if file.is_file()), default=0
-    )
-    return format(newest // 1_000_000, "x")
+    """Changes when the bytes or the name of a static file do, and only then."""
+    found = sha256()
+    for file in sorted((FRONTEND / "static").rglob("*")):
+        if file.is_file():
+            found.update(
+                str(file.relative_to(FRONTEND)).encode() + b"\0" + sha256(file.read_bytes()).digest()
+            )
+    return found.hexdigest()[:VERSION_DIGITS]
+
+
+VERSION_DIGITS = 12
+VERSION = static_version()
+
+
+def asset(path: str) -> str:
+    """The address of a static file as it is now; what it imports relatively is of the same version."""
+    return f"/static/{VERSION}/{path}"
 
 
 environment = jinja2.Environment(
@@ -66,20 +82,21 @@ environment = jinja2.Environment(
 )
 environment.policies["ext.i18n.trimmed"] = True
 environment.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]  # by the extension
-environment.globals["static_version"] = static_version()
+environment.globals["asset"] = asset
 templates = Jinja2Templates(env=environment, context_processors=[_context])
 
 
 class VersionedFiles(StaticFiles):
-    """Static files that browsers keep for a year if the address names a version, and else check."""
+    """Static files, which browsers keep for a year if the address names their version, and else check."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """The file, with how long it may be kept."""
-        response = await super().get_response(path, scope)
-        is_versioned = scope["query_string"].startswith(b"v=")
-        response.headers["Cache-Control"] = (
-            "public, max-age=31536000, immutable" if is_versioned else "no-cache"
-        )
+        first, _, rest = path.partition("/")
+        is_version = re.fullmatch(rf"[0-9a-f]{{{VERSION_DIGITS}}}", first) is not None
+        response = await super().get_response(rest if is_version else path, scope)
+        # A page of another version, before or behind this server, gets our file; it must not keep it.
+        is_ours = first == VERSION and response.status_code in KEPT
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if is_ours else "no-cache"
         return response
 
 
@@ -91,7 +108,7 @@ def wants_fragment(request: Request) -> bool:
 
 def wants_page(request: Request) -> bool:
     """Whether a browser asked, and not a program."""
-    return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
+    return not request.scope["path"].startswith("/api/") and "text/html" in request.headers.get("accept", "")
 
 
 def render(
@@ -129,7 +146,8 @@ def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict
         return schema.model_validate(values), {}
     except ValidationError as error:
         return None, {
-            str(item["loc"][0]) if item["loc"] else "": as_sentence(item["msg"]) for item in error.errors()
+            str(item["loc"][0]) if item["loc"] else "": as_sentence(worded(item, schema, item["loc"]))
+            for item in error.errors()
         }
 
 
@@ -171,4 +189,4 @@ def as_sentence(message: str) -> str:
         message = gettext("Please fill this in")
     elif too_long := re.fullmatch(r"String should have at most (\d+) characters?", message):
         message = gettext("At most {count} characters fit here").format(count=too_long[1])
-    return message[:1].upper() + message[1:] + ("" if message.endswith((".", "。")) else ".")
+    return message[:1].upper() + message[1:] + ("" if message.endswith((".", "?", "。")) else ".")

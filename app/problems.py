@@ -1,6 +1,7 @@
 """The only map from errors to HTTP: problem+json (RFC 9457) for programs, a page for people."""
 
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
@@ -10,6 +11,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.routing import iter_route_contexts
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,6 +21,7 @@ from app.deps import identify
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
 from app.languages import gettext, translatable
 from app.pages import as_sentence, render, wants_fragment, wants_page
+from app.spelling import MISSPELT, worded
 from clarinet.recipes.counting import there_are
 
 log = structlog.get_logger()
@@ -32,7 +35,11 @@ STATUS = {
     TooMany: 429,
 }
 SERVER_ERROR = 500
-NO_ROUTE = (404, 405)
+NO_METHOD = 405
+NO_ROUTE = (404, NO_METHOD)
+# What the framework says of a body that it cannot read, such as numbers of thousands of digits.
+UNREADABLE, UNREADABLE_BODY = 400, "There was an error parsing the body"
+NO_JSON = {"type": "json_invalid", "loc": ("body",), "msg": "This is no JSON"}
 MOST_ERRORS = 20  # of a request's shape that are told
 MOST_LETTERS = 200  # of each of them
 # Of what the framework refuses; the others stay in English.
@@ -79,7 +86,7 @@ def _answer(
         "title": title,
         "status": status,
         "detail": detail,
-        "instance": request.url.path,
+        "instance": request.scope["path"],
     }
     if wants_page(request) or wants_fragment(request):
         page = render(
@@ -106,7 +113,8 @@ def _answer(
 def on_app_error(request: Request, error: AppError) -> Response:
     """What the user did cannot be done."""
     if isinstance(error, NotSignedIn) and request.method == "GET" and wants_page(request):
-        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        query = request.scope["query_string"].decode("latin-1")
+        path = request.scope["path"] + (f"?{query}" if query else "")
         return RedirectResponse(request.app.url_path_for("sign_in") + f"?next={quote(path, safe='')}", 303)
     if isinstance(error, SecondFactorNeeded) and request.method == "GET" and wants_page(request):
         return RedirectResponse(request.app.url_path_for("second_factor"), 303)
@@ -129,17 +137,23 @@ def on_app_error(request: Request, error: AppError) -> Response:
 
 def on_malformed(request: Request, error: RequestValidationError) -> Response:
     """The input is not of the shape that the route takes."""
-    found = error.errors()
+    field = getattr(request.scope.get("route"), "body_field", None)
+    return malformed(request, error, field.field_info.annotation if field else None)
+
+
+def malformed(request: Request, error: RequestValidationError, body: Any) -> Response:
+    """The same where a body is of this type, which says what its fields are called."""
+    found = [NO_JSON if item.get("type") == NO_JSON["type"] else item for item in error.errors()]
     if wants_page(request) or wants_fragment(request):
         parts = {item["loc"][0] for item in found}
         if "path" in parts:
             return on_http_error(request, HTTPException(404))
         if parts == {"query"}:
-            return _unknown_values(request, [str(item["loc"][1]) for item in found])
+            return _unknown_values(request, found)
     errors = [
         {
             "pointer": _shorten("/".join(map(str, item["loc"]))),
-            "detail": _shorten(as_sentence(item["msg"])),
+            "detail": _shorten(as_sentence(worded(item, body, item["loc"][1:]))),
         }
         for item in found[:MOST_ERRORS]
     ]
@@ -158,10 +172,12 @@ def on_malformed(request: Request, error: RequestValidationError) -> Response:
     )
 
 
-def _unknown_values(request: Request, names: list[str]) -> Response:
-    """A page whose address carries values that it cannot read, as after a slip of the hand."""
+def _unknown_values(request: Request, found: Sequence[Mapping[str, Any]]) -> Response:
+    """A page whose address carries names or values that it cannot read, as after a slip of the hand."""
     values = request.query_params
-    told = ", ".join(_shorten(f"{name}={values.get(name, '')}") for name in dict.fromkeys(names))
+    names = dict.fromkeys(str(item["loc"][1]) for item in found)
+    told = ", ".join(_shorten(f"{name}={values.get(name, '')}") for name in names)
+    misspelt = "".join(f" {as_sentence(item['msg'])}" for item in found if item["type"] == MISSPELT)
     return _answer(
         request,
         422,
@@ -169,8 +185,9 @@ def _unknown_values(request: Request, names: list[str]) -> Response:
         title=translatable("Address not understood"),
         detail=gettext("The address says {values}, which this page cannot read. Nothing was changed.").format(
             values=told
-        ),
-        instead=request.url.path if request.method == "GET" else "",
+        )
+        + misspelt,
+        instead=request.scope["path"] if request.method == "GET" else "",
     )
 
 
@@ -181,7 +198,12 @@ def _shorten(words: str) -> str:
 
 def on_http_error(request: Request, error: HTTPException) -> Response:
     """Unknown addresses, wrong methods and whatever else the framework refuses."""
-    path = request.url.path
+    path = request.scope["path"]
+    if error.status_code == UNREADABLE and error.detail == UNREADABLE_BODY:
+        return on_malformed(request, RequestValidationError([NO_JSON]))
+    headers = dict(error.headers or {})
+    if error.status_code == NO_METHOD:
+        headers["Allow"] = ", ".join(methods_at(request.app, path))
     if error.status_code in NO_ROUTE and wants_page(request) and not path.startswith("/static/"):
         with suppress(SQLAlchemyError):
             identify(request)  # no route did, and the page says who is signed in
@@ -196,8 +218,18 @@ def on_http_error(request: Request, error: HTTPException) -> Response:
         type_="about:blank",
         title=title,
         detail=detail,
-        headers=dict(error.headers or {}),
+        headers=headers,
     )
+
+
+def methods_at(app: FastAPI, path: str) -> list[str]:
+    """What may be done at a path, by all routes that lead there; the framework names those of the first."""
+    found: set[str] = set()
+    for route in iter_route_contexts(app.routes):
+        pattern = getattr(route, "path_regex", None)
+        if pattern is not None and pattern.match(path):
+            found |= route.methods or {"GET"}
+    return sorted(found | {"HEAD"} if "GET" in found else found)
 
 
 def on_unexpected(request: Request, error: Exception) -> Response:

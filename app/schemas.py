@@ -42,5 +42,5 @@ def printable_lines(given: object, check: ValidatorFunctionWrapHandler) -> str:
     return text
 
 
-Text = Annotated[str, StringConstraints(max_length=4000), WrapValidator(printable_lines)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(printable)]
+Text = Annotated[str, StringConstraints(max_length=4000), WrapValidator(printable_lines)]

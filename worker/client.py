@@ -67,7 +67,7 @@ class Client:
         """Delete what is at a path."""
         self._once("DELETE", path)
 
-    def items(self, path: str, *, page_by: str = "after", **query: Any) -> list[Any]:
+    def items(self, path: str, **query: Any) -> list[Any]:
         """All of a list that is paged by key."""
         found: list[Any] = []
         after: dict[str, Any] = {}
@@ -76,7 +76,7 @@ class Client:
             found += page["items"]
             if page["next"] is None:
                 return found
-            after = {page_by: page["next"]}
+            after = {"after": page["next"]}
 
     def _patiently(self, method: str, path: str, **details: Any) -> Any:
         deadline, wait_s = time.monotonic() + PATIENCE_S, 0.1

@@ -15,6 +15,7 @@ from app.accounts.models import ApiToken, Scope, User
 from app.accounts.signing import prove_again
 from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, bearer_of, cookie_of
+from app.idempotency import OnceDep
 
 router = APIRouter(tags=["accounts"])
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -95,13 +96,21 @@ def _tokens_of(session: Session, user: User) -> schemas.TokenPage:
 @in_person
 @signed_in
 def create_token(
-    request: Request, body: schemas.TokenCreate, user: CurrentUser, session: SessionDep, reading: ReadingDep
+    request: Request,
+    *,
+    body: schemas.TokenCreate,
+    once: OnceDep,
+    user: CurrentUser,
+    session: SessionDep,
+    reading: ReadingDep,
 ) -> schemas.TokenCreated:
     """Make a bearer token for a program of mine. Its secret is shown this once."""
+    once.begin_secret(session)
     prove_again(request, session, reading, user, "")
     token, secret = service.create_token(
         session, user, body.name, now=utc_now(), scope=body.scope, life=body.life
     )
+    once.end(session, token.id)
     read = schemas.TokenRead.model_validate(token)
     return schemas.TokenCreated(**read.model_dump(), token=secret)
 
@@ -123,10 +132,17 @@ def _token_of(request: Request, session: Session) -> ApiToken | None:
 @router.post("/invitations", status_code=status.HTTP_201_CREATED)
 @admin_only
 def invite(
-    body: schemas.InvitationCreate, granting: GrantingDep, settings: SettingsDep
+    *,
+    body: schemas.InvitationCreate,
+    once: OnceDep,
+    granting: GrantingDep,
+    session: SessionDep,
+    settings: SettingsDep,
 ) -> schemas.InvitationCreated:
     """Make a one-time link for a new account."""
+    once.begin_secret(session)
     invitation, secret = granting.invite(role=body.role, note=body.note, email=body.email)
+    once.end(session, invitation.id)
     return schemas.InvitationCreated(
         id=invitation.id,
         role=invitation.role,
@@ -198,12 +214,19 @@ def turn_off_second_factor(user_id: UUID, granting: GrantingDep) -> None:
 @router.post("/simulated-annotators", status_code=status.HTTP_201_CREATED)
 @admin_only
 def create_simulated_annotator(
-    request: Request, body: schemas.SimulatedAnnotatorCreate, user: CurrentUser, session: SessionDep
+    request: Request,
+    *,
+    body: schemas.SimulatedAnnotatorCreate,
+    once: OnceDep,
+    user: CurrentUser,
+    session: SessionDep,
 ) -> schemas.SimulatedAnnotatorCreated:
     """An account for a program that answers in a person's place. Pages say so wherever its answers count."""
+    once.begin_secret(session)
     simulated, token, secret = service.simulated_annotator(
         session, body.name, by=user, now=utc_now(), made_with=_token_of(request, session)
     )
+    once.end(session, token.id)
     return schemas.SimulatedAnnotatorCreated(
         user=schemas.UserRead.model_validate(simulated), token_id=token.id, token=secret
     )

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -82,3 +83,25 @@ def digest(secret: str) -> str:
 def csrf_token(signing_secret: bytes, session_secret: str) -> str:
     """The token that our own pages send back; bound to the session, so it needs no storage."""
     return hmac.new(signing_secret, f"csrf:{session_secret}".encode(), hashlib.sha256).hexdigest()
+
+
+def masked(token: str) -> str:
+    """The token under a mask of its own in every page: how well pages compress tells nobody what it is."""
+    mask = secrets.token_bytes(len(token) // 2)
+    return (mask + _under(mask, bytes.fromhex(token))).hex()
+
+
+def unmasked(given: str) -> str:
+    """The token of a masked one; anything else as it is."""
+    try:
+        both = bytes.fromhex(given)
+    except ValueError:
+        return given
+    if len(both) != 2 * hashlib.sha256().digest_size:
+        return given
+    half = len(both) // 2
+    return _under(both[:half], both[half:]).hex()
+
+
+def _under(mask: bytes, token: bytes) -> bytes:
+    return bytes(one ^ other for one, other in zip(mask, token, strict=True))

@@ -11,6 +11,7 @@ from app.campaigns.deps import CampaignDep
 from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.deps import CurrentUser, SessionDep
+from app.idempotency import OnceDep
 
 router = APIRouter(tags=["campaigns"])
 
@@ -18,10 +19,21 @@ router = APIRouter(tags=["campaigns"])
 @router.post("/campaigns", response_model=schemas.CampaignRead, status_code=status.HTTP_201_CREATED)
 @admin_only
 def create_campaign(
-    request: Request, response: Response, body: schemas.CampaignCreate, user: CurrentUser, session: SessionDep
+    *,
+    request: Request,
+    response: Response,
+    body: schemas.CampaignCreate,
+    once: OnceDep,
+    user: CurrentUser,
+    session: SessionDep,
 ) -> Campaign:
     """Draft a campaign over the train split of a dataset."""
-    campaign = service.create_campaign(session, body.details(), by=user, now=utc_now())
+    now = utc_now()
+    if made := once.begin(session, now=now):
+        campaign = service.find_campaign(session, UUID(made), by=user)
+    else:
+        campaign = service.create_campaign(session, body.details(), by=user, now=now)
+        once.end(session, campaign.id)
     response.headers["Location"] = request.app.url_path_for("read_campaign", campaign_id=str(campaign.id))
     return campaign
 

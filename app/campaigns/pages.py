@@ -36,10 +36,10 @@ FIELD_OF = {CampaignNameTaken: "name", SourceNotReady: "dataset_id", InvalidClas
 @router.get("/campaigns/new")
 @admin_only
 def new_campaign(
-    request: Request, user: CurrentUser, session: SessionDep, dataset: UUID | None = None
+    request: Request, user: CurrentUser, session: SessionDep, dataset_id: UUID | None = None
 ) -> Response:
-    """The form for a new campaign; `dataset` is the one chosen already."""
-    values = {"confirm_yes": "true", "dataset_id": str(dataset or "")}
+    """The form for a new campaign; `dataset_id` is the one chosen already."""
+    values = {"confirm_yes": "true", "dataset_id": str(dataset_id or "")}
     return _form(request, session, user, values, {}, campaign=None)
 
 

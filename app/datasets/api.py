@@ -9,8 +9,9 @@ from app.access import admin_only, signed_in
 from app.clock import utc_now
 from app.datasets import schemas, service
 from app.datasets.models import Dataset, Example, Split
-from app.datasets.receiving import OPENAPI, ReceivedDep, opened
+from app.datasets.receiving import BINARY, OPENAPI, ReceivedDep, opened
 from app.deps import CurrentUser, SessionDep, SettingsDep, StorageDep
+from app.idempotency import OnceDep
 
 router = APIRouter(tags=["datasets"])
 
@@ -35,6 +36,7 @@ def create_dataset(
     request: Request,
     response: Response,
     received: ReceivedDep,
+    once: OnceDep,
     user: CurrentUser,
     session: SessionDep,
     storage: StorageDep,
@@ -44,6 +46,11 @@ def create_dataset(
 
     The answer comes before the images are taken in: look at the state under the Location.
     """
+    now = utc_now()
+    if made := once.begin(session, now=now):
+        dataset = service.get_dataset(session, UUID(made), by=user)
+        response.headers["Location"] = request.app.url_path_for("read_dataset", dataset_id=dataset.id)
+        return dataset
     details = received.details
     with opened(details, received.upload, settings.dataset_roots) as upload:
         dataset = service.create_dataset(
@@ -53,8 +60,9 @@ def create_dataset(
             name=details.name,
             description=details.description,
             by=user,
-            now=utc_now(),
+            now=now,
         )
+    once.end(session, dataset.id)
     response.headers["Location"] = request.app.url_path_for("read_dataset", dataset_id=dataset.id)
     return dataset
 
@@ -148,7 +156,13 @@ def _read(request: Request, example: Example) -> schemas.ExampleRead:
     "/datasets/{dataset_id}/examples/{example_id}/image",
     name="example_image",
     response_class=Response,
-    responses={200: {"content": {"image/png": {}, "image/jpeg": {}}}, 304: {"description": "Not Modified"}},
+    responses={
+        200: {
+            "description": "The bytes",
+            "content": {"image/png": {"schema": BINARY}, "image/jpeg": {"schema": BINARY}},
+        },
+        304: {"description": "Not Modified"},
+    },
 )
 @signed_in
 def example_image(

@@ -13,9 +13,10 @@ from app.datasets import schemas, service
 from app.datasets.errors import BadUpload, DatasetNameTaken, PathNotAllowed
 from app.datasets.intake.member_names import ENCODINGS, title_of
 from app.datasets.models import Dataset, DatasetState, Split
-from app.datasets.receiving import opened, upload_of_form
+from app.datasets.receiving import FILES, NAMED, opened, upload_of_form
 from app.deps import CurrentUser, FormDep, SessionDep, SettingsDep, StorageDep
 from app.pages import read_form, render, see_other
+from app.spelling import refuse_unknown_fields
 
 router = APIRouter(include_in_schema=False)
 
@@ -62,6 +63,7 @@ def create_dataset_from_form(
     settings: SettingsDep,
 ) -> Response:
     """Keep the file and show how its import goes."""
+    refuse_unknown_fields(form, (*NAMED, "path"), files=FILES)
     texts = FormData([(name, value) for name, value in form.multi_items() if isinstance(value, str)])
     details, errors = read_form(texts, schemas.DatasetCreate)
     upload = upload_of_form(form, details)

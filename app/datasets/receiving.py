@@ -16,17 +16,20 @@ from starlette.datastructures import FormData, UploadFile
 from app.datasets.errors import BadUpload
 from app.datasets.schemas import DatasetCreate
 from app.datasets.uploads import NamesEncoding, Upload, open_server_file
-from app.deps import StorageDep
+from app.deps import FORM_TYPES, StorageDep
+from app.spelling import reads_body, refuse_unknown_fields, refuse_unknown_query, worded
 from app.storage import Storage
 from clarinet.files.json_text import json_of
 
 WRITE_BYTES = 1024 * 1024
 MAX_JSON_BYTES = 64 * 1024
 MAX_FILES, MAX_FIELDS = 2, 10
+FILES = ("file", "csv")
+JSON = "application/json"
 
 NAMED: dict[str, Any] = {
-    "name": {"type": "string", "maxLength": 120},
-    "description": {"type": "string"},
+    "name": {"type": "string", "minLength": 1, "maxLength": 120},
+    "description": {"type": "string", "maxLength": 4000, "default": ""},
     "kind": {"type": "string", "enum": ["auto", "zip", "npz"], "default": "auto"},
     "skip_bad": {"type": "boolean", "default": False},
     "encoding": {"type": "string", "enum": list(get_args(NamesEncoding)), "default": ""},
@@ -59,12 +62,14 @@ OPENAPI: dict[str, Any] = {
             "name": name,
             "in": "query",
             "required": False,
-            "schema": schema,
+            # Without its default, which clients would send beside a form as well.
+            "schema": {key: value for key, value in schema.items() if key != "default"},
             "description": "only with a bare body",
         }
         for name, schema in {**NAMED, "filename": {"type": "string"}}.items()
     ],
 }
+QUERY = (*NAMED, "filename")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,7 @@ def opened(details: DatasetCreate, upload: Upload | None, roots: Sequence[Path])
         yield Upload(file, path, **_choices(details))
 
 
+@reads_body
 async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Received]:
     """Take the body in, whatever form it has.
 
@@ -116,21 +122,19 @@ async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Receiv
         BadUpload: no file, or more JSON than a path needs.
     """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type == "application/json":
+    is_bare = content_type not in {JSON, *FORM_TYPES}
+    refuse_unknown_query(request, QUERY if is_bare else ())
+    if content_type == JSON:
         yield Received(_details(await _read_json(request)), None)
-    elif content_type in ("multipart/form-data", "application/x-www-form-urlencoded"):
+    elif not is_bare:
         async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
-            texts = {
-                name: value
-                for name, value in form.items()
-                if isinstance(value, str) and name not in ("csrf_token", "path")
-            }
-            details = _details(texts)
+            refuse_unknown_fields(form, NAMED, files=FILES)
+            details = _details({name: form[name] for name in NAMED if name in form})
             yield Received(details, _needed(upload_of_form(form, details)))
     else:
         query = dict(request.query_params)
         filename = query.pop("filename", "")
-        details = _details({name: value for name, value in query.items() if name != "path"})
+        details = _details(query)
         async for received in _spool(request, storage, details, filename):
             yield received
 
@@ -148,7 +152,10 @@ def _details(values: object) -> DatasetCreate:
     try:
         return DatasetCreate.model_validate(values)
     except ValidationError as error:
-        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
+        faults = [
+            {**fault, "loc": ("body", *fault["loc"]), "msg": worded(fault, DatasetCreate, fault["loc"])}
+            for fault in error.errors(include_url=False)
+        ]
         raise RequestValidationError(faults) from error
 
 
@@ -158,6 +165,7 @@ async def _read_json(request: Request) -> object:
         body += chunk
         if len(body) > MAX_JSON_BYTES:
             raise BadUpload(f"A JSON body of this address has at most {MAX_JSON_BYTES // 1024} KB.")
+    request.state.asked = body
     try:
         values: object = json_of(body)
     except ValueError as error:

@@ -49,7 +49,7 @@ def store_upload(storage: Storage, dataset_id: UUID, upload: Upload) -> dict[str
     """
     head = upload.file.read(4)
     upload.file.seek(0)
-    name = Path(upload.filename.replace("\\", "/")).name or "upload"
+    name = _name_of(upload.filename) or "upload"
     if not head.startswith(ZIP_MAGIC):
         raise BadUpload(
             "The file is empty; nothing was stored."
@@ -62,8 +62,13 @@ def store_upload(storage: Storage, dataset_id: UUID, upload: Upload) -> dict[str
     kept |= {"skip_bad": upload.skip_bad, "encoding": upload.encoding}
     if upload.table is not None:
         _copy(storage, f"{prefix}/table", upload.table)
-        kept |= {"table": f"{prefix}/table", "table_name": Path(upload.table_name).name or "table.csv"}
+        kept |= {"table": f"{prefix}/table", "table_name": _name_of(upload.table_name) or "table.csv"}
     return kept
+
+
+def _name_of(given: str) -> str:
+    """The last part of what a file was called, as far as it can be shown."""
+    return "".join(filter(str.isprintable, Path(given.replace("\\", "/").replace("\0", "")).name))
 
 
 @contextmanager

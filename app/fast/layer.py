@@ -35,7 +35,8 @@ from app.fast.prepared import Prepared
 from app.fast.writing import Writer
 from app.gate import Busy
 from app.hardening import read_small_body, require_json
-from app.problems import on_app_error, on_http_error, on_malformed
+from app.problems import malformed, on_app_error, on_http_error
+from app.spelling import refuse_unknown_query, taken_by
 
 JSON = "application/json"
 READ_S = 15.0  # for a body of 64 KB at most; a phone on a slow network sends 5 KB a second
@@ -66,6 +67,7 @@ class _Route(NamedTuple):
     endpoint: Endpoint
     body: type[BaseModel]
     status: int
+    parameters: frozenset[str]  # that the address may have
 
 
 class FastLayer:
@@ -84,6 +86,7 @@ class FastLayer:
                 ENDPOINTS.get(route.endpoint, route.endpoint),
                 get_type_hints(route.endpoint)["body"],
                 route.status_code or 200,
+                taken_by(route).parameters,
             )
             for route in router.routes
             if isinstance(route, APIRoute) and route.methods == {"POST"}
@@ -105,6 +108,8 @@ class FastLayer:
                 response = await self.writer.run(partial(_serve, scope, *found, body))
         except AppError as error:
             response = on_app_error(Request(scope), error)
+        except RequestValidationError as error:
+            response = malformed(Request(scope), error, None)
         except HTTPException as error:
             response = on_http_error(Request(scope), error)
         await response(scope, receive, send)
@@ -137,7 +142,10 @@ def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session:
         read = route.body.model_validate_json(body)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
-        return on_malformed(request, RequestValidationError([_in_body(item) for item in found]))
+        if found[0]["type"] != "json_invalid":  # as the framework: what is no JSON is told first
+            refuse_unknown_query(request, route.parameters)
+        return malformed(request, RequestValidationError([_in_body(item) for item in found]), route.body)
+    refuse_unknown_query(request, route.parameters)
     answer = route.endpoint(
         request=request, campaign_id=campaign_id, body=read, user=request.state.user, session=session
     )
@@ -146,7 +154,7 @@ def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session:
 
 
 def _in_body(error: ErrorDetails) -> dict[str, object]:
-    return {"loc": ("body", *error["loc"]), "msg": error["msg"]}
+    return {"type": error["type"], "loc": ("body", *error["loc"]), "msg": error["msg"]}
 
 
 def _by_cookie(session: Session, secret: str, *, now: datetime, idle_since: datetime) -> Caller | None:

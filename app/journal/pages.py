@@ -14,7 +14,7 @@ from app.pages import render
 router = APIRouter(include_in_schema=False)
 
 LINES = 100  # on one page
-Before = Annotated[int, Query(ge=1, le=2**63 - 1)]
+After = Annotated[int, Query(ge=1, le=2**63 - 1)]
 
 
 @router.get("/journal")
@@ -23,16 +23,16 @@ def show_journal(
     request: Request,
     user: CurrentUser,
     session: SessionDep,
-    campaign: UUID | None = None,
-    before: Before | None = None,
+    campaign_id: UUID | None = None,
+    after: After | None = None,
 ) -> Response:
     """Who did what, newest first; of one campaign, if given."""
-    found = service.entries(session, by=user, campaign_id=campaign, before=before, limit=LINES + 1)
+    found = service.entries(session, by=user, campaign_id=campaign_id, before=after, limit=LINES + 1)
     return render(
         request,
         "journal.html",
         entries=found[:LINES],
-        campaign_id=campaign,
-        next_before=found[LINES - 1].id if len(found) > LINES else None,
-        is_first=before is None,
+        campaign_id=campaign_id,
+        next_after=found[LINES - 1].id if len(found) > LINES else None,
+        is_first=after is None,
     )

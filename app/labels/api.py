@@ -10,6 +10,7 @@ from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep
+from app.idempotency import OnceDep
 from app.labels import service
 from app.labels.schemas import ImportRead, ImportsRead, file_of_form
 
@@ -35,7 +36,13 @@ OPENAPI: dict[str, Any] = {
 @router.post("/campaigns/{campaign_id}/imports", status_code=status.HTTP_201_CREATED, openapi_extra=OPENAPI)
 @admin_only
 def import_labels(
-    campaign_id: UUID, form: FormDep, user: CurrentUser, session: SessionDep, reading: ReadingDep
+    *,
+    campaign_id: UUID,
+    form: FormDep,
+    once: OnceDep,
+    user: CurrentUser,
+    session: SessionDep,
+    reading: ReadingDep,
 ) -> ImportRead:
     """Bring in yes/no answers or class labels: a CSV or Label Studio's JSON.
 
@@ -44,9 +51,16 @@ def import_labels(
     """
     file = file_of_form(form)
     with reading.begin() as looking:
+        if made := once.made_before(looking):
+            return ImportRead.model_validate(service.get_import(looking, campaign_id, UUID(made), by=user))
         campaign = campaigns.find_campaign(looking, campaign_id, by=user)
         prepared = service.prepare_import(looking, campaign, file.data, filename=file.name, by=user)
-    return ImportRead.model_validate(service.store_import(session, prepared, by=user, now=utc_now()))
+    now = utc_now()
+    if made := once.begin(session, now=now):  # by the same request, which came meanwhile
+        return ImportRead.model_validate(service.get_import(session, campaign_id, UUID(made), by=user))
+    kept = service.store_import(session, prepared, by=user, now=now)
+    once.end(session, kept.id)
+    return ImportRead.model_validate(kept)
 
 
 @router.get("/campaigns/{campaign_id}/imports")

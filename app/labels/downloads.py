@@ -2,6 +2,7 @@
 
 import enum
 from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -14,6 +15,7 @@ from app.campaigns.noting import note
 from app.datasets.models import Dataset
 from app.datasets.pictures import image_address
 from app.deps import CurrentUser, SettingsDep, StorageDep, UnitOfWorkDep
+from app.heads import wants_body
 from app.journal.models import Action
 from app.labels import service
 from app.labels.exports import answers, labels
@@ -27,6 +29,15 @@ from clarinet.files.tables import guarded
 router = APIRouter(tags=["annotation"])
 
 
+BINARY = {"type": "string", "format": "binary"}
+FILES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The file, streamed",
+        "content": {kind.media_type.partition(";")[0]: {"schema": BINARY} for kind in ExportFormat},
+    }
+}
+
+
 class PeopleShown(enum.StrEnum):
     """How a download calls people."""
 
@@ -34,7 +45,7 @@ class PeopleShown(enum.StrEnum):
     NAMES = "names"
 
 
-@router.get("/campaigns/{campaign_id}/labels", response_class=StreamingResponse)
+@router.get("/campaigns/{campaign_id}/labels", response_class=StreamingResponse, responses=FILES)
 @admin_only
 def download_labels(
     request: Request,
@@ -53,7 +64,8 @@ def download_labels(
     facts = {"format": format} | ({"imported": "with labels from elsewhere"} if imported else {})
     with work() as session:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
-        note(session, Action.LABELS_DOWNLOADED, campaign, by=user, details=facts)
+        if wants_body(request):
+            note(session, Action.LABELS_DOWNLOADED, campaign, by=user, details=facts)
     image_url = _image_url(request, settings, campaign.dataset_id)
 
     def pieces(session: Session) -> Iterator[bytes]:
@@ -77,7 +89,7 @@ def download_labels(
 @router.get(
     "/campaigns/{campaign_id}/labels/folders",
     response_class=StreamingResponse,
-    responses={200: {"content": {"application/zip": {}}, "description": "CLASS/picture"}},
+    responses={200: {"content": {"application/zip": {"schema": BINARY}}, "description": "CLASS/picture"}},
 )
 @admin_only
 def download_class_folders(
@@ -106,7 +118,7 @@ def download_class_folders(
     return _download(request, pieces, name=name, media_type=media_type)
 
 
-@router.get("/campaigns/{campaign_id}/answers", response_class=StreamingResponse)
+@router.get("/campaigns/{campaign_id}/answers", response_class=StreamingResponse, responses=FILES)
 @admin_only
 def download_answers(
     request: Request,
@@ -125,7 +137,8 @@ def download_answers(
     with work() as session:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
         facts = {"format": format, "people": people}
-        note(session, Action.ANSWERS_DOWNLOADED, campaign, by=user, details=facts)
+        if wants_body(request):
+            note(session, Action.ANSWERS_DOWNLOADED, campaign, by=user, details=facts)
     image_url = _image_url(request, settings, campaign.dataset_id)
     secret = settings.signing_secret() if people is PeopleShown.PSEUDONYMS else None
 
@@ -149,6 +162,8 @@ def _download(
     request: Request, pieces: Callable[[Session], Iterator[bytes]], *, name: str, media_type: str
 ) -> StreamingResponse:
     def body() -> Iterator[bytes]:
+        if not wants_body(request):
+            return
         # The route's own session ends before the body is sent; a download gets one for as long as it lasts.
         with request.app.state.database.read.begin() as session:
             yield from filter(None, pieces(session))

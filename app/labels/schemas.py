@@ -9,6 +9,7 @@ from starlette.datastructures import FormData, UploadFile
 from app.labels.errors import BadImport
 from app.labels.importing.reading import MAX_BYTES
 from app.schemas import Output
+from app.spelling import refuse_unknown_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ def file_of_form(form: FormData) -> SentFile:
     Raises:
         BadImport: there is none.
     """
+    refuse_unknown_fields(form, (), files=("file",))
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise BadImport("Choose a file: a CSV or Label Studio's JSON.")

@@ -11,6 +11,7 @@ from app.labels.deriving import (
 )
 from app.labels.importing.storing import (
     delete_import,
+    get_import,
     imports_of,
     prepare_import,
     store_import,
@@ -23,6 +24,7 @@ __all__ = [
     "delete_import",
     "derive",
     "drawn_per_class",
+    "get_import",
     "imports_of",
     "labels",
     "prepare_import",

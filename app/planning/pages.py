@@ -15,18 +15,20 @@ from app.pages import read_form, render
 from app.planning import service as plans
 from app.planning.schemas import PlanForm
 from app.planning.service import Plan, Wishes
+from app.spelling import query_of
 
 router = APIRouter(include_in_schema=False)
+ASKED = query_of(*PlanForm.model_fields)
 
 
-@router.get("/plan")
+@router.get("/plan", openapi_extra=ASKED)
 @admin_only
 def show_plan(request: Request, user: CurrentUser, session: SessionDep) -> Response:
     """What a budget buys."""
     return _page(request, session, user, campaign=None)
 
 
-@router.get("/campaigns/{campaign_id}/plan")
+@router.get("/campaigns/{campaign_id}/plan", openapi_extra=ASKED)
 @admin_only
 def show_campaign_plan(
     request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
@@ -36,7 +38,8 @@ def show_campaign_plan(
 
 
 def _page(request: Request, session: Session, user: User, *, campaign: Campaign | None) -> Response:
-    typed = FormData(dict(request.query_params))
+    known = {name: value for name, value in request.query_params.items() if name in PlanForm.model_fields}
+    typed = FormData(known)
     form, errors = read_form(typed, PlanForm)
     asked = (form or PlanForm()).asked()
     plan = plans.make_plan(session, Wishes(**asked.model_dump()), campaign=campaign, by=user, now=utc_now())

@@ -179,7 +179,8 @@ def ask_again_from_page(
     if read is None:
         with reading.begin() as looking:
             campaign = campaigns.find_campaign(looking, campaign_id, by=user)
-            return _review_page(request, looking, campaign, errors)
+            refused = " ".join(told for name, told in errors.items() if name not in AskAgain.model_fields)
+            return _review_page(request, looking, campaign, errors, refused=refused)
     ask_about_doubtful(campaign_id, read, user, reading, work)
     return see_other(request, "show_review", campaign_id=str(campaign_id))
 

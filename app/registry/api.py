@@ -12,6 +12,7 @@ from app.registry.models import Model
 from app.registry.schemas import ModelList, ModelRead
 
 router = APIRouter(tags=["registry"])
+BINARY = {"type": "string", "format": "binary"}
 
 
 @router.get("/models")
@@ -38,7 +39,12 @@ def read_model(model_id: UUID, session: SessionDep, user: CurrentUser) -> Model:
 @router.get(
     "/models/{model_id}/download",
     response_class=Response,
-    responses={200: {"content": {"application/zip": {}}, "description": "weights, cards and, mostly, ONNX"}},
+    responses={
+        200: {
+            "content": {"application/zip": {"schema": BINARY}},
+            "description": "weights, cards and, mostly, ONNX",
+        }
+    },
 )
 @admin_only
 def download_model(
@@ -54,7 +60,9 @@ def download_model(
 @router.get(
     "/models/{model_id}/onnx",
     response_class=Response,
-    responses={200: {"content": {"application/octet-stream": {}}, "description": "model.onnx"}},
+    responses={
+        200: {"content": {"application/octet-stream": {"schema": BINARY}}, "description": "model.onnx"}
+    },
 )
 @admin_only
 def download_onnx(

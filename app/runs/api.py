@@ -5,12 +5,14 @@ from uuid import UUID
 
 import anyio.to_thread
 from fastapi import APIRouter, Query, Request, Response
+from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse
 
 from app.access import admin_only
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, StorageDep
+from app.idempotency import OnceDep
 from app.runs import service
 from app.runs.events import Streams, follow
 from app.runs.models import Run
@@ -44,10 +46,13 @@ def start_run(
     reading: ReadingDep,
     storage: StorageDep,
     settings: SettingsDep,
+    once: OnceDep,
     user: CurrentUser,
 ) -> RunRead:
     """Freeze the campaign's labels and queue one trial per seed, by the recipe that fits the images."""
     with reading.begin() as looking:
+        if made := once.made_before(looking):
+            return _launched(request, response, looking, service.get_run(looking, UUID(made), by=user))
         campaign = campaigns.find_campaign(looking, campaign_id, by=user)
         labels = service.freeze_labels(
             looking,
@@ -59,6 +64,9 @@ def start_run(
         )
         pair = look_at_pair(looking, storage, campaign, body.target_dataset_id, by=user)
         weights = weights_asked_for(settings.weights_dir, body.config, by=user)
+    now = utc_now()
+    if made := once.begin(session, now=now):  # by the same request, which came meanwhile
+        return _launched(request, response, session, service.get_run(session, UUID(made), by=user))
     run = service.start_run(
         session,
         labels,
@@ -71,8 +79,13 @@ def start_run(
         weights=weights,
         note=body.note,
         by=user,
-        now=utc_now(),
+        now=now,
     )
+    once.end(session, run.id)
+    return _launched(request, response, session, run)
+
+
+def _launched(request: Request, response: Response, session: Session, run: Run) -> RunRead:
     response.headers["Location"] = request.app.url_path_for("read_run", run_id=run.id)
     return _read(session, run)
 
@@ -82,13 +95,13 @@ def start_run(
 def read_runs(
     *,
     campaign_id: UUID | None = None,
-    before: RunNumber | None = None,
+    after: RunNumber | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     session: SessionDep,
     user: CurrentUser,
 ) -> RunList:
     """Runs, newest first, those of one campaign or all."""
-    runs, following = service.list_runs(session, by=user, campaign_id=campaign_id, before=before, limit=limit)
+    runs, following = service.list_runs(session, by=user, campaign_id=campaign_id, before=after, limit=limit)
     summaries = service.summaries(session, runs, now=utc_now())
     return RunList(items=[RunSummary.of(run, summaries[run.id]) for run in runs], next=following)
 
@@ -122,7 +135,16 @@ def read_metrics(run_id: UUID, session: SessionDep, user: CurrentUser) -> Metric
     return MetricList(items=sorted(items, key=lambda item: (item.seed, item.epoch)))
 
 
-@router.get("/runs/{run_id}/events", response_class=EventSourceResponse)
+@router.get(
+    "/runs/{run_id}/events",
+    response_class=EventSourceResponse,
+    responses={
+        200: {
+            "description": "The stream",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
 @admin_only
 async def read_events(run_id: UUID, request: Request) -> EventSourceResponse:
     """Server-sent events: "update" when a trial reports, changes its state or gets on, "end" at the end."""
@@ -149,6 +171,6 @@ def cancel_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
     return _read(session, run)
 
 
-def _read(session: SessionDep, run: Run) -> RunRead:
+def _read(session: Session, run: Run) -> RunRead:
     summary = service.summaries(session, [run], now=utc_now())[run.id]
     return RunRead.read(run, summary, service.recipe_of(session, run))

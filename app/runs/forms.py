@@ -13,11 +13,23 @@ from app.runs import configs
 from app.runs.configs import ConfigField
 from app.runs.schemas import NoteForm
 from app.runs.weights import file_for
+from app.spelling import CSRF_FIELD, no_such
 from clarinet.recipes.choices import HUB, Looks
 from clarinet.recipes.config import GROUP_OF
 from clarinet.recipes.fitting import asked_of, preset_for
 from clarinet.recipes.presets import METHODS
 
+OWN_FIELDS = (
+    "recipe",
+    "loaded",
+    "offered",
+    "setting",
+    "imported_labels",
+    "target_dataset_id",
+    "seeds",
+    "note",
+    "reload",  # the button of browsers without scripts
+)
 SEPARATOR = "/"
 MOST_DIGITS = 10  # of a seed; the service knows the exact bound
 USUAL = f"clarinet-plus{SEPARATOR}default"
@@ -158,13 +170,19 @@ def place_of(field: str) -> str:
     return {"method": "recipe", "preset": "recipe", "setting": "setting", "seed": "seeds"}.get(field, "")
 
 
+def fields() -> list[str]:
+    """What the form's inputs are called."""
+    return [*OWN_FIELDS, *(PREFIX + field.name for field in configs.form_fields())]
+
+
 def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
     """What the form asks for, or messages by field.
 
     The form was filled with the values of the recipe in `loaded`; only what differs from them replaces values
     of the recipe that was chosen. So another recipe brings its values, whether the form was reloaded or not.
     """
-    errors: dict[str, str] = {}
+    known = fields()
+    errors = {name: no_such(name, known) for name in form if name not in {*known, CSRF_FIELD}}
     recipe = known_recipe(_text(form, "recipe"))
     method, _, preset = recipe.partition(SEPARATOR)
     loaded = _defaults(known_recipe(_text(form, "loaded")))

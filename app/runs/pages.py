@@ -34,6 +34,7 @@ from app.runs.summary import curve
 from app.runs.targets import unscored_of
 from app.runs.view import details_of, silent_workers_since
 from app.runs.weights import ENDINGS, weights_asked_for, weights_files, weights_names
+from app.spelling import query_of
 from clarinet.files.looks import looks_of_pair
 
 router = APIRouter(include_in_schema=False)
@@ -49,18 +50,18 @@ def list_runs(
     request: Request,
     session: SessionDep,
     user: CurrentUser,
-    before: RunNumber | None = None,
+    after: RunNumber | None = None,
 ) -> Response:
     """Runs of all campaigns, newest first."""
-    runs, following = service.list_runs(session, by=user, before=before, limit=ROWS)
+    runs, following = service.list_runs(session, by=user, before=after, limit=ROWS)
     return render(
         request,
         "runs/list.html",
         runs=runs,
         summaries=service.summaries(session, runs, now=utc_now()),
         names=service.names_of(session, runs),
-        next_before=following,
-        is_first=before is None,
+        next_after=following,
+        is_first=after is None,
     )
 
 
@@ -142,7 +143,7 @@ def cancel_run_from_page(
     return see_other(request, "show_run", run_id=run_id)
 
 
-@router.get("/campaigns/{campaign_id}/runs/new")
+@router.get("/campaigns/{campaign_id}/runs/new", openapi_extra=query_of(*forms.fields()))
 @admin_only
 def new_run(
     *,

@@ -211,7 +211,7 @@ class RunRead(RunSummary):
 
 
 class RunList(Output):
-    """A page of runs, newest first; give `next` as `before` for the page after it."""
+    """A page of runs, newest first; give `next` as `after` for the page after it."""
 
     items: list[RunSummary]
     next: int | None

@@ -17,7 +17,7 @@ from app.accounts import callers
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.clock import utc_now
-from app.deps import Guard, check_csrf, get_session, get_user
+from app.deps import Guard, get_session, get_user, refuse_unknown
 from app.fast.layer import FastLayer
 from tests.factories import make_user
 from tests.middleware import part_of
@@ -133,7 +133,7 @@ def test_every_number_in_an_address_has_bounds_that_both_databases_can_hold(app:
                     TypeAdapter(hint).validate_python(value)
             checked.add(f"{route.path} {name}")
 
-    assert {"/runs before", "/api/v1/runs before", "/datasets/{dataset_id} after"} <= checked
+    assert {"/runs after", "/api/v1/runs after", "/datasets/{dataset_id} after"} <= checked
 
 
 def test_writes_with_a_cookie_need_the_token_of_our_pages(
@@ -230,5 +230,5 @@ def test_what_the_fast_layer_serves_skips_no_dependency(app: FastAPI, client: Te
 
     assert len(hot) == len(found) == 5
     for endpoint, calls in found.items():
-        assert calls == [check_csrf, get_user, get_session], endpoint
+        assert calls == [refuse_unknown, get_user, get_session], endpoint
     assert app.router.dependencies == [Guard]

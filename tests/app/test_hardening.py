@@ -26,6 +26,7 @@ from app.fast.layer import FastLayer
 from app.gate import Gate
 from app.hardening import MAX_BODY_BYTES
 from app.main import create_app
+from app.pages import asset
 from app.settings import Settings
 from tests.factories import make_token, make_user
 from tests.middleware import part_of
@@ -359,11 +360,18 @@ def crowded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[st
 
 
 def test_versioned_files_are_kept_and_others_are_checked(anonymous: TestClient) -> None:
-    versioned = anonymous.get("/static/css/base.css", params={"v": "1"})
+    versioned = anonymous.get(asset("css/base.css"))
+    other = anonymous.get("/static/0123456789ab/css/base.css")
+    missing = anonymous.get(asset("css/none.css"))
     plain = anonymous.get("/static/css/base.css")
 
     assert "immutable" in versioned.headers["cache-control"]
-    assert plain.headers["cache-control"] == "no-cache"
+    assert plain.headers["cache-control"] == other.headers["cache-control"] == "no-cache"
+    assert plain.content == versioned.content == other.content
+    assert (missing.status_code, missing.headers.get("cache-control")) != (
+        404,
+        versioned.headers["cache-control"],
+    )
     assert (
         anonymous.get("/static/css/base.css", headers={"if-none-match": plain.headers["etag"]}).status_code
         == 304

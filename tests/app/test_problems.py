@@ -116,7 +116,7 @@ def test_a_page_whose_path_cannot_be_is_not_there(app: FastAPI, client: TestClie
 
 
 def test_programs_are_still_told_which_value_is_wrong(client: TestClient) -> None:
-    for path in ("/api/v1/runs?limit=x", "/runs?before=x"):
+    for path in ("/api/v1/runs?limit=x", "/runs?after=x"):
         answer = client.get(path)
 
         assert answer.status_code == 422
@@ -168,7 +168,7 @@ def test_the_contract_says_how_programs_sign_in(anonymous: TestClient) -> None:
 
     assert contract["openapi"].startswith("3.")
     assert contract["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
-    assert contract["paths"]["/api/v1/me"]["get"]["security"] == [{"HTTPBearer": []}]
+    assert contract["paths"]["/api/v1/me"]["get"]["security"] == [{"HTTPBearer": []}, {"SessionCookie": []}]
 
 
 def test_our_own_mistakes_say_nothing_about_the_inside(app: FastAPI, anonymous: TestClient) -> None:

@@ -55,8 +55,7 @@ def find(client: "Client", kind: str, wanted: str) -> dict[str, Any]:
     """
     from app.errors import AppError
 
-    # Runs are numbered, and their pages go on before a number.
-    for item in client.items(f"/{kind}", page_by="before" if kind == "runs" else "after"):
+    for item in client.items(f"/{kind}"):
         if wanted in {item["id"], item.get("name"), str(item.get("number"))}:
             found: dict[str, Any] = client.get(f"/{kind}/{item['id']}")
             return found

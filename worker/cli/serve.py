@@ -47,6 +47,7 @@ def run_serve(
     import uvicorn
 
     from app.main import create_app
+    from worker.local.patience import PatientHttp
 
     _tie_to(parent)
     settings = settings_for(host=host, port=port, data_dir=None)
@@ -69,6 +70,7 @@ def run_serve(
         application,
         host=host,
         port=port,
+        http=PatientHttp,
         timeout_graceful_shutdown=GRACEFUL_S,
         access_log=False,  # the application logs its requests itself, without secrets
         log_level="warning",

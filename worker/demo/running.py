@@ -194,9 +194,7 @@ class _Story:
         if self.is_over or time.monotonic() - self.looked < LOOK_AT_RUN_S:
             return
         self.looked = time.monotonic()
-        runs: list[dict[str, Any]] = self.client.items(
-            "/runs", page_by="before", campaign_id=self.campaign_id
-        )
+        runs: list[dict[str, Any]] = self.client.items("/runs", campaign_id=self.campaign_id)
         if len(runs) > self.told:
             self._tell(runs[-1 - self.told])  # the newest come first
         else:

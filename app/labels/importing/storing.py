@@ -226,6 +226,20 @@ def imports_of(session: Session, campaign: Campaign, *, by: User) -> Sequence[La
     ).all()
 
 
+def get_import(session: Session, campaign_id: UUID, import_id: UUID, *, by: User) -> LabelImport:
+    """One import of a campaign.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        ImportNotFound: this campaign has none of that id.
+    """
+    accounts.require_admin(by)
+    found = session.get(LabelImport, import_id)
+    if found is None or found.campaign_id != campaign_id:
+        raise ImportNotFound
+    return found
+
+
 def delete_import(session: Session, campaign: Campaign, import_id: UUID, *, by: User) -> None:
     """Take an import back. Snapshots that runs have frozen stay as they are.
 

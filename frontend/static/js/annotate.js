@@ -5,9 +5,8 @@ const SLOW_MS = 300; // before this, waiting shows nothing
 const LATER_MS = 1_500;
 const REMARK_MS = 6_000;
 
-// Parts of this file's version: what a browser kept of an older one must not mix with it.
-const { search } = new URL(import.meta.url);
-const load = (...names) => Promise.all(names.map((name) => import(`./${name}.js${search}`)));
+// Parts lie beside this file, in a folder whose address names the version: what a browser kept cannot mix.
+const load = (...names) => Promise.all(names.map((name) => import(`./${name}.js`)));
 const [answers, words, hands, tabs, { makeQueue }] = await load("answers", "words", "hands", "tabs", "queue");
 const { kept, recall } = answers;
 const { say } = words;

@@ -128,9 +128,9 @@ def test_the_api_pages_by_key(client: TestClient, session: Session, admin: User)
     service.write(session, Action.RUN_STARTED, by=admin)
     session.commit()
 
-    first = client.get("/api/v1/journal", params={"campaign": str(campaign.id), "limit": 2}).json()
+    first = client.get("/api/v1/journal", params={"campaign_id": str(campaign.id), "limit": 2}).json()
     rest = client.get(
-        "/api/v1/journal", params={"campaign": str(campaign.id), "limit": 2, "before": first["next"]}
+        "/api/v1/journal", params={"campaign_id": str(campaign.id), "limit": 2, "after": first["next"]}
     ).json()
 
     assert [line["by_name"] for line in first["items"]] == [None, None]
@@ -148,6 +148,6 @@ def test_the_page_shows_it(client: TestClient, session: Session, admin: User) ->
     page = client.get("/journal", headers=HTML).text
     assert "Campaign paused" in page
     assert "Pets &lt;1&gt;" in page
-    own = client.get(f"/journal?campaign={campaign.id}", headers=HTML).text
+    own = client.get(f"/journal?campaign_id={campaign.id}", headers=HTML).text
     assert "Campaign paused" in own
-    assert f"/journal?campaign={campaign.id}" in client.get(f"/campaigns/{campaign.id}", headers=HTML).text
+    assert f"/journal?campaign_id={campaign.id}" in client.get(f"/campaigns/{campaign.id}", headers=HTML).text

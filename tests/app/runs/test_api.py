@@ -47,6 +47,19 @@ class TestStartRun:
         assert published == [Job(jobs.TRAIN_TRIAL, (run["trials"][0]["id"],))]
         assert session.get_one(Run, UUID(run["id"])).preset == "digits-quick"
 
+    def test_sent_twice_under_one_key_it_is_launched_once(
+        self, client: TestClient, campaign: Campaign, target: Dataset, published: list[Job]
+    ) -> None:
+        path, headers = f"/api/v1/campaigns/{campaign.id}/runs", {"Idempotency-Key": "one"}
+
+        first, again = (client.post(path, json=body(target), headers=headers) for _ in range(2))
+        other = client.post(path, json=body(target, seeds=[1]), headers=headers)
+
+        assert (first.status_code, again.status_code, other.status_code) == (202, 202, 422)
+        assert first.json()["id"] == again.json()["id"]
+        assert first.headers["location"] == again.headers["location"]
+        assert len(published) == 1
+
     def test_what_fits_the_images_is_trained_and_told(
         self, client: TestClient, session: Session, storage: Storage, campaign: Campaign
     ) -> None:

@@ -1,0 +1,40 @@
+"""Bodies for the OpenAPI document that are worth a look, by operation."""
+
+from typing import Any
+
+_ID = "5b0d8c39-0c8a-4f4e-9d0a-3d1a3a6f2c11"
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "prove_myself": {"password": "three short words of mine"},
+    "create_token": {"name": "nightly export", "scope": "read", "days": 90},
+    "create_invitation": {"role": "annotator", "note": "Ada, from Monday"},
+    "update_user": {"disabled": True},
+    "create_simulated_annotator": {"name": "one in ten wrong"},
+    "create_dataset": {"name": "shop photographs", "path": "/srv/datasets/shop.zip"},
+    "import_dataset_again": {"skip_bad": True},
+    "create_campaign": {
+        "name": "Shop photographs, spring",
+        "dataset_id": _ID,
+        "classes": [{"name": "chair", "description": "With a back; else it is a stool."}, {"name": "lamp"}],
+    },
+    "edit_campaign": {"instructions": "Answer by what you see first."},
+    "set_campaign_price": {"price": 0.02, "price_per": "answer"},
+    "lease_questions": {"count": 20},
+    "submit_answers": {
+        "answers": [{"question_id": 7305810427, "value": "no", "response_ms": 640, "key": _ID}],
+        "next": {"count": 20},
+    },
+    "undo_answers": {"count": 1},
+    "renew_leases": {},
+    "release_leases": {},
+    "mark_known_pictures": {"per_class": 5},
+    "ask_doubtful_questions_again": {"count": 50},
+    "create_decision": {"question_id": 7, "value": "yes"},
+    "start_run": {
+        "target_dataset_id": _ID,
+        "setting": "cc",
+        "seeds": [0, 1, 2],
+        "note": "after the first week",
+    },
+    "edit_run": {"note": "the one for the report"},
+}

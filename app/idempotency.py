@@ -1,0 +1,175 @@
+"""`Idempotency-Key`: a request that makes or launches something, sent again, makes nothing more.
+
+A key is kept in the transaction that makes the thing, with what was asked for and the id of what was made. So
+whoever lost the answer sends the request again and is shown what it made. Keys are forgotten after a day.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Depends, Header, Request
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy import ForeignKey, String, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Mapped, Session, mapped_column
+from starlette.datastructures import UploadFile
+
+from app.clock import utc_now
+from app.db import Base
+from app.deps import FORM_TYPES, CurrentUser
+from app.errors import Conflict, Unprocessable
+
+LIFE = timedelta(days=1)
+HEADER = "Idempotency-Key"
+MAX_KEY = 128
+_KEY = re.compile(r"[\x21-\x7e]{1,128}")
+_INSERT = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
+
+
+class KeyUsedOtherwise(Unprocessable):
+    """The Idempotency-Key was sent with another request before."""
+
+    title = "Idempotency-Key used otherwise"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This Idempotency-Key came with another request before. Make a new key for a new request."
+        )
+
+
+class MadeBefore(Conflict):
+    """The request was carried out before, and its secret was shown that once."""
+
+    title = "Made before"
+
+    def __init__(self, made: str) -> None:
+        super().__init__(
+            "This request was carried out before. Its secret was shown once and is not kept: take back "
+            "what it made, and make another under a new key.",
+            made=made,
+        )
+
+
+class IdempotencyKey(Base):
+    """A request that made something, by the key that its sender gave."""
+
+    __tablename__ = "idempotency_key"
+
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[str] = mapped_column(String(MAX_KEY), primary_key=True)
+    request: Mapped[str] = mapped_column(String(64))  # SHA-256 of what was asked for
+    made: Mapped[str] = mapped_column(String(64), default="")  # id of what was made
+    created_at: Mapped[datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A request and its key, if it has one."""
+
+    user_id: UUID
+    key: str | None
+    request: str
+
+    def made_before(self, session: Session) -> str | None:
+        """The id of what this very request made before.
+
+        Raises:
+            KeyUsedOtherwise: the key came with another request.
+        """
+        if self.key is None:
+            return None
+        row = session.execute(
+            select(IdempotencyKey.request, IdempotencyKey.made).where(
+                IdempotencyKey.user_id == self.user_id, IdempotencyKey.key == self.key
+            )
+        ).one_or_none()
+        if row is None:
+            return None
+        if row.request != self.request:
+            raise KeyUsedOtherwise
+        return str(row.made)
+
+    def begin(self, session: Session, *, now: datetime) -> str | None:
+        """Keep the key before anything is made; gives the id of what was made if it was kept already.
+
+        Whoever sends the same at the same time waits here until the other's transaction has ended.
+        """
+        if self.key is None:
+            return None
+        own = IdempotencyKey.user_id == self.user_id
+        session.execute(delete(IdempotencyKey).where(own, IdempotencyKey.created_at < now - LIFE))
+        insert: Any = _INSERT[session.connection().dialect.name](IdempotencyKey)  # each has a type of its own
+        values = {
+            "user_id": self.user_id,
+            "key": self.key,
+            "request": self.request,
+            "made": "",
+            "created_at": now,
+        }
+        insert = insert.values(**values).on_conflict_do_nothing().returning(IdempotencyKey.key)
+        return None if session.scalar(insert) else self.made_before(session)
+
+    def end(self, session: Session, made: UUID | int) -> None:
+        """Keep what was made."""
+        if self.key is not None:
+            session.execute(
+                update(IdempotencyKey)
+                .where(IdempotencyKey.user_id == self.user_id, IdempotencyKey.key == self.key)
+                .values(made=str(made))
+            )
+
+    def begin_secret(self, session: Session) -> None:
+        """As `begin`, where what is made is a secret that cannot be shown again.
+
+        Raises:
+            MadeBefore: it was made.
+        """
+        made = self.begin(session, now=utc_now())
+        if made is not None:
+            raise MadeBefore(made)
+
+
+async def get_once(
+    request: Request,
+    user: CurrentUser,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            max_length=MAX_KEY,
+            pattern=f"^{_KEY.pattern}$",
+            description="The same request under the same key, within a day, makes nothing more.",
+        ),
+    ] = None,
+) -> Once:
+    """What was asked for under which key; a key of odd characters is malformed."""
+    keys = request.headers.getlist(HEADER)
+    if len(keys) > 1:
+        fault = {"type": "value_error", "loc": ("header", HEADER), "msg": "There is more than one"}
+        raise RequestValidationError([fault])
+    asked = await _digest(request) if idempotency_key is not None else ""
+    return Once(user.id, idempotency_key, asked)
+
+
+OnceDep = Annotated[Once, Depends(get_once)]
+
+
+async def _digest(request: Request) -> str:
+    """Of what was asked for: of a form its texts, names and sizes of its files; of a bare file its size."""
+    found = hashlib.sha256(f"{request.method} {request.scope['path']}?".encode("utf-8", "surrogatepass"))
+    found.update(request.scope["query_string"])
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in FORM_TYPES:
+        for name, value in (await request.form()).multi_items():
+            sent = (value.filename, value.size) if isinstance(value, UploadFile) else value
+            found.update(repr((name, sent)).encode("utf-8", "surrogatepass"))
+    elif hasattr(request.state, "asked"):
+        found.update(request.state.asked)  # its reader keeps no more
+    elif kind.endswith("json"):
+        found.update(await request.body())
+    else:
+        found.update(request.headers.get("content-length", "").encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
