@@ -162,7 +162,8 @@ def keep_figures(session: Session, found: Precomputed, *, took_s: float) -> None
 def waiting_figures(session: Session, now: datetime) -> list[UUID]:
     """Campaigns that changed since their figures were worked out, if that is long enough ago.
 
-    Of small ones only those that are open: their pages work figures out by themselves.
+    Of small ones only those that are not closed and have answers, to mind people: their pages work figures
+    out by themselves.
     """
     last_answer = select(func.max(Tally.last_at)).where(Tally.campaign_id == Campaign.id).scalar_subquery()
     last_act = (
@@ -177,7 +178,7 @@ def waiting_figures(session: Session, now: datetime) -> list[UUID]:
             Campaign.opened_at.is_not(None),
             or_(
                 Campaign.question_count >= LARGE,
-                Campaign.state.in_((CampaignState.OPEN, CampaignState.PAUSED)),
+                Campaign.state.in_((CampaignState.OPEN, CampaignState.PAUSED)) & last_answer.is_not(None),
             ),
             or_(KeptFigures.computed_at.is_(None), KeptFigures.computed_at <= now - EVERY),
         )

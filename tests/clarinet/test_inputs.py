@@ -32,7 +32,9 @@ def arguments(tmp_path: Path) -> Namespace:
             (tmp_path / folder).mkdir(parents=True, exist_ok=True)
             pixels = image.numpy() // (1 + folder.startswith("target"))  # in other light
             Image.fromarray(pixels).save(tmp_path / folder / f"{index:02}.png")
-    return Namespace(source=tmp_path / "source", target=tmp_path / "target", labels=None, classes=None)
+    return Namespace(
+        source=tmp_path / "source", target=tmp_path / "target", labels=None, classes=None, skip_bad=False
+    )
 
 
 @pytest.fixture
@@ -99,7 +101,9 @@ class TestWithoutTestImages:
 
         assert len(target["x_train"]) == 32
         assert torch.bincount(target["y_train"] + 1).tolist() == [11, 11, 0, 10]
-        told = f"11 of 32 training images of {arguments.target} are of other classes and do not score"
+        told = (
+            f"of {arguments.target}, 11 of 32 training images are of owl, which is no class of this training"
+        )
         assert told in capsys.readouterr().err
 
     def test_classes_that_cannot_be_compared_are_told_and_nothing_scores(

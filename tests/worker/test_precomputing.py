@@ -46,14 +46,30 @@ def test_upkeep_asks_for_a_large_campaign_s_figures_and_the_job_keeps_them(
     assert quality.waiting_figures(session, utc_now()) == []
 
 
-def test_delivered_twice_or_for_what_is_small_it_does_nothing(
+def test_of_what_is_small_people_are_minded_once_somebody_answered(
+    context: Context, session: Session, published: list[Job]
+) -> None:
+    campaign = make_campaign(session, examples=30)
+    session.commit()
+    Upkeep(context).once()
+    assert not [job for job in published if job.name == jobs.KEEP_FIGURES]
+    answer(session, campaign, questions_of(session, campaign)[0].id, "yes")
+    session.commit()
+
+    Upkeep(context).once()
+    keep_figures(context, campaign.id)
+
+    assert [job.args for job in published if job.name == jobs.KEEP_FIGURES] == [(str(campaign.id),)]
+    kept = session.get_one(KeptFigures, campaign.id)
+    assert len(kept.rates) == 1
+    assert kept.yes_by_true_class is None  # which its pages count themselves
+
+
+def test_delivered_twice_it_does_nothing(
     context: Context, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = make_campaign(session, examples=30)
     session.commit()
-    keep_figures(context, campaign.id)
-    assert session.get(KeptFigures, campaign.id) is None
-
     monkeypatch.setattr(precomputed, "LARGE", 30)
     keep_figures(context, campaign.id)
     first = session.get_one(KeptFigures, campaign.id).computed_at

@@ -60,7 +60,13 @@ class TestCreateDataset:
         assert dataset.name == "Pets"
         assert dataset.state is DatasetState.IMPORTING
         assert session.info["jobs"] == [Job(jobs.IMPORT_DATASET, (str(dataset.id),))]
-        assert dataset.upload == {"kind": "auto", "name": "pets.zip", "data": f"uploads/{dataset.id}/data"}
+        assert dataset.upload == {
+            "kind": "auto",
+            "name": "pets.zip",
+            "data": f"uploads/{dataset.id}/data",
+            "skip_bad": False,
+            "encoding": "",
+        }
         assert storage.read(f"uploads/{dataset.id}/data") == ZIP
 
     @pytest.mark.parametrize("filename", ["../../etc/pets.zip", "C:\\fakepath\\pets.zip", "/pets.zip"])

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import zipfile
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -14,28 +13,22 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from pyarrow import parquet
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation.models import Question
 from app.campaigns.models import Campaign
-from app.datasets.models import Example
 from app.journal import service as journal
 from app.journal.models import Action
-from app.labels import service as labelling
 from app.labels.deriving import weighted
-from app.labels.errors import BadImport
 from app.labels.exports import answers, formats, labels
-from app.labels.exports.class_folders import folder_names
 from app.labels.exports.formats import ExportFormat
-from app.storage import Storage
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import LabelRow
 from clarinet.files.tables import FORMULA_STARTS, guarded
 from clarinet.recipes.errors import DataError
 from tests import annotators
-from tests.factories import NOW, answer, make_campaign, make_dataset, make_user, questions_of
+from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 HOSTILE = ["=1+1", 'cat, "wild"', "+cmd|'/c calc'!A0"]
 GIVEN = [
@@ -345,74 +338,3 @@ class TestLabelDownloads:
         response = client.get(f"/api/v1/campaigns/{campaign.id}/labels", params={"format": "xlsx"})
 
         assert response.status_code == 422
-
-
-class TestFilenames:
-    @pytest.fixture
-    def named(self, session: Session, storage: Storage) -> Campaign:
-        """A campaign over real pictures whose files had names, half of them answered with yes."""
-        dataset = make_dataset(session, storage, class_names=["size: large", "CON"], train=6)
-        for example in session.scalars(select(Example).where(Example.dataset_id == dataset.id)):
-            example.filename = f"photos/{'abcdefgh'[example.position]}/IMG_{example.position}.HEIC"
-        campaign = make_campaign(session, dataset=dataset)
-        for question in questions_of(session, campaign)[:3]:
-            answer(session, campaign, question.id, "yes")
-        session.commit()
-        return campaign
-
-    def test_they_are_in_labels_and_answers(self, client: TestClient, named: Campaign) -> None:
-        for kind in ("labels", "answers"):
-            table = download(client, named, kind, format="csv").decode()
-            with np.load(io.BytesIO(download(client, named, kind, format="npz"))) as arrays:
-                names = [name.decode() for name in arrays["filenames"].tolist()]
-            rows = list(csv.DictReader(io.StringIO(table)))
-            assert len(rows) == 3
-            assert [row["filename"] for row in rows] == names
-            assert all(f"/IMG_{row['position']}.HEIC" in row["filename"] for row in rows)
-
-    def test_what_was_handed_out_is_taken_back_by_file_name(
-        self, session: Session, named: Campaign, admin: User
-    ) -> None:
-        labels_file = b"filename,label\nIMG_5.HEIC,con\nelsewhere/photos/e/img_4.heic,size: large\n"
-
-        prepared = labelling.prepare_import(session, named, labels_file, filename="l.csv", by=admin)
-
-        by_id = {row["example_id"]: row["candidate_class"] for row in prepared.rows}
-        examples = {e.id: e.position for e in session.scalars(select(Example)) if e.id in by_id}
-        assert {examples[id_]: class_ for id_, class_ in by_id.items()} == {5: 1, 4: 0}
-        with pytest.raises(BadImport, match=r"the file 'IMG_9\.HEIC', which is none of this campaign's"):
-            labelling.prepare_import(
-                session, named, b"filename,label\nIMG_9.HEIC,CON\n", filename="l.csv", by=admin
-            )
-
-    def test_pictures_come_in_class_folders_that_every_system_takes(
-        self, client: TestClient, session: Session, named: Campaign
-    ) -> None:
-        answer_ = client.get(f"/api/v1/campaigns/{named.id}/labels/folders")
-
-        assert answer_.headers["content-type"] == "application/zip"
-        with zipfile.ZipFile(io.BytesIO(answer_.content)) as archive:
-            assert archive.testzip() is None
-            names = archive.namelist()
-        wanted = {0: "size_ large", 1: "CON_"}
-        found = {row.position: wanted[row.class_] for row in labelling.labels(session, named)}
-        assert names == [f"{folder}/{p:06d}-IMG_{p}.png" for p, folder in sorted(found.items())]
-        assert folder_names(["a/b", "a:b", "...", "x"]) == ["a_b", "a_b (1)", "class 2", "x"]
-
-    def test_nothing_that_an_annotator_gets_has_one(
-        self, annotator_client: TestClient, named: Campaign
-    ) -> None:
-        leased = annotator_client.post(f"/api/v1/campaigns/{named.id}/questions", json={"count": 10})
-        pages = [
-            leased,
-            annotator_client.get(f"/api/v1/campaigns/{named.id}"),
-            annotator_client.get(f"/annotate/{named.id}", headers={"Accept": "text/html"}),
-            *(annotator_client.get(q["image_url"]) for q in leased.json()["questions"]),
-        ]
-
-        assert leased.json()["questions"]
-        for page in pages:
-            assert page.status_code == 200
-            assert b"HEIC" not in page.content + str(page.headers).encode() + str(page.url).encode()
-        for path in ("examples", "examples?limit=1"):
-            assert annotator_client.get(f"/api/v1/datasets/{named.dataset_id}/{path}").status_code == 403
