@@ -17,6 +17,7 @@ from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, 
 from app.languages import gettext as _
 from app.pages import read_form, render, see_other
 from app.settings import Settings
+from app.spelling import refuse_unknown_fields
 
 router = APIRouter(include_in_schema=False)
 
@@ -197,6 +198,7 @@ def begin_second_factor(
     request: Request, form: FormDep, user: CurrentUser, session: SessionDep, reading: ReadingDep
 ) -> Response:
     """Show a secret for an authenticator; nothing is asked for before its first code has come back."""
+    refuse_unknown_fields(form, schemas.ProofForm.model_fields)
     given, errors = read_form(form, schemas.ProofForm)
     if given is None or user.has_second_factor:
         return see_other(request, "second_factor")
@@ -216,6 +218,7 @@ def confirm_second_factor(
     request: Request, form: FormDep, user: CurrentUser, session: SessionDep, reading: ReadingDep
 ) -> Response:
     """Turn it on by a first code. The password is fresh, for a wrong code shows the secret again."""
+    refuse_unknown_fields(form, schemas.FirstCode.model_fields)
     given, errors = read_form(form, schemas.FirstCode)
     if not user.totp_secret or user.has_second_factor:
         return see_other(request, "second_factor")
@@ -240,6 +243,7 @@ def turn_off_second_factor(
     request: Request, form: FormDep, user: CurrentUser, session: SessionDep, reading: ReadingDep
 ) -> Response:
     """Sign in without a code again."""
+    refuse_unknown_fields(form, schemas.ProofForm.model_fields)
     given, errors = read_form(form, schemas.ProofForm)
     if given is None:
         return see_other(request, "second_factor")

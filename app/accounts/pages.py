@@ -26,6 +26,7 @@ from app.journal import writing as journal
 from app.journal.models import Action
 from app.pages import read_form, render, see_other
 from app.settings import Settings
+from app.spelling import refuse_unknown_fields
 
 router = APIRouter(include_in_schema=False)
 
@@ -172,6 +173,7 @@ def ask_for_password_link(
     request: Request, form: FormDep, reading: ReadingDep, settings: SettingsDep
 ) -> HTMLResponse:
     """Send a link, if there is such an account and a mail server; the answer is the same either way."""
+    refuse_unknown_fields(form, schemas.Forgotten.model_fields)
     given, errors = read_form(form, schemas.Forgotten)
     if given is None or not settings.sends_mail:
         return _forgotten(request, settings, status=422, email=str(form.get("email", "")), errors=errors)

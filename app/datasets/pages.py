@@ -158,6 +158,7 @@ def import_dataset_again_from_page(
 ) -> Response:
     """Import once more what an import has refused, with the choice that it lacked."""
     dataset = service.get_dataset(session, dataset_id, by=user)
+    refuse_unknown_fields(form, schemas.ImportAgain.model_fields)
     given, _ = read_form(form, schemas.ImportAgain)
     if given is not None:
         service.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)

@@ -7,16 +7,19 @@ from uuid import uuid4
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.datasets.models import Dataset
 from app.idempotency import LIFE, IdempotencyKey
 from app.labels.models import LabelImport
 from app.storage import Storage
+from tests.app.accounts.conftest import in_person
 from tests.app.test_hardening import crowded  # noqa: F401  # a fixture
 from tests.factories import make_campaign, make_dataset
 
@@ -115,15 +118,21 @@ def test_labels_sent_twice_are_one_import(client: TestClient, session: Session) 
     assert count(session, LabelImport) == 1
 
 
-def test_a_secret_is_not_told_again(client: TestClient) -> None:
+@pytest.fixture
+def ada(app: FastAPI, session: Session, admin: User) -> TestClient:
+    """An admin in a browser: no token makes tokens."""
+    return in_person(app, session, admin)
+
+
+def test_a_secret_is_not_told_again(ada: TestClient) -> None:
     for path, body in (
         ("tokens", {"name": "a"}),
         ("invitations", {"note": "b"}),
         ("simulated-annotators", {"name": "c"}),
     ):
         headers = key()
-        made = client.post(f"/api/v1/{path}", json=body, headers=headers)
-        again = client.post(f"/api/v1/{path}", json=body, headers=headers)
+        made = ada.post(f"/api/v1/{path}", json=body, headers=headers)
+        again = ada.post(f"/api/v1/{path}", json=body, headers=headers)
 
         assert (made.status_code, again.status_code) == (201, 409)
         assert again.json()["type"] == "/problems/made-before"
@@ -131,22 +140,22 @@ def test_a_secret_is_not_told_again(client: TestClient) -> None:
 
 
 def test_keys_are_their_senders_and_last_a_day(
-    client: TestClient, annotator_client: TestClient, session: Session
+    app: FastAPI, ada: TestClient, annotator: User, session: Session
 ) -> None:
     headers = key()
-    for sender in (client, annotator_client):
+    for sender in (ada, in_person(app, session, annotator)):
         assert sender.post("/api/v1/tokens", json={"name": "a"}, headers=headers).status_code == 201
-    assert client.post("/api/v1/tokens", json={"name": "a"}, headers=headers).status_code == 409
+    assert ada.post("/api/v1/tokens", json={"name": "a"}, headers=headers).status_code == 409
 
     session.execute(update(IdempotencyKey).values(created_at=utc_now() - LIFE - timedelta(minutes=1)))
     session.commit()
 
-    assert client.post("/api/v1/tokens", json={"name": "a"}, headers=headers).status_code == 201
+    assert ada.post("/api/v1/tokens", json={"name": "a"}, headers=headers).status_code == 201
 
 
 @pytest.mark.parametrize("bad", ["", " ", "a b", "x" * 129, "\x7f"])
-def test_an_odd_key_is_malformed(client: TestClient, bad: str) -> None:
-    answer = client.post("/api/v1/tokens", json={"name": "a"}, headers={"Idempotency-Key": bad})
+def test_an_odd_key_is_malformed(ada: TestClient, bad: str) -> None:
+    answer = ada.post("/api/v1/tokens", json={"name": "a"}, headers={"Idempotency-Key": bad})
 
     assert answer.status_code == 422
 

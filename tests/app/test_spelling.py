@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
 
+from app.access import is_in_person
 from app.accounts import callers
 from app.accounts import service as accounts
 from app.accounts.models import User
@@ -19,6 +20,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.spelling import fields_at, near_one, no_such, taken_by
 from app.storage import Storage
+from tests.app.accounts.conftest import in_person
 from tests.app.test_access import address, body_of
 from tests.factories import make_campaign, make_dataset, make_token
 
@@ -51,12 +53,16 @@ def test_the_sentence_names_the_near_one(name: str, known: set[str], words: str)
     assert words in no_such(name, known)
 
 
-def test_every_route_of_the_api_refuses_parameters_it_does_not_know(app: FastAPI, client: TestClient) -> None:
+def test_every_route_of_the_api_refuses_parameters_it_does_not_know(
+    app: FastAPI, client: TestClient, session: Session, admin: User
+) -> None:
+    browser = in_person(app, session, admin)
     asked = 0
     for method, path, route in routes_of(app, api=True):
         known = taken_by(route).parameters
         for name in ("utm_source", *(f"{one}s" for one in known)):
-            answer = client.request(method, address(path), params={name: "1"}, json=body_of(method, path))
+            asks = browser if is_in_person(route.endpoint) else client
+            answer = asks.request(method, address(path), params={name: "1"}, json=body_of(method, path))
             asked += 1
 
             assert answer.status_code == 422, (method, path, name, answer.text)
@@ -217,7 +223,7 @@ class TestForms:
         return anonymous
 
     def test_every_form_refuses_fields_it_does_not_know(
-        self, app: FastAPI, browser: TestClient, session: Session
+        self, app: FastAPI, browser: TestClient, session: Session, admin: User
     ) -> None:
         """Forms whose campaign, run or person is not there say so first."""
         campaign = make_campaign(session)
@@ -232,7 +238,9 @@ class TestForms:
             if method != "POST":
                 continue
             here = re.sub(r"\{\w+\}", lambda name: ids.get(name[0], str(uuid4())), path)
-            page = browser.post(here, data={"nam_e": "x"})
+            ticket = accounts.ticket_for(app.state.settings.signing_secret(), admin, now=utc_now())
+            known = {"ticket": ticket} if path == "/sign-in/code" else {}
+            page = browser.post(here, data={"nam_e": "x"} | known)
             asked += 1
 
             assert page.status_code in {404, 422}, (path, page.status_code)

@@ -140,7 +140,7 @@ def test_the_api_pages_by_key(client: TestClient, session: Session, admin: User)
 
 
 def test_the_page_shows_it(client: TestClient, session: Session, admin: User) -> None:
-    assert "Nothing yet" in client.get(f"/journal?campaign={uuid4()}", headers=HTML).text
+    assert "Nothing yet" in client.get(f"/journal?campaign_id={uuid4()}", headers=HTML).text
     campaign = make_campaign(session, name="Pets <1>")
     campaigns.pause_campaign(session, campaign, by=admin)
     session.commit()

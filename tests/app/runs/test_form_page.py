@@ -227,7 +227,9 @@ class TestNewRun:
     ) -> None:
         url = f"/campaigns/{campaign.id}/runs/new"
         whole = configs.preset_values("clarinet-plus", "digits", "digits")
-        typed = {f"config.{name}": configs.written(value) for name, value in whole.items()}
+        typed = {
+            f"config.{field.name}": configs.written(whole[field.name]) for field in configs.form_fields()
+        }
 
         response = client.post(
             url,
