@@ -226,11 +226,13 @@ def set_up(browser: Browser) -> pyotp.TOTP:
     authenticator = pyotp.TOTP(secret[1].replace(" ", ""))
     wrong = browser.send("/account/second-factor/confirm", page="/account", code="000000")
     assert wrong.status_code == 422
-    # The step before, so that the present one is left for signing in.
-    code = authenticator.at(utc_now() - timedelta(seconds=30))
-    done = browser.send("/account/second-factor/confirm", page="/account", code=code)
-    assert done.status_code == 303
-    return authenticator
+    # The step before, so that the present one is left for signing in. It may end on the way: then once more.
+    for _ in range(2):
+        code = authenticator.at(utc_now() - timedelta(seconds=30))
+        done = browser.send("/account/second-factor/confirm", page="/account", code=code)
+        if done.status_code == 303:
+            return authenticator
+    pytest.fail(f"the second factor was not turned on: {done.status_code}")
 
 
 def test_with_a_second_factor_the_password_alone_lets_nobody_in(
