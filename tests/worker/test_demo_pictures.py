@@ -25,7 +25,7 @@ SHOWN = {"astronaut", "cat", "cup", "flower", "pagoda", "rocket"}
 @pytest.fixture
 def few_views(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which are made in a second."""
-    monkeypatch.setattr(photographs, "SOURCE_VIEWS", 12)
+    monkeypatch.setattr(photographs, "SOURCE_VIEWS", 16)
     monkeypatch.setattr(photographs, "TARGET_VIEWS", 4)
 
 
@@ -42,7 +42,7 @@ def test_they_are_photographs_in_two_looks_and_the_same_every_time() -> None:
     (source, target), again = demo_photographs(), demo_photographs()
 
     assert [file.getvalue() for file in again] == [source.getvalue(), target.getvalue()]
-    for file, views in ((source, 12), (target, 4)):
+    for file, views in ((source, 16), (target, 4)):
         classes, images = read(file)
         assert set(classes) == SHOWN
         assert images.shape == (len(SHOWN) * views, SIDE, SIDE, 3)
@@ -77,7 +77,7 @@ def test_the_campaign_is_added_once_and_answered_and_its_run_ends(live: Live) ->
             f"/runs/{run['id']}", until=lambda row: row["state"] not in {"queued", "running"}, timeout_s=240
         )
 
-    assert (first.campaign["state"], first.campaign["question_count"]) == ("open", 12 * len(SHOWN))
+    assert (first.campaign["state"], first.campaign["question_count"]) == ("open", 16 * len(SHOWN))
     assert again.campaign["id"] == first.campaign["id"]
     assert again.target_id == first.target_id
     assert {row["name"] for row in live.api("GET", "/datasets")["items"]} == {"Photographs", "Paintings"}

@@ -139,6 +139,8 @@ class TestLoad:
             with context.unit_of_work() as session:
                 target = session.get_one(Dataset, target_id)
                 target.class_names = ["cat", "dog"] if known else None
+                if not known:
+                    target.train_per_class = target.test_per_class = []
                 wanted = None if not known else Example.position % 2
                 of_target = Example.dataset_id == target_id
                 session.execute(update(Example).where(of_target).values(true_class=wanted))
