@@ -70,7 +70,7 @@ def test_a_table_that_does_not_fit_scrolls_by_keyboard_and_stays_there(
 
     table.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.activeElement.scrollLeft > 0")
+    page.wait_for_function("() => document.activeElement.scrollLeft > 0")
     page.wait_for_timeout(300)  # until it rests
     place = table.evaluate("element => element.scrollLeft")
     with page.expect_response(lambda answer: "hx-request" in answer.request.headers):

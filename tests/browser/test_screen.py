@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Request, expect
 from tests.browser.annotator import counts, open_screen, shown, wait_for_another
 from tests.live import Live
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"], indirect=True)]
 
 # From a key to the second frame after it, in which the next picture has been painted.
 TIME_ANSWERS = """async count => {
