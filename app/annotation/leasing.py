@@ -15,8 +15,9 @@ from app.annotation.locking import LockedCampaign, lock_campaign
 from app.annotation.mixing import mixture
 from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally
 from app.annotation.participants import require_not_paused
-from app.annotation.queue import HELD_BY_ME, Head, first_block, holding, mine, take
+from app.annotation.queue import HELD_BY_ME, first_block, holding, mine, take
 from app.annotation.rules import LEASE
+from app.annotation.steering import steered_block
 from app.campaigns.models import Campaign, CampaignState
 
 # A moment less than what is leased now, behind which gold is still to be put.
@@ -112,15 +113,19 @@ def lease_questions(
     if with_gold:
         hold_again(session, campaign, places, by=by, now=now)
     page = EMPTY_PAGE
-    head: Head | None = None
     if one_class:
-        head = first_block(session, campaign, by=by, now=now)
+        head = steered_block(session, campaign, by=by, now=now) or first_block(
+            session, campaign, by=by, now=now
+        )
         if head is not None:
             room = places - holding(session, campaign, by=by, now=now)[0]
             page = page_of(session, campaign, room, head, by=by, now=now, with_gold=with_gold)
-    if head is not None or not one_class:
-        block = head.block if head else None
-        take(session, campaign, places - page.taken, block, by=by, now=now)
+            take(session, campaign, places - page.taken, head.block, by=by, now=now)
+    elif holding(session, campaign, by=by, now=now)[0] < places:
+        steered = steered_block(session, campaign, by=by, now=now)
+        if steered is not None:
+            take(session, campaign, places, steered.block, by=by, now=now)
+        take(session, campaign, places, None, by=by, now=now)
     held = held_questions(session, campaign, by=by, now=now)
     counted = _counted(session, campaign, by=by)
     held = completed(

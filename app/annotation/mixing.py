@@ -7,13 +7,15 @@ questions have run out, *settled* ones, to which people said no, are asked again
 
 With a chance p of yes for a first question, 1 / K, the share of yes is to stay below p + 1/4; with two
 classes, where half of the first answers are yes, below 0.6. Aimed at is a little less: a confirmation is
-taken for a certain yes. Each chance follows from the campaign's secret seed and what it is about.
+taken for a certain yes. Where the settled ones that may be asked again do not suffice for all that returns,
+all of it gets as large a share of them: none comes bare. Each chance follows from the campaign's secret seed
+and what it is about.
 """
 
 from dataclasses import dataclass
 from hashlib import blake2b
 
-ABOVE = 0.22  # by this much may the share of yes lie above that among first questions
+ABOVE = 0.24  # by this much may the share of yes lie above that among first questions
 OF_TWO = 0.585  # the share of yes with two classes
 RETURNING = 3.5  # times as often as they arise may questions return, because people are not equally fast
 RETURNING_OF_TWO = 1.2
@@ -29,7 +31,16 @@ class Mixture:
     returning: float  # per first question, at most
     settled: float  # per returning one among first questions
     settled_later: float  # per returning one without them
-    answers: float  # per question, confirmations included; from there on no settled ones are asked
+    answers: float  # per question, one confirmation of each first yes included, at most
+
+    def settled_among_the_rest(self, allowed: int, coming: int) -> float:
+        """Settled questions per returning one where first ones have run out.
+
+        Args:
+            allowed: how many settled ones may still be asked.
+            coming: how many questions wait for another answer.
+        """
+        return min(self.settled_later, allowed / max(coming, 1))
 
 
 def mixture(probability: float, *, least: int = 1) -> Mixture:

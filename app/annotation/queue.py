@@ -72,19 +72,21 @@ _FOR_ME = (
     )
     .order_by(Question.rank)
     .limit(bindparam("room", type_=Integer()))
-    .with_for_update(key_share=True, skip_locked=True, of=Question)
 )
-_FREE = _FOR_ME.where(IS_FIRST)
-_FREE_OF_BLOCK = _FREE.where(
+_TO_TAKE = _FOR_ME.with_for_update(key_share=True, skip_locked=True, of=Question)
+FREE = _TO_TAKE.where(IS_FIRST)
+_FREE_OF_BLOCK = FREE.where(
     Question.candidate_class == bindparam("block_class"),
     Question.rank >= bindparam("block_start"),
     Question.rank < bindparam("block_end"),
 )
 # Those that return to another person, of all classes or, with :class_, of one.
-FREE_RETURNING = _FOR_ME.where(_RETURNS)
+FREE_RETURNING = _TO_TAKE.where(_RETURNS)
 FREE_RETURNING_OF_CLASS = FREE_RETURNING.where(
     Question.candidate_class == bindparam("class_", type_=Integer())
 )
+# The classes of those that return to me, to look at only.
+RETURNING_FOR_ME = _FOR_ME.with_only_columns(Question.candidate_class).where(_RETURNS)
 _I_HOLD = (
     select(func.count().label("held"), func.coalesce(func.max(Lease.turn), 0).label("last_turn"))
     .select_from(Lease)
@@ -132,7 +134,7 @@ def first_block(session: Session, campaign: LockedCampaign, *, by: User, now: da
 
     That question is locked, others pass it by: so it stays there to be taken.
     """
-    head = session.execute(_FREE, mine(campaign, by, now) | {"room": 1}).one_or_none()
+    head = session.execute(FREE, mine(campaign, by, now) | {"room": 1}).one_or_none()
     if head is None:
         return None
     block = Block(head.candidate_class, head.rank, end_of_block(campaign, head.rank))
@@ -155,7 +157,7 @@ def take(
 ) -> None:
     """Lease questions, in the order of the queue or of a block, until this person holds `places`."""
     held, last_turn = holding(session, campaign, by=by, now=now)
-    free = _FREE if block is None else _FREE_OF_BLOCK
+    free = FREE if block is None else _FREE_OF_BLOCK
     values = mine(campaign, by, now) | (block._asdict() if block else {})
     for _ in range(MAX_TRIES):
         if held >= places:

@@ -90,6 +90,7 @@ _SAID_ALONE = (
 _SUMS = select(
     func.coalesce(func.sum(Tally.yes + Tally.no), 0).label("answers"),
     func.coalesce(func.sum(Tally.first_yes + Tally.first_no), 0).label("firsts"),
+    func.coalesce(func.sum(Tally.first_yes), 0).label("first_yes"),
     func.coalesce(func.sum(Tally.finished), 0).label("finished"),
 ).where(Tally.campaign_id == _CAMPAIGN)
 _SETTLED_HELD = (
@@ -207,7 +208,9 @@ def lease_the_rest(
     class_ = head.candidate_class
     law = mixture(head.probability, least=head.least)
     found = _returning(session, campaign, class_, max(room, LOOKED_AT), by=by, now=now)
-    settled = round(len(found) * law.settled_later)
+    left = _left(session, campaign, law, now)
+    expected = len(found) * law.settled_among_the_rest(left.allowed, left.coming)
+    settled = int(expected + _chance(campaign, head.rank, 2, by.id.int, last_turn))
     found += _settled(session, campaign, class_, settled, law, by=by, now=now)
     drawn = sorted(found, key=lambda item: _chance(campaign, item.rank, by.id.int, last_turn))[:room]
     return _lease(
@@ -257,7 +260,7 @@ def _settled(
     now: datetime,
 ) -> list[Found]:
     """The most doubtful settled questions for this person, as many as the campaign's law allows."""
-    count = min(count, _allowed(session, campaign, law, now)) if count else 0
+    count = min(count, _left(session, campaign, law, now).allowed) if count else 0
     found: dict[int, Found] = {}
     for query, more in _from_the_most_doubtful(session, campaign, law, by) if count else ():
         values = mine(campaign, by, now) | {"class_": class_, "room": count - len(found)}
@@ -268,12 +271,18 @@ def _settled(
     return list(found.values())
 
 
-def _allowed(session: Session, campaign: LockedCampaign, law: Mixture, now: datetime) -> int:
-    """How many answers more there may be, beside those that questions which return still need."""
+class _Left(NamedTuple):
+    allowed: int  # answers that there may be more, beside those that questions which wait still need
+    coming: int  # these
+
+
+def _left(session: Session, campaign: LockedCampaign, law: Mixture, now: datetime) -> _Left:
+    """By what was said: there may be more confirmations than one in K, and fewer."""
     sums = session.execute(_SUMS, {"campaign": campaign.id}).one()
     held = session.scalar(_SETTLED_HELD, {"campaign": campaign.id, "now": now}) or 0
-    coming = sums.firsts - sums.finished + held
-    return max(0, int(law.answers * sums.firsts - sums.answers - coming))
+    coming = int(sums.firsts - sums.finished)
+    needed = (law.answers - law.probability) * int(sums.firsts) + int(sums.first_yes)
+    return _Left(max(0, int(needed - int(sums.answers) - coming - held)), coming)
 
 
 def _from_the_most_doubtful(

@@ -24,6 +24,7 @@ from app.annotation.locking import LockedCampaign, lock_keys, require_may_know
 from app.annotation.queue import MAX_TRIES, Block, Head, end_of_block
 from app.annotation.returning import hosts_among, mix_in_settled
 from app.annotation.rules import LEASE
+from app.annotation.steering import LOOKED_AT, block_about, most_frequent, steered_block
 from app.campaigns.errors import CampaignNotFound
 from app.fast import queue, statements
 from app.fast.prepared import Bound, Results, run_all
@@ -145,6 +146,9 @@ def _take(
 ) -> Results:
     """Lease questions until this person holds `places`; gives what there is about them then."""
     mine = _mine(campaign, by, now)
+    if campaign.confirm_yes or campaign.overlap > 1:  # else nothing returns
+        _take_steered(session, campaign, places, first, by=by, now=now)
+        first = ()
     start, looked_at = queue.free_from(campaign.id, now)
     for _ in range(MAX_TRIES):
         with queue.leasing_now(campaign.id, min(places, freed)) as leased_by_others:
@@ -163,6 +167,33 @@ def _take(
                 queue.note_free_from(campaign.id, tried.free_from, looked_at)
             break
     return results
+
+
+def _take_steered(
+    session: Session,
+    campaign: LockedCampaign,
+    places: int,
+    first: Sequence[Bound[Any]],
+    *,
+    by: User,
+    now: datetime,
+) -> None:
+    """Lease questions of the block of which most returns to this person, if much does."""
+    mine = _mine(campaign, by, now)
+    look = queue.RETURNING_CLASSES.bind(**mine, room=LOOKED_AT)
+    classes = most_frequent(run_all(session, *first, look).of(look))
+    head = block_about(session, campaign, classes, by=by, now=now)
+    if head is not None:
+        queue.TOP_UP_OF_BLOCK.run(session, **_of_block(head.block), **mine, until=now + LEASE, count=places)
+
+
+def _of_block(block: Block) -> dict[str, int]:
+    return {
+        "start": 0,
+        "block_class": block.block_class,
+        "block_rank": block.block_start,
+        "block_end": block.block_end,
+    }
 
 
 def _take_page(
@@ -186,21 +217,15 @@ def _take_page(
     results = None
     for _ in range(MAX_TRIES):
         if head is None:
-            row = next(iter(queue.HEAD.run(session, **mine)), None)
-            if row is None:
+            head = steered_block(session, campaign, by=by, now=now) or _first_block(
+                session, campaign, by=by, now=now
+            )
+            if head is None:
                 break
-            block = Block(row.candidate_class, row.rank, end_of_block(campaign, row.rank))
-            head = Head(block, row.probability)
             room = places - len(statements.HELD.run(session, **mine))
             page = page_of(session, campaign, room, head, by=by, now=now, with_gold=with_gold)
         top_up = queue.TOP_UP_OF_BLOCK.bind(
-            **mine,
-            until=now + LEASE,
-            count=places - page.taken,
-            start=0,
-            block_class=head.block.block_class,
-            block_rank=head.block.block_start,
-            block_end=head.block.block_end,
+            **_of_block(head.block), **mine, until=now + LEASE, count=places - page.taken
         )
         results = run_all(session, top_up, *about_me.all)
         told = results.of(top_up)
@@ -209,6 +234,15 @@ def _take_page(
         is_begun = is_begun or told[0].taken > 0
         head = head if is_begun else None  # others took all of it; a page once begun stays with its class
     return results or run_all(session, *about_me.all), page
+
+
+def _first_block(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> Head | None:
+    """As `app.annotation.queue.first_block`."""
+    row = next(iter(queue.HEAD.run(session, **_mine(campaign, by, now))), None)
+    if row is None:
+        return None
+    block = Block(row.candidate_class, row.rank, end_of_block(campaign, row.rank))
+    return Head(block, row.probability)
 
 
 def _held_questions(

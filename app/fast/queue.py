@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Uuid, bindparam, text
 
 from app.annotation.consensus import MAX_SLOTS
+from app.annotation.queue import RETURNING_FOR_ME
 from app.db import BigId, UtcDateTime
 from app.fast.compiling import ListOf
 from app.fast.prepared import Prepared
@@ -138,6 +139,9 @@ HEAD = Prepared(
     Head._make,
     {dialect: text(_HEAD + parts["lock"]).bindparams(*_TYPES[:3]) for dialect, parts in _PARTS.items()},
 )
+
+# Of what returns to somebody, each class. :campaign, :me, :now, :room
+RETURNING_CLASSES = Prepared(lambda row: int(row[0]), RETURNING_FOR_ME)
 
 # As many of those that return as there are :turns, which they get in this order.
 _RETURNING = """

@@ -6,8 +6,9 @@ everybody's rates fitted, is worked out at a few values of the two dependences o
 polynomial through its logarithm gives the values between. It is joined with what is usual, and the dependence
 is the mean.
 
-The answers of a campaign of some thousand questions tell little: the third answers are few. So what is usual
-counts, and a campaign is never taken for one whose people err independently until its answers say so.
+The answers of a campaign of a thousand questions tell little: the third answers are few. So what is usual
+counts: mostly that pictures are hard for everybody, and in some campaigns that they are about as hard as each
+other. A few thousand questions tell which of the two it is.
 
 Between two classes a match is hard where a picture is, and so is the other class: there both dependences are
 one.
@@ -29,6 +30,8 @@ USUAL_MATCH, USUAL_OTHER = 0.55, 0.43
 FEWER = 0.5
 SPREAD = Dependence(0.15, 0.08)  # standard deviations of what is usual
 SPREAD_OF_TWO = 0.2  # between two classes, where both are the first
+# Of campaigns, the share whose pictures are about as hard as each other. There both dependences are near 0.
+ALIKE, SPREAD_ALIKE = 0.3, 0.1
 LOOKED_AT = (0.0, 0.25, 0.5, 0.75)  # dependences at which the likelihood is worked out
 LOOKED_AT_OF_TWO = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75)
 FINE = np.linspace(0, 0.8, 41)
@@ -138,14 +141,14 @@ def _mean(
         begin = found.thresholds / width
     between = _polynomials(looked_at)  # (F, G)
     if is_tied:
-        before = -(((FINE - USUAL_MATCH) / SPREAD_OF_TWO) ** 2) / 2
+        before = np.log((1 - ALIKE) * _bell(USUAL_MATCH, SPREAD_OF_TWO) + ALIKE * _bell(0.0, SPREAD_ALIKE))
         rho = float(_shares(between @ np.array(logs) + before) @ FINE)
         return Dependence(rho, rho)
-    of_match, of_other = (
-        -(((FINE - mean) / sd) ** 2) / 2 for mean, sd in zip(usual(prior), SPREAD, strict=True)
-    )
+    of_match, of_other = (_bell(mean, sd) for mean, sd in zip(usual(prior), SPREAD, strict=True))
+    alike = _bell(0.0, SPREAD_ALIKE)
+    before = np.log((1 - ALIKE) * np.outer(of_match, of_other) + ALIKE * np.outer(alike, alike))
     table = np.array(logs).reshape(len(looked_at), -1)  # (G, G)
-    shares = _shares(between @ table @ between.T + of_match[:, None] + of_other)  # (F, F)
+    shares = _shares(between @ table @ between.T + before)  # (F, F)
     return Dependence(float(shares.sum(1) @ FINE), float(shares.sum(0) @ FINE))
 
 
@@ -165,6 +168,11 @@ def _some(
         kept[is_kept].astype(np.float64),
         known[is_kept],
     )
+
+
+def _bell(mean: float, sd: float) -> Floats:
+    """(F,) the normal distribution's shares of the values between, all together 1."""
+    return _shares(-(((FINE - mean) / sd) ** 2) / 2)
 
 
 def _shares(logs: Floats) -> Floats:

@@ -17,24 +17,30 @@ SeenClasses = tuple[tuple[float | None, ...], ...]  # (K, K)
 def seen_classes(session: Session, campaign: Campaign, dataset: Dataset) -> SeenClasses | None:
     """How often people say yes to each class, in images of each true class: the matrix of what is seen.
 
-    Row y, column k: the share of yes among the answers about class k in images of class y. None where the
-    dataset came without true classes; None in a cell without answers. It never reaches a training.
+    Row y, column k: the share of yes among the first answers about class k in images of class y. Further ones
+    are asked because of what the first one said, so they tell nothing more. None where the dataset came
+    without true classes; None in a cell without answers. It never reaches a training.
     """
     if not dataset.class_names or campaign.num_classes > MAX_MATRIX:
         return None
     place = numbers_among(campaign.class_names, dataset.class_names)
-    rows = session.execute(
-        select(Example.true_class, Question.candidate_class, Answer.value, func.count())
-        .join(Question, Question.example_id == Example.id)
-        .join(Answer, Answer.question_id == Question.id)
+    first = (
+        select(func.min(Answer.id))
+        .join(Question, Question.id == Answer.question_id)
         .where(
             Question.campaign_id == campaign.id,
             Question.purpose == Purpose.LABELLING,
             Answer.superseded_at.is_(None),
             Answer.value != AnswerValue.UNSURE,
             ~Answer.is_hasty,
-            Example.true_class.is_not(None),
         )
+        .group_by(Answer.question_id)
+    )
+    rows = session.execute(
+        select(Example.true_class, Question.candidate_class, Answer.value, func.count())
+        .join(Question, Question.example_id == Example.id)
+        .join(Answer, Answer.question_id == Question.id)
+        .where(Answer.id.in_(first), Example.true_class.is_not(None))
         .group_by(Example.true_class, Question.candidate_class, Answer.value)
     )
     yes = np.zeros((campaign.num_classes, campaign.num_classes), dtype=np.int64)

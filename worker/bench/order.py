@@ -7,7 +7,7 @@ about. Every yes is confirmed by a second person.
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import mean
@@ -28,7 +28,6 @@ from worker.drawing import open_campaign
 PARTS = 10
 STRETCH = 100  # answers of one person in a row
 HELD, ANSWERED = 20, 8  # cards that a browser holds, and how many it answers until it asks for more
-PAGE = 30
 ANSWER = timedelta(seconds=2)
 
 
@@ -38,8 +37,17 @@ class Crowd:
 
     speeds: Sequence[float] = (1.0, 1.0, 1.0)  # of each person; as often do they take a turn
     error: float = 0.0  # share of images seen as another class
-    pages: bool = False  # of one class, instead of single cards
+    page: int = 0  # questions of one class on a page; 0: single cards
+    joins: Sequence[
+        float
+    ] = ()  # when each person comes, in answers of all per question; at once if not given
+    leaves: Sequence[float] = ()  # when each goes for good, likewise; never if not given
     seed: int = 0
+
+    def is_here(self, person: int, answers: float) -> bool:
+        """Whether somebody works when there are so many answers per question."""
+        came = person >= len(self.joins) or answers >= self.joins[person]
+        return came and (person >= len(self.leaves) or answers < self.leaves[person])
 
 
 @dataclass(slots=True)
@@ -50,6 +58,10 @@ class Order:
     questions: int
     answers: int = 0
     yes_by_part: list[float] = field(default_factory=list)  # share of yes in each tenth of all answers
+    stretches: list[list[float]] = field(default_factory=list)  # of each person, the share in each stretch
+    expected_yes: float = (
+        0.0  # in the stretch, of all persons and places, where it is most over several seeds
+    )
     most_yes: float = 0.0  # in any stretch of STRETCH answers of one person
     last_yes: float = 0.0  # in everybody's last stretch, on average
     confirmations: float = 0.0  # per question: one for each first yes
@@ -73,6 +85,37 @@ def measure_order(
         return _Work(context, campaign_id, classes, crowd, people).done()
 
 
+def measure_orders(
+    classes: int, examples: int, crowd: Crowd, seeds: int, *, say: Callable[[str], None] = lambda _: None
+) -> Order:
+    """The same with so many seeds from the crowd's on: means, and the largest of `most_yes` and `waiting`."""
+    found = [
+        measure_order(classes, examples, replace(crowd, seed=crowd.seed + number), say=say)
+        for number in range(seeds)
+    ]
+    return Order(
+        classes=classes,
+        questions=found[0].questions,
+        answers=round(mean(one.answers for one in found)),
+        yes_by_part=[mean(shares) for shares in zip(*(one.yes_by_part for one in found), strict=True)],
+        expected_yes=max(map(mean, _by_place(found)), default=0.0),
+        most_yes=max(one.most_yes for one in found),
+        last_yes=mean(one.last_yes for one in found),
+        confirmations=mean(one.confirmations for one in found),
+        others=mean(one.others for one in found),
+        waiting=max(one.waiting for one in found),
+    )
+
+
+def _by_place(orders: Sequence[Order]) -> list[list[float]]:
+    """Shares of yes in one person's stretches as far from their last answer, where all orders have them."""
+    found: list[list[float]] = []
+    for person in zip(*(one.stretches for one in orders), strict=True):
+        shortest = min(len(shares) for shares in person)
+        found += [[shares[-1 - back] for shares in person] for back in range(shortest)]
+    return found
+
+
 class _Work:
     """People at work in a campaign."""
 
@@ -91,13 +134,14 @@ class _Work:
     def done(self) -> Order:
         """What came of it."""
         chance = random.Random(f"{self.crowd.seed}/turns")
-        at_work = list(range(len(self.people)))
+        at_work = everybody = set(range(len(self.people)))
         while at_work:
-            [person] = chance.choices(at_work, [self.crowd.speeds[person] for person in at_work])
-            if self._turn(person):
-                at_work = list(range(len(self.people)))
-            else:
-                at_work.remove(person)
+            share = len(self.said) / len(self.truth)
+            here = [person for person in sorted(at_work) if self.crowd.is_here(person, share)]
+            if not here:
+                break
+            [person] = chance.choices(here, [self.crowd.speeds[person] for person in here])
+            at_work = everybody if self._turn(person) else at_work - {person}
         with self.context.reading() as session:
             campaign = annotation.campaign_to_answer(session, self.campaign_id, by=self.people[0])
             counted = annotation.progress(session, campaign, now=self.now)
@@ -110,6 +154,8 @@ class _Work:
             questions=counted.questions,
             answers=total,
             yes_by_part=[mean(is_yes for _, is_yes in part) for part in parts],
+            stretches=stretches,
+            expected_yes=max(max(found, default=0.0) for found in stretches),
             most_yes=max(max(found, default=0.0) for found in stretches),
             last_yes=mean(found[-1] for found in stretches if found),
             confirmations=counted.counts.first_yes / counted.questions,
@@ -120,13 +166,13 @@ class _Work:
     def _turn(self, person: int) -> bool:
         """Ask for questions and answer some; False where there were none."""
         self.now += ANSWER
-        by, pages = self.people[person], self.crowd.pages
-        count = PAGE if pages else HELD
+        by, page = self.people[person], self.crowd.page
+        count = page or HELD
         with self.context.unit_of_work() as session:
             _, leased = FAST.lease(
-                session, self.campaign_id, count=count, one_class=pages, by=by, now=self.now
+                session, self.campaign_id, count=count, one_class=page > 0, by=by, now=self.now
             )
-            asked = leased.questions[: count if pages else ANSWERED]
+            asked = leased.questions[: page or ANSWERED]
             given = [self._answer(person, question) for question in asked]
             if given:
                 FAST.answer(session, self.campaign_id, given, by=by, now=self.now)
@@ -154,12 +200,13 @@ class _Work:
 
 def as_row(order: Order) -> dict[str, object]:
     """For a program."""
-    return asdict(order)
+    return {name: value for name, value in asdict(order).items() if name != "stretches"}
 
 
 def as_text(order: Order) -> str:
     """For a person: shares in %, as a row of Markdown."""
-    shares = [*order.yes_by_part, order.last_yes, order.most_yes, order.confirmations, order.others]
+    shares = [*order.yes_by_part, order.last_yes, order.expected_yes, order.most_yes]
+    shares += [order.confirmations, order.others]
     figures = " | ".join(f"{100 * share:.1f}" for share in shares)
     return f"| {order.classes} | {order.questions:,} | {figures} | {order.waiting} |"
 
@@ -167,5 +214,5 @@ def as_text(order: Order) -> str:
 HEADER = (
     "| K | questions | "
     + " | ".join(f"{part}" for part in range(1, PARTS + 1))
-    + f" | last {STRETCH} | any {STRETCH} | confirmations | others | waiting |"
+    + f" | last {STRETCH} | expected | any {STRETCH} | confirmations | others | waiting |"
 )

@@ -82,17 +82,26 @@ def order(
         list[float], typer.Option(min=0.01, help="Of one person, beside the others; several times.")
     ] = [1, 1, 1],  # noqa: B006
     error: Annotated[float, typer.Option(min=0, max=1, help="Share of images seen as another class.")] = 0,
-    pages: Annotated[bool, typer.Option("--pages", help="Pages of one class instead of cards.")] = False,
+    page: Annotated[
+        int, typer.Option(min=0, max=100, help="Questions on a page of one class; 0: cards.")
+    ] = 0,
+    join: Annotated[
+        list[float] | None, typer.Option(min=0, help="When each comes, in answers per question; as --speed.")
+    ] = None,
+    leave: Annotated[list[float] | None, typer.Option(min=0, help="When each goes for good.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same people and images.")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="So many campaigns of each kind, and their means.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
 ) -> None:
     """How many answers are yes, by tenths of a campaign, where every yes is confirmed."""
-    from worker.bench.order import HEADER, Crowd, as_row, as_text, measure_order
+    from worker.bench.order import HEADER, Crowd, as_row, as_text, measure_orders
 
-    crowd = Crowd(speeds=speed, error=error, pages=pages, seed=seed)
+    crowd = Crowd(speeds=speed, error=error, page=page, joins=join or (), leaves=leave or (), seed=seed)
     found = []
     for number in classes:
-        found.append(measure_order(number, examples, crowd, say=lambda words: typer.echo(words, err=True)))
+        found.append(
+            measure_orders(number, examples, crowd, seeds, say=lambda words: typer.echo(words, err=True))
+        )
         if not as_json:
             typer.echo(f"{HEADER}\n{as_text(found[-1])}" if len(found) == 1 else as_text(found[-1]))
     if as_json:

@@ -123,7 +123,7 @@ def print_figures() -> None:
     write("| --- | --- | --- | --- | --- | --- |\n")
     for num_classes in (2, 5, 10):
         for kind in KINDS:
-            for images, campaigns in ((4_000, 10), (20_000, 5)):
+            for images, campaigns in ((1_000, 20), (4_000, 10), (20_000, 5)):
                 found = average(kind, images=images, num_classes=num_classes, campaigns=campaigns)
                 figures = " | ".join(
                     " / ".join(f"{100 * share:.1f}" for share in shares)

@@ -28,6 +28,21 @@ def test_shows_how_often_people_say_yes_in_images_of_each_true_class(session: Se
     )
 
 
+def test_second_answers_do_not_count_as_what_people_see(session: Session) -> None:
+    campaign = make_campaign(session, examples=60, confirm_yes=True)
+    questions = questions_of(session, campaign)
+    for question in questions:
+        answer(session, campaign, question.id, "yes")
+    first = quality.audit(session, campaign, now=NOW, has_seed=True).yes_by_true_class
+
+    for question in questions:
+        answer(session, campaign, question.id, "no")
+
+    found = quality.audit(session, campaign, now=NOW, has_seed=True).yes_by_true_class
+    assert found == first
+    assert {share for row in found or () for share in row} <= {1.0, None}
+
+
 def test_without_true_classes_there_is_nothing_to_compare(session: Session) -> None:
     campaign = make_campaign(session)
     session.get_one(Dataset, campaign.dataset_id).class_names = None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.quality.dawid_skene import INDEPENDENT, Estimate, estimate, spreads, thresholds_of
-from app.quality.looking import ERRORS, WORST, evidence
+from app.quality.looking import ERRORS, MARKED, WORST, evidence
 from tests.app.quality.idlers import IDLERS, MARKED_AFTER, PAUSED_AFTER, Campaign, accused, is_found
 
 
@@ -71,6 +71,32 @@ def test_who_said_nothing_is_told_nothing_of() -> None:
     )
 
     assert found[0] == 0
+
+
+@pytest.mark.parametrize("agreement", [0.1, 0.85])
+def test_whoever_agrees_far_less_than_others_is_marked_though_yes_is_as_frequent(agreement: float) -> None:
+    """Ten classes. Of person 0's yes, others confirm one in ten, as by chance; or nearly all."""
+    chance = np.random.default_rng(3)
+    match = chance.random(1_500) < 0.1
+    answers: list[tuple[int, int, bool]] = []
+    for question, is_match in enumerate(match):
+        first, second, third = (int(person) for person in chance.permutation(4)[:3])
+        is_yes = bool(is_match)
+        if first == 0 and chance.random() > (agreement - 0.1) / 0.9:
+            is_yes = bool(chance.random() < 0.1)
+        answers.append((question, first, is_yes))
+        if is_yes:  # others look
+            answers.append((question, second or third, bool(is_match)))
+    questions, people, said = map(np.array, zip(*answers, strict=True))
+    known = np.full(1_500, np.nan)
+    found = estimate(questions, people, said, prior=0.1, known=known, num_people=4)
+
+    told = evidence(questions, people, said, prior=0.1, known=known, found=found)
+
+    rates = [said[people == person].mean() for person in range(4)]
+    assert max(rates) - min(rates) < 0.15
+    assert (told[0] < MARKED) == (agreement < 0.5)
+    assert (told[1:] > MARKED).all()
 
 
 def test_pictures_that_show_none_of_the_classes_accuse_nobody() -> None:
