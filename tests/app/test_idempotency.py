@@ -113,7 +113,7 @@ def test_labels_sent_twice_are_one_import(client: TestClient, session: Session) 
 
     first, again = (client.post(path, files=files, headers=headers) for _ in range(2))
 
-    assert (first.status_code, again.status_code) == (201, 201), first.text
+    assert (first.status_code, again.status_code) == (202, 202), first.text
     assert first.json() == again.json()
     assert count(session, LabelImport) == 1
 
