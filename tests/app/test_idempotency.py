@@ -12,16 +12,19 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from app import jobs
 from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.clock import utc_now
+from app.contract import operations_of
 from app.datasets.models import Dataset
-from app.idempotency import LIFE, IdempotencyKey
+from app.idempotency import HEADER, LIFE, IdempotencyKey
+from app.jobs import Job
 from app.labels.models import LabelImport
 from app.storage import Storage
 from tests.app.accounts.conftest import in_person
 from tests.app.test_hardening import crowded  # noqa: F401  # a fixture
-from tests.factories import make_campaign, make_dataset
+from tests.factories import answer, make_campaign, make_dataset, questions_of
 
 ZIP = b"PK\x03\x04"
 
@@ -151,6 +154,59 @@ def test_keys_are_their_senders_and_last_a_day(
     session.commit()
 
     assert ada.post("/api/v1/tokens", json={"name": "a"}, headers=headers).status_code == 201
+
+
+# Which end something, change it or hand it out; their second time finds it so.
+NO_KEY = {
+    *("lease_questions", "submit_answers", "undo_answers", "renew_leases", "release_leases", "prove_myself"),
+    *("pause_campaign", "close_campaign", "pause_person", "resume_person", "leave_person_out"),
+    *("count_person_again", "undo_decision", "cancel_run"),
+}
+
+
+def test_every_post_that_makes_or_launches_something_takes_a_key(app: FastAPI) -> None:
+    posts = {
+        one["operationId"]: any(
+            given["name"].lower() == HEADER.lower() for given in one.get("parameters", ())
+        )
+        for _, method, one in operations_of(app.openapi())
+        if method == "post"
+    }
+
+    assert {name for name, takes_key in posts.items() if not takes_key} == NO_KEY
+    assert {"ask_doubtful_questions_again", "mark_known_pictures", "open_campaign", "start_run"} <= set(posts)
+
+
+def test_what_is_launched_twice_under_a_key_is_launched_once(
+    client: TestClient, session: Session, storage: Storage, published: list[Job]
+) -> None:
+    campaign = make_campaign(session, state="draft", dataset=make_dataset(session, storage, train=8))
+    session.commit()
+    there = f"/api/v1/campaigns/{campaign.id}"
+
+    for path, body in (("open", None), ("gold", {"per_class": 1})):
+        headers = key()
+        first, again = (client.post(f"{there}/{path}", json=body, headers=headers) for _ in range(2))
+        assert first.status_code in {200, 202}, first.text
+        assert (again.status_code, again.json()) == (first.status_code, first.json())
+    assert [job.name for job in published].count(jobs.OPEN_CAMPAIGN) == 1
+
+
+def test_questions_are_asked_again_once(client: TestClient, session: Session, annotator: User) -> None:
+    campaign = make_campaign(session, examples=6)
+    for question in questions_of(session, campaign):
+        answer(session, campaign, question.id, "no", by=annotator)
+    session.commit()
+    path, headers = f"/api/v1/campaigns/{campaign.id}/review/ask-again", key()
+
+    first, again = (client.post(path, json={"count": 2}, headers=headers) for _ in range(2))
+    other = client.post(path, json={"count": 2}, headers=key())
+
+    assert (first.status_code, first.json()) == (200, {"asked": 2})
+    assert again.json() == {"asked": 2}
+    waiting = [question.id for question in questions_of(session, campaign) if question.is_waiting]
+    assert other.json() == {"asked": 2}
+    assert len(waiting) == 4
 
 
 @pytest.mark.parametrize("bad", ["", " ", "a b", "x" * 129, "\x7f"])
