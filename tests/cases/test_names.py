@@ -42,7 +42,8 @@ def test_a_draft_that_is_saved_unchanged_is_unchanged(
 
     shown = client.get(edit, headers=page).text
     (typed,) = re.findall(r'<textarea[^>]*name="classes"[^>]*>(.*?)</textarea>', shown, re.DOTALL)
-    saved = client.post(edit, data={"name": "a", "classes": html.unescape(typed).strip()}, headers=page)
+    values = {"name": "a", "dataset_id": str(dataset.id), "classes": html.unescape(typed).strip()}
+    saved = client.post(edit, data=values, headers=page)
 
     assert saved.status_code == 303, saved.text
     again = client.get(f"/api/v1/campaigns/{made['id']}").json()
@@ -64,5 +65,5 @@ def test_a_misspelt_field_or_parameter_is_told(client: TestClient) -> None:
     assert "There is no field for a file 'table' here. It may be csv, file." in table.text
     assert "There is no field 'tabel' here." in text.text
     assert "This field is given more than once." in twice.text
-    for query in ("runs?campaign", "journal?campaign_id"):
+    for query in ("runs?campaign", "journal?campain"):
         assert client.get(f"/api/v1/{query}={uuid4()}").status_code == 422
