@@ -92,7 +92,7 @@ def test_what_could_mean_something_else_is_refused_in_words(
 def test_what_label_studio_exports_of_its_own_uploads_names_no_picture_of_ours(
     session: Session, campaign: Campaign, admin: User
 ) -> None:
-    region = {"value": {"choices": ["1"]}, "from_name": "choice", "to_name": "image", "type": "choices"}
+    region = {"value": {"choices": ["3"]}, "from_name": "choice", "to_name": "image", "type": "choices"}
     task = {"id": 1, "data": {"image": "/data/upload/1/3f2a-1.png"}, "annotations": [{"result": [region]}]}
 
     with pytest.raises(BadImport, match="Task 1 does not say which picture it is about"):
