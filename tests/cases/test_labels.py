@@ -1,6 +1,7 @@
 """Labels from elsewhere as other tools write them, into classes that are called by numbers or words."""
 
 import json
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -29,10 +30,8 @@ def campaign(session: Session) -> Campaign:
 
 def classes(session: Session, campaign: Campaign) -> dict[int, str]:
     """The class that imports give each position."""
-    return {
-        place: NUMBERED[label[1][0]]
-        for place, label in known(session, campaign, imported=True).items()  # type: ignore[index]
-    }
+    found: dict[int, tuple[Any, ...]] = {**known(session, campaign, imported=True)}
+    return {place: NUMBERED[label[1][0]] for place, label in found.items()}
 
 
 TAKEN = {
