@@ -11,7 +11,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(4, len(os.sched_getaffinit
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --randomly-dont-reorganize -n $(WORKERS) --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help install develop demo test check lint format messages migration screenshots release clean
+.PHONY: help install develop clients demo test check lint format messages migration screenshots release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,13 @@ frontend/static/vendor/installed: frontend/package.json frontend/vendor.mjs | $(
 install: $(VENV)/runtime frontend/static/vendor/installed ## virtual environment, packages, front-end files
 
 develop: install $(VENV)/development ## the same, and what tests and checks need
+
+.clients/installed: .ci/clients.txt
+	@$(PYTHON) -m venv .clients
+	@.clients/bin/python -m pip install -q -r .ci/clients.txt
+	@touch $@
+
+clients: .clients/installed ## what makes API clients of the OpenAPI document (with a Java of its own), for their tests
 
 demo: install ## a ready-made campaign, simulated annotators at work and a first run: http://127.0.0.1:8000
 	@$(BIN)/clarinet demo $(ARGS)
@@ -76,4 +83,4 @@ release: develop ## wheel and source archive in dist/; both carry the front-end 
 	@$(BIN)/python -m build --outdir dist .
 
 clean: ## remove what make made; data in var/ stays
-	rm -rf $(VENV) frontend/node_modules frontend/static/vendor build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .clients frontend/node_modules frontend/static/vendor build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

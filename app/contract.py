@@ -139,6 +139,7 @@ def document_of(app: FastAPI) -> dict[str, Any]:
             "description": "Of our pages; a write that rides on a cookie needs it.",
         },
     }
+    _name_inline(parts["schemas"])
     for path, method, operation in operations_of(made):
         statuses = ANYWHERE | (OF_BODIES if method in WRITING else {})
         names_things = "{" in path or method in WRITING or "parameters" in operation
@@ -151,6 +152,21 @@ def document_of(app: FastAPI) -> dict[str, Any]:
         if example is not None and "requestBody" in operation:
             operation["requestBody"]["content"]["application/json"]["example"] = example
     return made
+
+
+def _name_inline(schemas: dict[str, Any]) -> None:
+    """Give choices and objects that may be null a name, which generators would make up: `LooksType0`."""
+    for model, schema in list(schemas.items()):
+        for field, about in schema.get("properties", {}).items():
+            for place, one in enumerate(about.get("anyOf", ())):
+                is_choice = "enum" in one
+                if not is_choice and one.get("type") != "object":
+                    continue
+                words = [field] if is_choice else [model.removesuffix("Read").removesuffix("Create"), field]
+                name = "".join(word[0].upper() + word[1:] for part in words for word in part.split("_"))
+                named = one | {"title": name}
+                if schemas.setdefault(name, named) == named:  # else it is the name of another
+                    about["anyOf"][place] = {"$ref": f"#/components/schemas/{name}"}
 
 
 def operations_of(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

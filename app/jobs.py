@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from app.settings import Settings
 
 IMPORT_DATASET = "datasets.import"
+IMPORT_LABELS = "labels.import"
 OPEN_CAMPAIGN = "campaigns.open"
 CHECK_DRAWS = "campaigns.check"
 KEEP_FIGURES = "campaigns.figures"
@@ -18,6 +19,7 @@ TRAIN_TRIAL = "runs.train"
 # Training waits behind nothing short, and nothing short waits behind training.
 QUEUE_OF = {
     IMPORT_DATASET: "io",
+    IMPORT_LABELS: "io",
     OPEN_CAMPAIGN: "io",
     CHECK_DRAWS: "io",
     KEEP_FIGURES: "io",

@@ -1,6 +1,6 @@
 """Bases of what the JSON API and the forms accept and return, and the text they take."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -9,16 +9,31 @@ from pydantic import (
     StringConstraints,
     ValidatorFunctionWrapHandler,
     WrapValidator,
+    model_validator,
 )
 
 from app.languages import gettext as _
 from clarinet.files.names import is_printable
+
+MOST_FIELDS = 50  # of an object; each one that is not known is an error of its own, a kilobyte of memory
+
+
+def few_fields(given: Any, most: int = MOST_FIELDS) -> Any:
+    """Refuse an object of so many fields that what is wrong with each of them would not fit in memory."""
+    if isinstance(given, dict) and len(given) > most:
+        raise ValueError(_("There are too many fields"))
+    return given
 
 
 class Input(BaseModel):
     """A request body. A misspelt field is an error, not silence."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_fields(cls, given: Any) -> Any:
+        return few_fields(given)
 
 
 class Output(BaseModel):

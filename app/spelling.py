@@ -83,8 +83,12 @@ def refuse_unknown_query(request: Request, known: Collection[str]) -> None:
 
 
 def refuse_unknown_fields(form: FormData, texts: Collection[str], *, files: Collection[str] = ()) -> None:
-    """Refuse fields of a form that are not known; a field of a file is none of text, and the other way."""
-    faults = []
+    """Refuse fields of a form that are not known; a field of a file is none of text, and the other way.
+
+    One file is taken of each field, and of a form with files one text: the others would be lost in silence.
+    """
+    once = [*files, *texts] if files else []
+    faults = [(name, "This field is given more than once.") for name in once if len(form.getlist(name)) > 1]
     for name, value in form.multi_items():
         is_file = isinstance(value, UploadFile)
         known = files if is_file else {*texts, CSRF_FIELD}
@@ -100,8 +104,18 @@ def _kind(*, is_file: bool) -> str:
 
 def reads_body(dependency: Reader) -> Reader:
     """Mark a dependency that reads the body as it comes, and refuses unknown fields itself."""
-    setattr(dependency, READS_BODY, True)
+    setattr(dependency, READS_BODY, ())
     return dependency
+
+
+def reads_body_or(*names: str) -> Callable[[Reader], Reader]:
+    """The same where parameters of the address may go with a bare body."""
+
+    def mark(dependency: Reader) -> Reader:
+        setattr(dependency, READS_BODY, names)
+        return dependency
+
+    return mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +144,7 @@ def _taken_by(route: APIRoute) -> Taken:
         dependant = waiting.pop()
         waiting += dependant.dependencies
         has_body = has_body or hasattr(dependant.call, READS_BODY)
+        names |= set(getattr(dependant.call, READS_BODY, ()))
         for param in dependant.query_params:
             models = list(_models_in(param.field_info.annotation))
             names |= {name for model in models for name in model.model_fields} if models else {param.alias}

@@ -20,6 +20,7 @@ from worker.heartbeat import Heartbeat
 # does not load what only the other one needs.
 TASKS = {
     jobs.IMPORT_DATASET: ("worker.intake", "import_dataset"),
+    jobs.IMPORT_LABELS: ("worker.label_intake", "import_labels"),
     jobs.OPEN_CAMPAIGN: ("worker.drawing", "open_campaign"),
     jobs.CHECK_DRAWS: ("worker.drawing", "check_draws"),
     jobs.KEEP_FIGURES: ("worker.precomputing", "keep_figures"),

@@ -4,28 +4,19 @@ The file is read by a process of its own (`python -m app.datasets.intake`), beca
 This side holds the claim, shows the progress and turns the records it gets back into rows.
 """
 
-import json
 import os
-import queue
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from uuid import UUID
 
 import structlog
 
-import app
 from app import claims
-from app.claims import BEAT_S, Claim, ClaimLost
+from app.claims import Claim, ClaimLost
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.intake.shards import delete_index, read_records
@@ -33,34 +24,13 @@ from app.datasets.looks import Stored, looks_of_stored, positions_to_look_at
 from app.datasets.models import Dataset, DatasetState
 from app.datasets.uploads import upload_prefix
 from clarinet.recipes.counting import many
+from worker.apart import ImportFailed, ImportInterrupted, read_apart
 from worker.context import Context
 
 ROWS_AT_ONCE = 5000  # per transaction: about 0.2 s during which SQLite's other writers wait
 SHOW_PROGRESS_S = 1.0
-LOG_BYTES = 4000
 
 log = structlog.get_logger()
-
-
-class ImportFailed(Exception):
-    """The file is at fault, or we are; a sentence for the admin. Trying again would not help.
-
-    Args:
-        sentence: what is wrong.
-        faults: single files that are.
-        mend: by what choice of the admin it may succeed; None: by none.
-    """
-
-    def __init__(
-        self, sentence: str, *, faults: Sequence[dict[str, str]] = (), mend: str | None = None
-    ) -> None:
-        super().__init__(sentence)
-        self.faults = list(faults)
-        self.mend = mend
-
-
-class ImportInterrupted(Exception):
-    """Something from outside ended the work; another attempt may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,97 +145,19 @@ def _read_file(context: Context, work: Work) -> dict[str, Any]:
         "upload": work.upload,
     }
     shown = time.monotonic()
-    with tempfile.TemporaryFile() as errors, _reader(request, errors) as (process, messages):
-        while True:
-            message: dict[str, Any] = {}
-            try:
-                line = messages.get(timeout=BEAT_S / 2)
-            except queue.Empty:
-                line = ""
-            if line is None:
-                raise _ending(process, work, errors)
-            if line:
-                message = json.loads(line)
-            if "result" in message:
-                result: dict[str, Any] = message["result"]
-                return result
-            if "refused" in message:
-                raise ImportFailed(
-                    message["refused"], faults=message.get("faults", ()), mend=message.get("mend")
-                )
-            if context.is_stopping():
-                raise ImportInterrupted("the worker is shutting down")
-            if time.monotonic() - shown >= SHOW_PROGRESS_S:
-                shown = time.monotonic()
-                known = {"progress": message["done"], "progress_total": message["total"]} if message else {}
-                with context.unit_of_work() as session:
-                    claims.renew(session, work.claim, now=utc_now(), **known)
 
+    def beat(message: Mapping[str, Any]) -> None:
+        nonlocal shown
+        if context.is_stopping():
+            raise ImportInterrupted("the worker is shutting down")
+        if time.monotonic() - shown >= SHOW_PROGRESS_S:
+            shown = time.monotonic()
+            known = {"progress": message["done"], "progress_total": message["total"]} if message else {}
+            with context.unit_of_work() as session:
+                claims.renew(session, work.claim, now=utc_now(), **known)
 
-@contextmanager
-def _reader(
-    request: dict[str, Any], errors: IO[bytes]
-) -> Iterator[tuple[subprocess.Popen[str], "queue.Queue[str | None]"]]:
-    """The reading process and the lines it writes, None after the last; it is dead when the block ends."""
-    messages: queue.Queue[str | None] = queue.Queue()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app.datasets.intake"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        text=True,
-        # Our own environment holds secrets. One thread for each library: their stacks count as memory.
-        env={
-            "PATH": os.environ.get("PATH", os.defpath),
-            "PYTHONPATH": str(Path(next(iter(app.__path__))).parent),
-            "OPENBLAS_NUM_THREADS": "1",
-            "OMP_NUM_THREADS": "1",
-            "MALLOC_ARENA_MAX": "2",
-        },
-    )
-    assert process.stdin is not None  # both are pipes, as asked for
-    assert process.stdout is not None
-    lines = process.stdout
-
-    def listen() -> None:
-        for line in lines:
-            messages.put(line)
-        messages.put(None)
-
-    listener = threading.Thread(target=listen, daemon=True)
-    try:
-        with process.stdin, process.stdout:
-            try:
-                process.stdin.write(json.dumps(request) + "\n")
-                process.stdin.flush()
-                listener.start()
-                yield process, messages
-            finally:
-                process.kill()
-                process.wait()
-                if listener.is_alive():
-                    listener.join()
-    except BrokenPipeError as error:
-        raise ImportInterrupted("the reader died before it had begun") from error
-
-
-def _ending(process: subprocess.Popen[str], work: Work, errors: IO[bytes]) -> Exception:
-    """Why a reader ended without a result."""
-    code = process.wait()
-    if code == -signal.SIGKILL:
-        return ImportInterrupted("the reader was killed")
     name = work.upload.get("name", "The file")
-    if code == -signal.SIGXCPU:
-        return ImportFailed(f'"{name}" took more computing time than an import may use.')
-    errors.seek(0, os.SEEK_END)
-    errors.seek(max(0, errors.tell() - LOG_BYTES))
-    log.error(
-        "dataset.reader_failed",
-        dataset_id=str(work.claim.id),
-        code=code,
-        errors=errors.read().decode(errors="replace"),
-    )
-    return ImportFailed(f'"{name}" could not be read because of a fault on our side; the log says more.')
+    return read_apart("app.datasets.intake", request, name=name, beat=beat)
 
 
 def _hand_back(context: Context, work: Work, *, is_stopping: bool) -> None:

@@ -16,6 +16,7 @@ from app import jobs
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
+from app.labels import service as labels
 from app.quality import service as quality
 from app.runs import trials
 from app.runs.workers import forget_workers
@@ -39,7 +40,15 @@ class Upkeep:
 
     def once(self) -> None:
         """One round; a database that is away is logged and left for the next round."""
-        for step in (self._imports, self._openings, self._checks, self._figures, self._trials, self._workers):
+        for step in (
+            self._imports,
+            self._label_imports,
+            self._openings,
+            self._checks,
+            self._figures,
+            self._trials,
+            self._workers,
+        ):
             try:
                 with self.context.unit_of_work() as session:
                     step(session, self.clock())
@@ -49,6 +58,10 @@ class Upkeep:
     def _imports(self, session: Session, now: datetime) -> None:
         datasets.give_up_imports(session, now)
         self._nudge(session, jobs.IMPORT_DATASET, datasets.waiting_imports(session, now))
+
+    def _label_imports(self, session: Session, now: datetime) -> None:
+        labels.give_up_imports(session, now)
+        self._nudge(session, jobs.IMPORT_LABELS, labels.waiting_imports(session, now))
 
     def _openings(self, session: Session, now: datetime) -> None:
         campaigns.give_up_openings(session, now)

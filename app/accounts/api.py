@@ -195,10 +195,12 @@ def end_sessions_of(user_id: UUID, user: CurrentUser, session: SessionDep) -> No
 @router.post("/users/{user_id}/password-link", status_code=status.HTTP_201_CREATED)
 @admin_only
 def make_password_link(
-    user_id: UUID, granting: GrantingDep, settings: SettingsDep
+    *, user_id: UUID, once: OnceDep, granting: GrantingDep, session: SessionDep, settings: SettingsDep
 ) -> schemas.PasswordLinkCreated:
     """Make a one-time link by which somebody chooses another password. Not for an admin by a token."""
+    once.begin_secret(session)
     link, secret = granting.make_password_link(user_id)
+    once.end(session, link.id)
     return schemas.PasswordLinkCreated(
         expires_at=link.expires_at, url=service.password_url(settings.public_url, secret)
     )

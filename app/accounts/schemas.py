@@ -172,7 +172,7 @@ class TokenPage(Output):
     """Somebody's tokens that work."""
 
     items: list[TokenRead]
-    next: None = None
+    next: str | None = Field(default=None, description="null: the list is whole")
 
 
 class SessionRead(Output):
@@ -191,7 +191,7 @@ class SessionPage(Output):
     """Where one is signed in."""
 
     items: list[SessionRead]
-    next: None = None
+    next: str | None = Field(default=None, description="null: the list is whole")
 
 
 class UserRead(Output):

@@ -84,9 +84,12 @@ def delete_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDe
     status_code=status.HTTP_202_ACCEPTED,
 )
 @admin_only
-def open_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> Campaign:
+def open_campaign(campaign: CampaignDep, once: OnceDep, user: CurrentUser, session: SessionDep) -> Campaign:
     """Draw a draft's questions in the background, then open it; or let a paused campaign go on."""
-    service.open_campaign(session, campaign, by=user, now=utc_now())
+    now = utc_now()
+    if not once.begin(session, now=now):
+        service.open_campaign(session, campaign, by=user, now=now)
+        once.end(session, campaign.id)
     return campaign
 
 

@@ -44,6 +44,9 @@ def create_dataset(
 ) -> Dataset:
     """Send a zip of images, a zip with a CSV, or an npz; or name such a file on the server.
 
+    A bare file is taken, too (`application/octet-stream`), with the other fields in the address:
+    `?name=...&filename=...`.
+
     The answer comes before the images are taken in: look at the state under the Location.
     """
     now = utc_now()
@@ -74,11 +77,13 @@ def create_dataset(
 )
 @admin_only
 def import_dataset_again(
-    dataset_id: UUID, given: schemas.ImportAgain, user: CurrentUser, session: SessionDep
+    dataset_id: UUID, given: schemas.ImportAgain, once: OnceDep, user: CurrentUser, session: SessionDep
 ) -> Dataset:
     """Import once more what an import has refused, with the choice that it lacked."""
     dataset = service.get_dataset(session, dataset_id, by=user)
-    service.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+    if not once.begin(session, now=utc_now()):
+        service.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+        once.end(session, dataset.id)
     return dataset
 
 

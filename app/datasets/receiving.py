@@ -17,7 +17,7 @@ from app.datasets.errors import BadUpload
 from app.datasets.schemas import DatasetCreate
 from app.datasets.uploads import NamesEncoding, Upload, open_server_file
 from app.deps import FORM_TYPES, StorageDep
-from app.spelling import reads_body, refuse_unknown_fields, refuse_unknown_query, worded
+from app.spelling import reads_body_or, refuse_unknown_fields, refuse_unknown_query, worded
 from app.storage import Storage
 from clarinet.files.json_text import json_of
 
@@ -54,21 +54,11 @@ OPENAPI: dict[str, Any] = {
                     "required": ["name", "path"],
                 }
             },
-            "application/octet-stream": {"schema": BINARY},
         },
     },
-    "parameters": [
-        {
-            "name": name,
-            "in": "query",
-            "required": False,
-            # Without its default, which clients would send beside a form as well.
-            "schema": {key: value for key, value in schema.items() if key != "default"},
-            "description": "only with a bare body",
-        }
-        for name, schema in {**NAMED, "filename": {"type": "string"}}.items()
-    ],
 }
+# Of a bare body, which the document tells of in words: as parameters beside fields of the same names they
+# would be `name2` in clients that are made of it.
 QUERY = (*NAMED, "filename")
 
 
@@ -113,7 +103,7 @@ def opened(details: DatasetCreate, upload: Upload | None, roots: Sequence[Path])
         yield Upload(file, path, **_choices(details))
 
 
-@reads_body
+@reads_body_or(*QUERY)
 async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Received]:
     """Take the body in, whatever form it has.
 

@@ -3,15 +3,16 @@
 from typing import Any
 from uuid import UUID
 
-from fastapi import APIRouter, status
+from fastapi import APIRouter, Request, Response, status
 
 from app.access import admin_only
 from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
-from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep
+from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.idempotency import OnceDep
 from app.labels import service
+from app.labels.models import LabelImport
 from app.labels.schemas import ImportRead, ImportsRead, file_of_form
 
 router = APIRouter(tags=["annotation"])
@@ -33,34 +34,45 @@ OPENAPI: dict[str, Any] = {
 }
 
 
-@router.post("/campaigns/{campaign_id}/imports", status_code=status.HTTP_201_CREATED, openapi_extra=OPENAPI)
+@router.post(
+    "/campaigns/{campaign_id}/imports",
+    response_model=ImportRead,
+    status_code=status.HTTP_202_ACCEPTED,
+    openapi_extra=OPENAPI,
+)
 @admin_only
 def import_labels(
     *,
+    request: Request,
+    response: Response,
     campaign_id: UUID,
     form: FormDep,
     once: OnceDep,
     user: CurrentUser,
     session: SessionDep,
     reading: ReadingDep,
-) -> ImportRead:
+    storage: StorageDep,
+) -> LabelImport:
     """Bring in yes/no answers or class labels: a CSV or Label Studio's JSON.
 
-    They stay apart from the campaign's own answers, because no question was drawn for them, and enter label
-    files and runs only where these ask for them.
+    The answer comes before the file is read: look at the state under the Location. Labels from elsewhere stay
+    apart from the campaign's own answers, because no question was drawn for them, and enter label files and
+    runs only where these ask for them.
     """
     file = file_of_form(form)
     with reading.begin() as looking:
-        if made := once.made_before(looking):
-            return ImportRead.model_validate(service.get_import(looking, campaign_id, UUID(made), by=user))
         campaign = campaigns.find_campaign(looking, campaign_id, by=user)
-        prepared = service.prepare_import(looking, campaign, file.data, filename=file.name, by=user)
     now = utc_now()
-    if made := once.begin(session, now=now):  # by the same request, which came meanwhile
-        return ImportRead.model_validate(service.get_import(session, campaign_id, UUID(made), by=user))
-    kept = service.store_import(session, prepared, by=user, now=now)
-    once.end(session, kept.id)
-    return ImportRead.model_validate(kept)
+    if made := once.begin(session, now=now):
+        found = service.get_import(session, campaign_id, UUID(made), by=user)
+    else:
+        found = service.create_import(
+            session, storage, campaign, file.file, filename=file.filename or "", by=user, now=now
+        )
+        once.end(session, found.id)
+    path = {"campaign_id": campaign_id, "import_id": found.id}
+    response.headers["Location"] = request.app.url_path_for("read_import", **path)
+    return found
 
 
 @router.get("/campaigns/{campaign_id}/imports")
@@ -71,8 +83,24 @@ def read_imports(campaign: CampaignDep, user: CurrentUser, session: SessionDep) 
     return ImportsRead(items=[ImportRead.model_validate(item) for item in found])
 
 
+@router.get("/campaigns/{campaign_id}/imports/{import_id}", response_model=ImportRead)
+@admin_only
+def read_import(
+    campaign: CampaignDep, import_id: UUID, user: CurrentUser, session: SessionDep
+) -> LabelImport:
+    """One import and where it stands; of one that failed, every line that could not be taken."""
+    return service.get_import(session, campaign.id, import_id, by=user)
+
+
 @router.delete("/campaigns/{campaign_id}/imports/{import_id}", status_code=status.HTTP_204_NO_CONTENT)
 @admin_only
-def delete_import(campaign: CampaignDep, import_id: UUID, user: CurrentUser, session: SessionDep) -> None:
-    """Take an import back. Runs that have used it keep their frozen labels."""
-    service.delete_import(session, campaign, import_id, by=user)
+def delete_import(
+    *,
+    campaign: CampaignDep,
+    import_id: UUID,
+    user: CurrentUser,
+    session: SessionDep,
+    storage: StorageDep,
+) -> None:
+    """Take an import back, or end one that runs. Runs that have used it keep their frozen labels."""
+    service.delete_import(session, storage, campaign, import_id, by=user)

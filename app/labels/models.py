@@ -1,16 +1,27 @@
 """Labels from elsewhere."""
 
+import enum
 from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import ForeignKey, String, UniqueConstraint
+from sqlalchemy import JSON, ForeignKey, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.annotation.models import AnswerValue
+from app.claims import Claimable
 from app.db import Base, BigId, enum_column
 
 
-class LabelImport(Base):
+class ImportState(enum.StrEnum):
+    """Where the import of a file of labels stands. Only what is ready counts."""
+
+    IMPORTING = "importing"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class LabelImport(Claimable, Base):
     """A file of labels from elsewhere. They stay apart: no question was drawn for them."""
 
     __tablename__ = "label_import"
@@ -20,9 +31,16 @@ class LabelImport(Base):
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
     filename: Mapped[str] = mapped_column(String(200))
     digest: Mapped[str] = mapped_column(String(64))  # SHA-256 of the file
-    yes: Mapped[int]
-    no: Mapped[int]
-    unsure: Mapped[int]
+    state: Mapped[ImportState] = mapped_column(
+        enum_column(ImportState), default=ImportState.IMPORTING, server_default=ImportState.READY.value
+    )
+    failure: Mapped[str | None] = mapped_column(Text)  # a sentence: what is wrong with the file
+    # Lines that could not be taken, with why: {"where": "line 7", "why": ...}; of many the first.
+    faults: Mapped[list[dict[str, str]]] = mapped_column(JSON, default=list, server_default="[]")
+    upload: Mapped[dict[str, Any] | None]  # what the import reads, and for what campaign; None once done
+    yes: Mapped[int] = mapped_column(default=0)
+    no: Mapped[int] = mapped_column(default=0)
+    unsure: Mapped[int] = mapped_column(default=0)
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
 

@@ -13,7 +13,7 @@ from app.campaigns.deps import CampaignDep
 from app.campaigns.errors import WrongCampaignState
 from app.campaigns.models import Campaign
 from app.clock import utc_now
-from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep
+from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.labels import service
 from app.labels.errors import AlreadyImported, BadImport
 from app.labels.schemas import file_of_form
@@ -39,14 +39,16 @@ def import_labels_from_form(
     user: CurrentUser,
     session: SessionDep,
     reading: ReadingDep,
+    storage: StorageDep,
 ) -> Response:
-    """Keep a file's labels, or say what is wrong with it."""
+    """Keep a file and show how its import goes, or say what is wrong with it."""
     try:
         file = file_of_form(form)
         with reading.begin() as looking:
             campaign = campaigns.find_campaign(looking, campaign_id, by=user)
-            prepared = service.prepare_import(looking, campaign, file.data, filename=file.name, by=user)
-        service.store_import(session, prepared, by=user, now=utc_now())
+        service.create_import(
+            session, storage, campaign, file.file, filename=file.filename or "", by=user, now=utc_now()
+        )
     except (BadImport, AlreadyImported, WrongCampaignState) as error:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
         return _page(request, session, campaign, user, errors={"file": error.detail})
@@ -56,10 +58,16 @@ def import_labels_from_form(
 @router.post("/campaigns/{campaign_id}/imports/{import_id}/delete")
 @admin_only
 def delete_import_from_page(
-    request: Request, campaign: CampaignDep, import_id: UUID, user: CurrentUser, session: SessionDep
+    *,
+    request: Request,
+    campaign: CampaignDep,
+    import_id: UUID,
+    user: CurrentUser,
+    session: SessionDep,
+    storage: StorageDep,
 ) -> Response:
     """Take an import back."""
-    service.delete_import(session, campaign, import_id, by=user)
+    service.delete_import(session, storage, campaign, import_id, by=user)
     return _again(request, campaign.id)
 
 
@@ -74,6 +82,7 @@ def _page(
     return render(
         request,
         "labels/imports.html",
+        fragment="labels/_imports.html",
         status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
         campaign=campaign,
         imports=service.imports_of(session, campaign, by=user),

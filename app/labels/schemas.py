@@ -1,27 +1,19 @@
 """What the routes of imports accept and return."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from pydantic import Field
 from starlette.datastructures import FormData, UploadFile
 
 from app.labels.errors import BadImport
-from app.labels.importing.reading import MAX_BYTES
+from app.labels.models import ImportState
 from app.schemas import Output
 from app.spelling import refuse_unknown_fields
 
 
-@dataclass(frozen=True, slots=True)
-class SentFile:
-    """A file of a form."""
-
-    name: str
-    data: bytes
-
-
-def file_of_form(form: FormData) -> SentFile:
-    """The form's file; what exceeds the limit is cut one byte behind it, so that its reader refuses it.
+def file_of_form(form: FormData) -> UploadFile:
+    """The form's file.
 
     Raises:
         BadImport: there is none.
@@ -30,15 +22,25 @@ def file_of_form(form: FormData) -> SentFile:
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise BadImport("Choose a file: a CSV or Label Studio's JSON.")
-    return SentFile(file.filename, file.file.read(MAX_BYTES + 1))
+    return file
+
+
+class LineFault(Output):
+    """A line, or task, of a file that could not be taken."""
+
+    where: str = Field(examples=["line 7"])
+    why: str = Field(examples=["is about the class 'wolf', which this campaign does not have"])
 
 
 class ImportRead(Output):
-    """A file of labels from elsewhere: how many things it says."""
+    """A file of labels from elsewhere: where its import stands, and how many things it says."""
 
     id: UUID
     filename: str
-    yes: int
+    state: ImportState
+    failure: str | None = Field(description="of one that failed: what is wrong, in a sentence")
+    faults: list[LineFault] = Field(description="lines that could not be taken; of many the first 100")
+    yes: int = Field(description="0 until it is ready, as the others")
     no: int
     unsure: int
     created_at: datetime

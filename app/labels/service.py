@@ -9,25 +9,45 @@ from app.labels.deriving import (
     labels,
     weighted,
 )
-from app.labels.importing.storing import (
+from app.labels.importing.accepting import (
+    create_import,
     delete_import,
     get_import,
+    give_up_imports,
+    has_imports,
     imports_of,
-    prepare_import,
-    store_import,
+    upload_prefix,
+    waiting_imports,
+)
+from app.labels.importing.rows import read_rows
+from app.labels.importing.storing import (
+    Pictures,
+    delete_answers,
+    finish_import,
+    insert_answers,
+    no_picture,
 )
 
 __all__ = [
     "Derived",
+    "Pictures",
     "answered_per_class",
     "class_factors",
+    "create_import",
+    "delete_answers",
     "delete_import",
     "derive",
     "drawn_per_class",
+    "finish_import",
     "get_import",
+    "give_up_imports",
+    "has_imports",
     "imports_of",
+    "insert_answers",
     "labels",
-    "prepare_import",
-    "store_import",
+    "no_picture",
+    "read_rows",
+    "upload_prefix",
+    "waiting_imports",
     "weighted",
 ]

@@ -11,6 +11,7 @@ from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
 from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, ReadingDep, SessionDep, UnitOfWorkDep
+from app.idempotency import OnceDep
 from app.quality import schemas, service
 from app.quality.deps import StartedDep, ask_about_doubtful
 
@@ -54,13 +55,21 @@ def read_quality(campaign: CampaignDep, session: SessionDep) -> schemas.QualityR
 @router.post("/campaigns/{campaign_id}/gold")
 @admin_only
 def mark_known(
-    campaign: CampaignDep, body: schemas.GoldInput, user: CurrentUser, session: SessionDep
+    *,
+    campaign: CampaignDep,
+    body: schemas.GoldInput,
+    once: OnceDep,
+    user: CurrentUser,
+    session: SessionDep,
 ) -> schemas.GoldRead:
     """Put pictures whose class is known between the questions. Marking one twice is marking it once."""
+    if made := once.begin(session, now=utc_now()):
+        return schemas.GoldRead(marked=int(made), pictures=annotation.gold_count(session, campaign.id))
     known = [picture.known() for picture in body.pictures]
     if body.per_class is not None:
         known = annotation.some_known(session, campaign, per_class=body.per_class)
     marked = annotation.mark_known(session, campaign, known, by=user)
+    once.end(session, marked)
     return schemas.GoldRead(marked=marked, pictures=annotation.gold_count(session, campaign.id))
 
 
@@ -140,19 +149,35 @@ def read_history(
 @router.post("/campaigns/{campaign_id}/review/ask-again")
 @admin_only
 def ask_again(
-    campaign_id: UUID, body: schemas.AskAgain, user: CurrentUser, reading: ReadingDep, work: UnitOfWorkDep
+    *,
+    campaign_id: UUID,
+    body: schemas.AskAgain,
+    once: OnceDep,
+    user: CurrentUser,
+    reading: ReadingDep,
+    work: UnitOfWorkDep,
 ) -> schemas.AskedAgain:
     """Ask one more person about each of the most doubtful questions."""
-    return schemas.AskedAgain(asked=ask_about_doubtful(campaign_id, body, user, reading, work))
+    return schemas.AskedAgain(asked=ask_about_doubtful(campaign_id, body, user, reading, work, once=once))
 
 
 @router.post("/campaigns/{campaign_id}/decisions", status_code=status.HTTP_201_CREATED)
 @admin_only
 def decide(
-    campaign: CampaignDep, body: schemas.DecisionInput, user: CurrentUser, session: SessionDep
+    *,
+    campaign: CampaignDep,
+    body: schemas.DecisionInput,
+    once: OnceDep,
+    user: CurrentUser,
+    session: SessionDep,
 ) -> schemas.DecisionRead:
     """Settle a question in everybody's place. It stands above people's answers until it is taken back."""
-    made = service.decide(session, campaign, body.question_id, body.value, by=user, now=utc_now())
+    now = utc_now()
+    if before := once.begin(session, now=now):
+        made = service.get_decision(session, campaign, int(before), by=user)
+    else:
+        made = service.decide(session, campaign, body.question_id, body.value, by=user, now=now)
+        once.end(session, made.id)
     return schemas.DecisionRead(
         id=made.id,
         question_id=made.question_id,

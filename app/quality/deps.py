@@ -11,6 +11,7 @@ from app.campaigns import service as campaigns
 from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.deps import SessionDep, UnitOfWork
+from app.idempotency import Once
 from app.quality import service
 from app.quality.schemas import AskAgain
 
@@ -24,12 +25,28 @@ StartedDep = Annotated[Campaign, Depends(get_started_campaign)]
 
 
 def ask_about_doubtful(
-    campaign_id: UUID, body: AskAgain, user: User, reading: sessionmaker[Session], work: UnitOfWork
+    campaign_id: UUID,
+    body: AskAgain,
+    user: User,
+    reading: sessionmaker[Session],
+    work: UnitOfWork,
+    *,
+    once: Once | None = None,
 ) -> int:
-    """Look for doubtful questions first, which takes long, and only then write, while nobody else can."""
+    """Look for doubtful questions first, which takes long, and only then write, while nobody else can.
+
+    Gives how many are asked again; of the same request before, how many were.
+    """
     with reading.begin() as looking:
+        if once and (made := once.made_before(looking)):
+            return int(made)
         campaign = campaigns.find_campaign(looking, campaign_id, by=user)
         question_ids = service.most_doubtful(looking, campaign, count=body.count)
     with work() as session:
+        if once and (made := once.begin(session, now=utc_now())):
+            return int(made)
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
-        return service.ask_again(session, campaign, question_ids, by=user, now=utc_now())
+        asked = service.ask_again(session, campaign, question_ids, by=user, now=utc_now())
+        if once:
+            once.end(session, asked)
+        return asked

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, false, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -211,6 +211,28 @@ def decide(
     return decision
 
 
+def get_decision(session: Session, campaign: Campaign, decision_id: int, *, by: User) -> Decision:
+    """One decision, whether it stands or not.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        DecisionNotFound: the campaign has no such decision.
+    """
+    accounts.require_admin(by)
+    decision = session.scalar(_decision(campaign, decision_id))
+    if decision is None:
+        raise DecisionNotFound
+    return decision
+
+
+def _decision(campaign: Campaign, decision_id: int) -> Select[Decision]:
+    return (
+        select(Decision)
+        .join(Question, Question.id == Decision.question_id)
+        .where(Decision.id == decision_id, Question.campaign_id == campaign.id)
+    )
+
+
 def take_back_decision(
     session: Session, campaign: Campaign, decision_id: int, *, by: User, now: datetime
 ) -> None:
@@ -221,12 +243,7 @@ def take_back_decision(
         DecisionNotFound: the campaign has no such decision.
     """
     accounts.require_admin(by)
-    decision = session.scalar(
-        select(Decision)
-        .join(Question, Question.id == Decision.question_id)
-        .where(Decision.id == decision_id, Question.campaign_id == campaign.id)
-        .with_for_update(of=Decision)
-    )
+    decision = session.scalar(_decision(campaign, decision_id).with_for_update(of=Decision))
     if decision is None:
         raise DecisionNotFound
     if decision.superseded_at is None:

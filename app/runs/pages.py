@@ -272,7 +272,7 @@ def _form(
         methods=configs.methods().values(),
         settings=forms.settings(),
         targets=[(key, dataset.name) for key, dataset in targets.items()],
-        has_imports=bool(labelling.imports_of(session, campaign, by=user)),
+        has_imports=labelling.has_imports(session, campaign),
         groups=forms.input_groups(loaded, typed, weights=weights),
         typed=typed,
         most=NOTE,

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import (
+    BeforeValidator,
     Field,
     StrictBool,
     StrictFloat,
@@ -18,12 +19,18 @@ from app.runs.configs import Recipe, readable
 from app.runs.estimates import estimate_of
 from app.runs.models import NOTE, Metric, Run, Trial, TrialState
 from app.runs.summary import Summary
-from app.schemas import Input, Output, printable_lines
+from app.schemas import Input, Output, few_fields, printable_lines
 from clarinet.recipes.choices import DoingKind, Looks
 from clarinet.recipes.source_accuracy import SourceEstimate
 
 RunNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]  # what the column holds
 Note = Annotated[str, StringConstraints(max_length=NOTE), WrapValidator(printable_lines)]
+
+MOST_SETTINGS = 200  # hyper-parameters; a method has some ninety
+
+
+def _few_settings(given: object) -> object:
+    return few_fields(given, MOST_SETTINGS)
 
 
 class RunCreate(Input):
@@ -41,10 +48,12 @@ class RunCreate(Input):
         description="of the method, as in the form; absent or default: what fits the images; quick: the same "
         "of clarinet-plus, quickly; digits or photographs: that, whatever the images are",
     )
-    seeds: list[StrictInt] = Field(default=[0], description="1 to 20, each once")
+    seeds: list[StrictInt] = Field(default=[0], max_length=1000, description="1 to 20, each once")
     target_dataset_id: UUID
-    config: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = Field(
-        default={}, description="single hyper-parameters that replace the preset's"
+    config: Annotated[
+        dict[str, StrictBool | StrictInt | StrictFloat | StrictStr], BeforeValidator(_few_settings)
+    ] = Field(
+        default={}, max_length=MOST_SETTINGS, description="single hyper-parameters that replace the preset's"
     )
     note: Note = Field(default="", description="what people should know about it, in their own words")
 
@@ -250,4 +259,4 @@ class MetricList(Output):
     """Metrics by seed and epoch."""
 
     items: list[MetricRead]
-    next: None = None
+    next: str | None = Field(default=None, description="null: the list is whole")

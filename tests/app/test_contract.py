@@ -4,12 +4,14 @@ import json
 import re
 import time
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import schemathesis
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, given, settings
+from pydantic import ValidationError
 from schemathesis.checks import CHECKS
 from schemathesis.core.failures import FailureGroup
 from schemathesis.core.result import Ok
@@ -18,6 +20,7 @@ from sqlalchemy.orm import Session
 from app.annotation.schemas import AnswersInput, LeaseRequest
 from app.contract import PROBLEM_JSON, document_of, operations_of
 from app.problems import problem_types, status_of
+from app.runs.schemas import RunCreate
 from app.storage import Storage
 from tests.factories import make_campaign, make_dataset, make_run
 
@@ -52,6 +55,50 @@ def test_every_problem_is_declared_as_what_it_is(app: FastAPI) -> None:
 
     told = {status for _, _, one in operations_of(document_of(app)) for status in one["responses"]}
     assert {str(status_of(kind.__new__(kind))) for kind in problem_types().values()} <= told
+
+
+def test_what_a_body_may_hold_has_a_bound(app: FastAPI) -> None:
+    """Each thing that is wrong is an error of its own: without bounds 2 MB of JSON become hundreds of MB."""
+    document = document_of(app)
+    waiting = [
+        (one["operationId"], content["schema"])
+        for _, _, one in operations_of(document)
+        for content in one.get("requestBody", {}).get("content", {}).values()
+    ]
+    seen: set[str] = set()
+    while waiting:
+        where, schema = waiting.pop()
+        if "$ref" in schema:
+            name = schema["$ref"].rpartition("/")[2]
+            if name not in seen:
+                seen.add(name)
+                waiting.append((name, document["components"]["schemas"][name]))
+            continue
+        if schema.get("type") == "array":
+            assert "maxItems" in schema, where
+            waiting.append((where, schema["items"]))
+        if schema.get("additionalProperties"):
+            assert "maxProperties" in schema, where
+        inner = [*schema.get("properties", {}).items(), *((where, one) for one in schema.get("anyOf", ()))]
+        waiting += [(f"{where}/{name}", one) for name, one in inner]
+
+    assert len(seen) > 15
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {f"k{number}": 1 for number in range(20_000)},
+        {"config": {f"k{number}": None for number in range(20_000)}},
+        {"seeds": ["x"] * 20_000},
+    ],
+    ids=["fields", "config", "seeds"],
+)
+def test_thousands_of_things_that_are_wrong_are_not_looked_at(extra: dict[str, object]) -> None:
+    with pytest.raises(ValidationError) as refused:
+        RunCreate.model_validate({"target_dataset_id": str(uuid4()), **extra})
+
+    assert refused.value.error_count() <= 1001
 
 
 def test_downloads_and_streams_say_what_they_are(app: FastAPI) -> None:

@@ -12,14 +12,18 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from app import jobs
 from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.clock import utc_now
+from app.contract import operations_of
 from app.datasets.models import Dataset
-from app.idempotency import LIFE, IdempotencyKey
+from app.idempotency import HEADER, LIFE, IdempotencyKey
+from app.jobs import Job
 from app.labels.models import LabelImport
 from app.storage import Storage
 from tests.app.accounts.conftest import in_person
+from tests.app.quality.test_review import answered
 from tests.app.test_hardening import crowded  # noqa: F401  # a fixture
 from tests.factories import make_campaign, make_dataset
 
@@ -113,7 +117,7 @@ def test_labels_sent_twice_are_one_import(client: TestClient, session: Session) 
 
     first, again = (client.post(path, files=files, headers=headers) for _ in range(2))
 
-    assert (first.status_code, again.status_code) == (201, 201), first.text
+    assert (first.status_code, again.status_code) == (202, 202), first.text
     assert first.json() == again.json()
     assert count(session, LabelImport) == 1
 
@@ -151,6 +155,58 @@ def test_keys_are_their_senders_and_last_a_day(
     session.commit()
 
     assert ada.post("/api/v1/tokens", json={"name": "a"}, headers=headers).status_code == 201
+
+
+# Which end something, change it or hand it out; their second time finds it so.
+NO_KEY = {
+    *("lease_questions", "submit_answers", "undo_answers", "renew_leases", "release_leases", "prove_myself"),
+    *("pause_campaign", "close_campaign", "pause_person", "resume_person", "leave_person_out"),
+    *("count_person_again", "undo_decision", "cancel_run"),
+}
+
+
+def test_every_post_that_makes_or_launches_something_takes_a_key(app: FastAPI) -> None:
+    posts = {
+        one["operationId"]: any(
+            given["name"].lower() == HEADER.lower() for given in one.get("parameters", ())
+        )
+        for _, method, one in operations_of(app.openapi())
+        if method == "post"
+    }
+
+    assert {name for name, takes_key in posts.items() if not takes_key} == NO_KEY
+    assert {"ask_doubtful_questions_again", "mark_known_pictures", "open_campaign", "start_run"} <= set(posts)
+
+
+def test_what_is_launched_twice_under_a_key_is_launched_once(
+    client: TestClient, session: Session, storage: Storage, published: list[Job]
+) -> None:
+    dataset = make_dataset(session, storage, train=8)
+    draft, is_open = (
+        make_campaign(session, state="draft", dataset=dataset),
+        make_campaign(session, dataset=dataset),
+    )
+    session.commit()
+
+    for campaign, path, body in ((draft, "open", None), (is_open, "gold", {"per_class": 1})):
+        headers, there = key(), f"/api/v1/campaigns/{campaign.id}/{path}"
+        first, again = (client.post(there, json=body, headers=headers) for _ in range(2))
+        assert first.status_code in {200, 202}, first.text
+        assert (again.status_code, again.json()) == (first.status_code, first.json())
+    assert [job.name for job in published].count(jobs.OPEN_CAMPAIGN) == 1
+
+
+def test_questions_are_asked_again_once(client: TestClient, session: Session) -> None:
+    campaign = make_campaign(session, examples=3, confirm_yes=True)
+    answered(session, campaign, "uuu", "uuu")
+    session.commit()
+    path, headers = f"/api/v1/campaigns/{campaign.id}/review/ask-again", key()
+
+    first, again = (client.post(path, json={"count": 1}, headers=headers) for _ in range(2))
+    others = [client.post(path, json={"count": 1}, headers=key()).json() for _ in range(2)]
+
+    assert (first.json(), again.json()) == ({"asked": 1}, {"asked": 1})
+    assert others == [{"asked": 1}, {"asked": 0}]  # one of two was left
 
 
 @pytest.mark.parametrize("bad", ["", " ", "a b", "x" * 129, "\x7f"])

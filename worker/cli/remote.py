@@ -249,13 +249,25 @@ def import_labels(
     as_json: AsJson = False,
 ) -> None:
     """Bring in yes/no answers or class labels from elsewhere; they stay apart from the campaign's own."""
+    from app.errors import AppError
+
     with connect(base_url, token) as client:
         found = find(client, "campaigns", campaign)
         with file.open("rb") as stream:
             made = client.upload(f"/campaigns/{found['id']}/imports", stream, filename=file.name)
+        row = wait(
+            client,
+            f"/campaigns/{found['id']}/imports/{made['id']}",
+            "Reading labels",
+            until=lambda row: row["state"] != "importing",
+            done=lambda row: (int(row["state"] != "importing"), 1),
+        )
+    if row["state"] == "failed":
+        faults = row["faults"] if len(row["faults"]) > 1 else []  # one is told by the sentence
+        raise AppError("\n".join([row["failure"], *(f"{one['where']} {one['why']}." for one in faults)]))
     show(
-        made,
-        f"{made['filename']}: {made['yes']} yes, {made['no']} no, {made['unsure']} can't tell.",
+        row,
+        f"{row['filename']}: {row['yes']} yes, {row['no']} no, {row['unsure']} can't tell.",
         as_json=as_json,
     )
 

@@ -1,16 +1,9 @@
 """`python -m app.datasets.intake`: read one file in a process of its own, with bounds on memory and time.
 
-The first line on standard input is the request: {"root": storage folder, "prefix": where to put shards,
-"upload": {...}}. Standard output carries one JSON object per line: {"done", "total"} now and then, and at the
-end {"result"} or {"refused"}. The process dies when its standard input closes, so that it cannot outlive the
-worker that started it.
+It is asked {"root": storage folder, "prefix": where to put shards, "upload": {...}}, and tells {"done",
+"total"} now and then.
 """
 
-import json
-import os
-import resource
-import sys
-import threading
 import time
 import warnings
 from collections.abc import Sequence
@@ -20,6 +13,7 @@ from typing import Any
 
 from PIL import Image
 
+from app import apart
 from app.datasets.intake.arrays import read_arrays
 from app.datasets.intake.folders import read_folders, read_with_table
 from app.datasets.intake.limits import BASE_CPU_S, CPU_S_PER_MIB, MAX_ADDRESS_SPACE, MAX_TABLE_BYTES, MIB
@@ -39,25 +33,25 @@ REPORT_EVERY_S = 0.5
 
 def main() -> None:
     """Do what standard input asks for."""
-    request = json.loads(sys.stdin.readline())
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    request = apart.asked()
     storage = Storage(Path(request["root"]))
     upload: dict[str, Any] = request["upload"]
-    _limit_resources(storage.path(upload["data"]).stat().st_size)
+    size_bytes = storage.path(upload["data"]).stat().st_size
+    apart.bound(address_space=MAX_ADDRESS_SPACE, cpu_s=BASE_CPU_S + CPU_S_PER_MIB * size_bytes // MIB)
     # pictures.py refuses far below Pillow's limit, which only warns up to twice of it.
     Image.MAX_IMAGE_PIXELS = None
     warnings.simplefilter("ignore")
     try:
-        _report(result=take_in(storage, request["prefix"], upload))
+        apart.tell(result=take_in(storage, request["prefix"], upload))
     except FilesRefused as refusal:
         mend = SKIP_BAD if refusal.can_go_on else None
-        _report(refused=str(refusal), faults=_faults(refusal.refused), mend=mend)
+        apart.tell(refused=str(refusal), faults=_faults(refusal.refused), mend=mend)
     except EncodingNotKnown as refusal:
-        _report(refused=str(refusal), faults=[], mend=SAY_ENCODING)
+        apart.tell(refused=str(refusal), faults=[], mend=SAY_ENCODING)
     except Refused as refusal:
-        _report(refused=str(refusal), faults=[])
+        apart.tell(refused=str(refusal), faults=[])
     except MemoryError:
-        _report(refused=str(Refused(upload["name"], "needs more memory than an import may use")))
+        apart.tell(refused=str(Refused(upload["name"], "needs more memory than an import may use")))
 
 
 class FilesRefused(Exception):
@@ -92,7 +86,7 @@ def take_in(storage: Storage, prefix: str, upload: dict[str, Any]) -> dict[str, 
         for done, incoming in enumerate(reading.pictures):
             if time.monotonic() - reported > REPORT_EVERY_S:
                 reported = time.monotonic()
-                _report(done=done, total=reading.total)
+                apart.tell(done=done, total=reading.total)
             if isinstance(incoming, Refused):
                 refused.append(incoming)
             else:
@@ -144,23 +138,6 @@ def _reading(archive: Archive, storage: Storage, upload: dict[str, Any]) -> Read
     if upload["kind"] == "npz" or (upload["kind"] == "auto" and has_arrays):
         return read_arrays(archive)
     return read_folders(archive)
-
-
-def _limit_resources(size_bytes: int) -> None:
-    cpu_s = BASE_CPU_S + CPU_S_PER_MIB * size_bytes // MIB
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 10))
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, MAX_ADDRESS_SPACE))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _die_with_parent() -> None:
-    sys.stdin.read()
-    os._exit(1)
-
-
-def _report(**message: Any) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from app.annotation.models import AnswerValue, Purpose
 from app.labels.errors import BadImport
 from app.labels.exports import label_studio
 from clarinet.files.label_table import LabelKind
+from clarinet.files.refusal import MOST_NAMED
 from clarinet.files.tables import csv_rows, separator_of, unguarded
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -52,11 +53,22 @@ class Reading(enum.Enum):
     EITHER = "class"
 
 
+class BadLine(Exception):
+    """A line, or task, of a file that cannot be taken; `why` continues a sentence about it."""
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(why)
+        self.number = number
+        self.why = why
+
+
 @dataclass(frozen=True, slots=True)
 class FileOfLabels:
     """What a file says, in its order, and how it calls classes."""
 
+    noun: str  # what it consists of: "line" or "task"
     answers: "list[AnswerInFile]"
+    bad: list[BadLine]  # of many the first MOST_NAMED and one
     reading: Reading
 
 
@@ -64,7 +76,7 @@ class FileOfLabels:
 class AnswerInFile:
     """What a file says about one picture and one class."""
 
-    where: str  # "line 7" or "task 7", for a complaint
+    number: int  # of the line or task
     filename: str  # of the picture, "" where the file does not say it
     position: int | None  # of the picture in its dataset
     example_id: int | None  # its id; one of the three is known
@@ -75,30 +87,43 @@ class AnswerInFile:
 
 
 def read_answers(data: bytes) -> FileOfLabels:
-    """What a file says, in its order.
+    """What a file says, in its order, and every line of it that is not understood.
 
     Raises:
-        BadImport: too large, neither CSV nor JSON, or something in it is not understood.
+        BadImport: too large, neither CSV nor JSON, or nothing is in it.
     """
     if len(data) > MAX_BYTES:
-        raise BadImport(
-            f"The file has more than {MAX_BYTES // 1024**2} MB. Cut it in parts; nothing was stored."
-        )
+        raise too_large()
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadImport("The file is not in UTF-8. Nothing was stored.") from error
     said: list[AnswerInFile] = []
+    bad: list[BadLine] = []
     is_json = text.lstrip()[:1] in {"[", "{"}
     for item in _tasks(text) if is_json else _lines(text):
-        said.append(item)
+        if isinstance(item, BadLine):
+            bad.append(item)
+        else:
+            said.append(item)
+        if len(bad) > MOST_NAMED:
+            break
         if len(said) > MAX_ROWS:
             raise BadImport(
                 f"The file says more than {MAX_ROWS} things. Cut it in parts; nothing was stored."
             )
-    if not said:
+    if not said and not bad:
         raise BadImport("The file has no labels. Nothing was stored.")
-    return FileOfLabels(said, Reading.EITHER if is_json else _reading(text))
+    return FileOfLabels(
+        "task" if is_json else "line", said, bad, Reading.EITHER if is_json else _reading(text)
+    )
+
+
+def too_large() -> BadImport:
+    """Why a file is not even looked into."""
+    return BadImport(
+        f"The file has more than {MAX_BYTES // 1024**2} MB. Cut it in parts; nothing was stored."
+    )
 
 
 def _header(text: str) -> set[str]:
@@ -112,7 +137,7 @@ def _reading(text: str) -> Reading:
     return next((reading for reading in Reading if reading.value in header), Reading.EITHER)
 
 
-def _lines(text: str) -> Iterator[AnswerInFile]:
+def _lines(text: str) -> Iterator[AnswerInFile | BadLine]:
     reader = None
     try:
         header = _header(text)
@@ -126,45 +151,48 @@ def _lines(text: str) -> Iterator[AnswerInFile]:
         column = column if column in header else LABEL
         reader = csv_rows(io.StringIO(text, newline=""), separator=separator_of(text))
         for row in reader:
-            if (row.get("purpose") or "").strip() not in NOT_LABELS:
-                yield _of_line(row, f"line {reader.line_num}", column)
+            if (row.get("purpose") or "").strip() in NOT_LABELS:
+                continue
+            try:
+                yield _of_line(row, reader.line_num, column)
+            except BadLine as bad:
+                yield bad
     except csv.Error as error:
         line = reader.line_num if reader else 0
         raise BadImport(f"What follows line {line} is no CSV. Nothing was stored.") from error
 
 
-def _of_line(row: Mapping[Any, Any], where: str, column: str) -> AnswerInFile:
+def _of_line(row: Mapping[Any, Any], number: int, column: str) -> AnswerInFile:
     if None in row or None in row.values():
-        raise _unclear(where, "has more or fewer values than the first line names")
-    if any(len(cell) > MAX_CELL for cell in row.values()):
-        raise _unclear(where, f"has a value of more than {MAX_CELL} characters")
-    given = {name: cell.strip() for name, cell in row.items()}
+        raise BadLine(number, "has more or fewer values than the first line names")
+    given = {name: _cell(cell, number).strip() for name, cell in row.items()}
     answer = (given.get("answer") or given.get("value") or "").lower()
     kind = given.get("kind", "").lower()
     if answer and answer not in VALUES:
-        raise _unclear(where, f"answers {answer[:40]!r} instead of yes, no or unsure")
+        raise BadLine(number, f"answers {answer[:40]!r} instead of yes, no or unsure")
     if not answer and kind and kind not in set(OF_KIND):
-        raise _unclear(where, f"is of the kind {kind[:40]!r} instead of true or complementary")
+        raise BadLine(number, f"is of the kind {kind[:40]!r} instead of true or complementary")
     of_kind = OF_KIND[LabelKind(kind)] if kind and not answer else AnswerValue.YES  # a class label
     return AnswerInFile(
-        where,
-        position=_whole(given.get("position", ""), where),
-        example_id=_whole(given.get("example_id", ""), where),
+        number,
+        position=_whole(given.get("position", ""), number),
+        example_id=_whole(given.get("example_id", ""), number),
         filename=unguarded(given.get("filename") or given.get("file_name") or given.get("file") or ""),
         class_name=unguarded(given[column]),
         value=VALUES[answer] if answer else of_kind,
         annotator=_name(unguarded(given.get("annotator", ""))),
-        answered_at=_time(given.get("answered_at") or given.get("created_at") or "", where),
+        answered_at=_time(given.get("answered_at") or given.get("created_at") or "", number),
     )
 
 
-def _tasks(text: str) -> Iterator[AnswerInFile]:
+def _tasks(text: str) -> Iterator[AnswerInFile | BadLine]:
     for number, task in enumerate(_items(text), 1):
-        where = f"task {number}"
         try:
-            yield from _of_task(task, where)
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
-            raise _unclear(where, "is not what Label Studio exports (its JSON, not JSON-MIN)") from error
+            yield from _of_task(task, number)
+        except BadLine as bad:
+            yield bad
+        except (KeyError, TypeError, AttributeError, IndexError, RecursionError):
+            yield BadLine(number, "is not what Label Studio exports (its JSON, not JSON-MIN)")
 
 
 def _items(text: str) -> Iterator[Any]:
@@ -195,7 +223,7 @@ def _past_space(text: str, place: int) -> int:
     return found.end()
 
 
-def _of_task(task: dict[str, Any], where: str) -> Iterator[AnswerInFile]:
+def _of_task(task: dict[str, Any], number: int) -> Iterator[AnswerInFile]:
     data = task["data"]
     if data.get("purpose") in NOT_LABELS:
         return
@@ -212,65 +240,67 @@ def _of_task(task: dict[str, Any], where: str) -> Iterator[AnswerInFile]:
             note = (region.get("meta") or {}).get("text") or [""]
             by = annotation.get("completed_by", note[0])
             who = by.get("email", by.get("id", "")) if isinstance(by, dict) else by
-            for class_name, value in _chosen(region, data, where):
+            for class_name, value in _chosen(region, data, number):
                 yield AnswerInFile(
-                    where,
-                    filename=str(data.get("filename") or ""),
-                    position=_whole(position, where),
-                    example_id=_whole(example_id, where),
+                    number,
+                    filename=_cell(str(data.get("filename") or ""), number),
+                    position=_whole(position, number),
+                    example_id=_whole(example_id, number),
                     class_name=class_name,
                     value=value,
                     annotator=_name(str("" if who is None else who)),
-                    answered_at=_time(annotation.get("created_at") or "", where),
+                    answered_at=_time(annotation.get("created_at") or "", number),
                 )
 
 
-def _chosen(region: dict[str, Any], data: dict[str, Any], where: str) -> Iterator[tuple[str, AnswerValue]]:
+def _chosen(region: dict[str, Any], data: dict[str, Any], number: int) -> Iterator[tuple[str, AnswerValue]]:
     """Class and value of each choice: an answer to the task's class, or classes that it is or is not."""
-    choices = [str(choice) for choice in region["value"]["choices"]]
+    choices = [_cell(str(choice), number) for choice in region["value"]["choices"]]
     control = region["from_name"]
     if control == label_studio.ANSWER:
         for choice in choices:
             if choice.lower() not in VALUES:
-                raise _unclear(where, f"answers {choice[:40]!r} instead of yes, no or unsure")
-            yield str(data["class_name"]), VALUES[choice.lower()]
+                raise BadLine(number, f"answers {choice[:40]!r} instead of yes, no or unsure")
+            yield _cell(str(data["class_name"]), number), VALUES[choice.lower()]
     elif control == label_studio.IS_NOT:
         for choice in choices:
             yield choice, AnswerValue.NO
     else:
         if len(choices) > 1:
-            raise _unclear(where, f"chooses {len(choices)} classes at once")
+            raise BadLine(number, f"chooses {len(choices)} classes at once")
         for choice in choices:
             yield choice, AnswerValue.YES
+
+
+def _cell(text: str, number: int) -> str:
+    if len(text) > MAX_CELL:
+        raise BadLine(number, f"has a value of more than {MAX_CELL} characters")
+    return text
 
 
 def _name(given: str) -> str:
     return "".join(filter(str.isprintable, given))[:MAX_ANNOTATOR]
 
 
-def _whole(given: object, where: str) -> int | None:
+def _whole(given: object, number: int) -> int | None:
     if given is None or given == "":
         return None
     text = str(given)
     if isinstance(given, bool) or not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_INT)):
-        raise _unclear(where, f"names the picture {text[:40]!r}, which is no whole number")
+        raise BadLine(number, f"names the picture {text[:40]!r}, which is no whole number")
     return min(int(text), MAX_INT)
 
 
-def _time(given: object, where: str) -> datetime | None:
+def _time(given: object, number: int) -> datetime | None:
     if not given:
         return None
     try:
         at = datetime.fromisoformat(str(given))
     except ValueError as error:
-        raise _unclear(
-            where, f"has the time {str(given)[:40]!r}, which is not like 2026-11-21T12:00Z"
+        raise BadLine(
+            number, f"has the time {str(given)[:40]!r}, which is not like 2026-11-21T12:00Z"
         ) from error
     try:
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
     except OverflowError as error:
-        raise _unclear(where, f"has the time {str(given)[:40]!r}, which no calendar has") from error
-
-
-def _unclear(where: str, why: str) -> BadImport:
-    return BadImport(f"{where.capitalize()} {why}. Nothing was stored.")
+        raise BadLine(number, f"has the time {str(given)[:40]!r}, which no calendar has") from error

@@ -1,261 +1,126 @@
 """Labels from elsewhere in a campaign: kept beside its answers, never among them."""
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
-from uuid import UUID, uuid4
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import UUID
 
 from sqlalchemy import case, delete, func, insert, select
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.accounts import service as accounts
+from app import claims
 from app.accounts.models import User
 from app.annotation.consensus import verdict
 from app.annotation.models import AnswerValue
-from app.campaigns.errors import WrongCampaignState
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import Campaign
 from app.campaigns.noting import note
+from app.claims import Claim
 from app.datasets.models import Example, Split
 from app.journal.models import Action
-from app.labels.errors import AlreadyImported, BadImport, ImportNotFound
-from app.labels.importing.reading import AnswerInFile, FileOfLabels, Reading, read_answers
-from app.labels.models import ImportedAnswer, LabelImport
+from app.labels.importing.rows import Row
+from app.labels.models import ImportedAnswer, ImportState, LabelImport
 from clarinet.files.folders import PathFinder
 from clarinet.files.label_table import LabelRow
-from clarinet.files.names import NO_LABEL, class_numbers
-from clarinet.recipes.errors import DataError
 
 ASKED_AT_ONCE = 500  # SQLite takes some thousand parameters in a statement
-MAX_FILENAME = 200
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedImport:
-    """A file that was understood and fits its campaign, ready to be stored."""
+class Pictures:
+    """The training pictures of a campaign, found as a file means them: by file name, position or id."""
 
-    campaign_id: UUID
-    filename: str
-    digest: str
-    rows: list[dict[str, Any]]  # columns of ImportedAnswer
+    def __init__(self, campaign: Campaign) -> None:
+        self._own = Example.dataset_id == campaign.dataset_id, Example.split == Split.TRAIN
+        self._by_name: dict[str, int] | None = None
+        self._finder: PathFinder | None = None
 
-    def count(self, value: AnswerValue) -> int:
-        """How often the file says it."""
-        return sum(row["value"] is value for row in self.rows)
+    def ids(self, session: Session, rows: Sequence[Row]) -> list[int | None]:
+        """The id of each row's picture; None where it is none of the campaign's."""
+        names = self._named(session) if any(row.filename for row in rows) else {}
+        by_position = self._places(session, {row.position for row in rows if row.position is not None})
+        ids = {row.example_id for row in rows if row.position is None and row.example_id is not None}
+        known = self._known(session, ids)
+        found: list[int | None] = []
+        for row in rows:
+            if row.filename and names and self._finder is not None:
+                path = self._finder.find(row.filename)
+                found.append(None if path is None else names[path])
+            elif row.position is not None:
+                found.append(by_position.get(row.position))
+            else:
+                found.append(row.example_id if row.example_id in known else None)
+        return found
 
-
-def prepare_import(
-    session: Session, campaign: Campaign, data: bytes, *, filename: str, by: User
-) -> PreparedImport:
-    """Understand a file. May take a second: give a session that only looks; `campaign` has its classes.
-
-    Raises:
-        NotAllowed: `by` is no admin.
-        WrongCampaignState: a draft, whose classes may still change.
-        BadImport: what is wrong with the file, and where.
-    """
-    accounts.require_admin(by)
-    if campaign.state is CampaignState.DRAFT:
-        raise WrongCampaignState(step="given labels from elsewhere", state="a draft", needs="an opened")
-    file = read_answers(data)
-    said = file.answers
-    by_name = _by_filename(session, campaign, {item.filename for item in said if item.filename})
-    by_position = _examples(session, campaign, {item.position for item in said if item.position is not None})
-    ids = {item.example_id for item in said if item.position is None and item.example_id is not None}
-    known_ids = _known(session, campaign, ids)
-    classes = _classes(file, campaign)
-    rows = []
-    for item in said:
-        if item.filename and by_name is not None:
-            example_id = by_name.get(item.filename)
-        elif item.position is not None:
-            example_id = by_position.get(item.position)
-        else:
-            example_id = item.example_id if item.example_id in known_ids else None
-        if example_id is None:
-            raise BadImport(_no_picture(item))
-        class_ = classes[item.class_name]
-        if class_ == NO_LABEL:
-            raise BadImport(
-                f"{item.where.capitalize()} is about the class {item.class_name[:80]!r}, which this campaign "
-                "does not have. Nothing was stored."
+    def _named(self, session: Session) -> dict[str, int]:
+        """The ids of pictures by their file names; none where none has kept its name."""
+        if self._by_name is None:
+            rows = session.execute(
+                select(Example.filename, Example.id).where(*self._own, Example.filename.is_not(None))
             )
-        rows.append(
-            {
-                "example_id": example_id,
-                "candidate_class": class_,
-                "value": item.value,
-                "annotator": item.annotator,
-                "answered_at": item.answered_at,
-            }
-        )
-    name = filename.replace("\\", "/").rsplit("/", maxsplit=1)[-1]
-    name = "".join(filter(str.isprintable, name))[:MAX_FILENAME] or "labels"
-    return PreparedImport(campaign.id, name, hashlib.sha256(data).hexdigest(), rows)
+            self._by_name = {str(filename): example_id for filename, example_id in rows}
+            self._finder = PathFinder(self._by_name) if self._by_name else None
+        return self._by_name
 
-
-def _classes(file: FileOfLabels, campaign: Campaign) -> dict[str, int]:
-    """The number of each class as the file writes it; raises BadImport where that can be read in two ways."""
-    given = list(dict.fromkeys(item.class_name for item in file.answers))
-    try:
-        numbers = class_numbers(
-            given,
-            campaign.class_names,
-            are_names=file.reading is Reading.NAMES,
-            are_places=file.reading is Reading.PLACES,
-        )
-    except DataError as error:
-        raise BadImport(f"{error}. Nothing was stored.") from error
-    return dict(zip(given, numbers, strict=True))
-
-
-def _by_filename(session: Session, campaign: Campaign, names: set[str]) -> dict[str, int] | None:
-    """The ids of the training pictures that these file names mean; None where none has kept its name."""
-    if not names:
-        return None
-    rows = session.execute(
-        select(Example.filename, Example.id).where(
-            Example.dataset_id == campaign.dataset_id,
-            Example.split == Split.TRAIN,
-            Example.filename.is_not(None),
-        )
-    )
-    known = {str(filename): example_id for filename, example_id in rows}
-    if not known:
-        return None
-    finder = PathFinder(known)
-    return {name: known[path] for name in names if (path := finder.find(name)) is not None}
-
-
-def _no_picture(item: AnswerInFile) -> str:
-    if item.filename:
-        what = (
-            f"is about the file {item.filename[:80]!r}, which is none of this campaign's, or could be several"
-        )
-    elif item.position is None and item.example_id is None:
-        what = "does not say which picture it is about"
-    elif item.position is not None:
-        what = f"is about position {item.position}, where this campaign has no picture"
-    else:
-        what = f"is about picture {item.example_id}, which is none of this campaign's"
-    return f"{item.where.capitalize()} {what}. Nothing was stored."
-
-
-def _examples(session: Session, campaign: Campaign, positions: set[int]) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for some in _parts(sorted(position for position in positions if position < 2**31)):
-        rows = session.execute(
-            select(Example.position, Example.id).where(
-                Example.dataset_id == campaign.dataset_id,
-                Example.split == Split.TRAIN,
-                Example.position.in_(some),
+    def _places(self, session: Session, positions: set[int]) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for some in _parts(sorted(position for position in positions if position < 2**31)):
+            rows = session.execute(
+                select(Example.position, Example.id).where(*self._own, Example.position.in_(some))
             )
-        )
-        found.update((position, example_id) for position, example_id in rows)
-    return found
+            found.update((position, example_id) for position, example_id in rows)
+        return found
 
-
-def _known(session: Session, campaign: Campaign, ids: set[int]) -> set[int]:
-    found: set[int] = set()
-    for some in _parts(sorted(ids)):
-        found.update(
-            session.scalars(
-                select(Example.id).where(
-                    Example.dataset_id == campaign.dataset_id,
-                    Example.split == Split.TRAIN,
-                    Example.id.in_(some),
-                )
-            )
-        )
-    return found
+    def _known(self, session: Session, ids: set[int]) -> set[int]:
+        found: set[int] = set()
+        for some in _parts(sorted(ids)):
+            found.update(session.scalars(select(Example.id).where(*self._own, Example.id.in_(some))))
+        return found
 
 
 def _parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
     return (values[start : start + ASKED_AT_ONCE] for start in range(0, len(values), ASKED_AT_ONCE))
 
 
-def store_import(session: Session, prepared: PreparedImport, *, by: User, now: datetime) -> LabelImport:
-    """Keep what a file says.
-
-    Raises:
-        NotAllowed: `by` is no admin.
-        AlreadyImported: the campaign has this very file.
-    """
-    accounts.require_admin(by)
-    made = LabelImport(
-        id=uuid4(),
-        campaign_id=prepared.campaign_id,
-        filename=prepared.filename,
-        digest=prepared.digest,
-        yes=prepared.count(AnswerValue.YES),
-        no=prepared.count(AnswerValue.NO),
-        unsure=prepared.count(AnswerValue.UNSURE),
-        created_by_id=by.id,
-        created_at=now,
-    )
-    try:
-        with session.begin_nested():
-            session.add(made)
-    except IntegrityError as error:
-        before = session.scalar(
-            select(LabelImport.filename).where(
-                LabelImport.campaign_id == prepared.campaign_id, LabelImport.digest == prepared.digest
-            )
+def no_picture(row: Row) -> str:
+    """Why a row's picture was not found; continues a sentence."""
+    if row.filename:
+        return (
+            f"is about the file {row.filename[:80]!r}, which is none of this campaign's, or could be several"
         )
-        raise AlreadyImported(before or prepared.filename) from error
-    session.execute(insert(ImportedAnswer), [{"import_id": made.id, **row} for row in prepared.rows])
-    facts = {"file": prepared.filename, "yes": made.yes, "no": made.no, "unsure": made.unsure}
-    campaign = session.get_one(Campaign, prepared.campaign_id)
-    note(session, Action.LABELS_IMPORTED, campaign, by=by, details=facts)
-    return made
+    if row.position is None and row.example_id is None:
+        return "does not say which picture it is about"
+    if row.position is not None:
+        return f"is about position {row.position}, where this campaign has no picture"
+    return f"is about picture {row.example_id}, which is none of this campaign's"
 
 
-def imports_of(session: Session, campaign: Campaign, *, by: User) -> Sequence[LabelImport]:
-    """A campaign's imports, newest first.
-
-    Raises:
-        NotAllowed: `by` is no admin.
-    """
-    accounts.require_admin(by)
-    return session.scalars(
-        select(LabelImport)
-        .where(LabelImport.campaign_id == campaign.id)
-        .order_by(LabelImport.created_at.desc(), LabelImport.id)
-    ).all()
-
-
-def get_import(session: Session, campaign_id: UUID, import_id: UUID, *, by: User) -> LabelImport:
-    """One import of a campaign.
-
-    Raises:
-        NotAllowed: `by` is no admin.
-        ImportNotFound: this campaign has none of that id.
-    """
-    accounts.require_admin(by)
-    found = session.get(LabelImport, import_id)
-    if found is None or found.campaign_id != campaign_id:
-        raise ImportNotFound
-    return found
+def insert_answers(session: Session, import_id: UUID, rows: Sequence[Row], ids: Sequence[int | None]) -> None:
+    """Add what rows say of the pictures with these ids. It counts once the import is ready."""
+    session.execute(
+        insert(ImportedAnswer),
+        [
+            {
+                "import_id": import_id,
+                "example_id": example_id,
+                "candidate_class": row.candidate_class,
+                "value": row.value,
+                "annotator": row.annotator,
+                "answered_at": row.answered_at,
+            }
+            for row, example_id in zip(rows, ids, strict=True)
+        ],
+    )
 
 
-def delete_import(session: Session, campaign: Campaign, import_id: UUID, *, by: User) -> None:
-    """Take an import back. Snapshots that runs have frozen stay as they are.
+def delete_answers(session: Session, import_id: UUID) -> None:
+    """Delete what an import that did not end well has added."""
+    session.execute(delete(ImportedAnswer).where(ImportedAnswer.import_id == import_id))
 
-    Raises:
-        NotAllowed: `by` is no admin.
-        ImportNotFound: this campaign has none of that id.
-    """
-    accounts.require_admin(by)
-    deleted = session.execute(
-        delete(LabelImport)
-        .where(LabelImport.id == import_id, LabelImport.campaign_id == campaign.id)
-        .returning(LabelImport.id)
-    ).scalar_one_or_none()
-    if deleted is None:
-        raise ImportNotFound
-    note(session, Action.IMPORT_DELETED, campaign, by=by, details={"import": str(import_id)})
+
+def finish_import(session: Session, claim: Claim, counts: Mapping[AnswerValue, int]) -> None:
+    """Let an import count, which has said each value so often; raises ClaimLost."""
+    said = {value.value: counts.get(value, 0) for value in AnswerValue}
+    claims.release(session, claim, state=ImportState.READY, upload=None, **said)
+    made = session.get_one(LabelImport, claim.id, populate_existing=True)
+    campaign, by = session.get_one(Campaign, made.campaign_id), session.get_one(User, made.created_by_id)
+    note(session, Action.LABELS_IMPORTED, campaign, by=by, details={"file": made.filename, **said})
 
 
 def imported_labels(session: Session, campaign_id: UUID) -> Iterator[LabelRow]:
@@ -275,7 +140,7 @@ def imported_labels(session: Session, campaign_id: UUID) -> Iterator[LabelRow]:
         )
         .join(LabelImport, LabelImport.id == ImportedAnswer.import_id)
         .join(Example, Example.id == ImportedAnswer.example_id)
-        .where(LabelImport.campaign_id == campaign_id)
+        .where(LabelImport.campaign_id == campaign_id, LabelImport.state == ImportState.READY)
         .group_by(ImportedAnswer.example_id, Example.position, ImportedAnswer.candidate_class)
         .order_by(Example.position, ImportedAnswer.candidate_class)
         .execution_options(yield_per=5_000)

@@ -5,7 +5,8 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.labels.errors import BadImport
-from tests.app.labels.test_imports import bring, known
+from tests.app.labels.taking import bring
+from tests.app.labels.test_imports import known
 from tests.factories import make_campaign
 
 NUMBERED = ("1", "2", "3")

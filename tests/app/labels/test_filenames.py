@@ -16,7 +16,9 @@ from app.datasets.models import Example
 from app.labels import service as labelling
 from app.labels.errors import BadImport
 from app.labels.exports.class_folders import folder_names
+from app.labels.models import ImportedAnswer
 from app.storage import Storage
+from tests.app.labels.taking import bring
 from tests.app.labels.test_exports import download
 from tests.factories import answer, make_campaign, make_dataset, questions_of
 
@@ -49,15 +51,14 @@ class TestFilenames:
     ) -> None:
         labels_file = b"filename,label\nIMG_5.HEIC,con\nelsewhere/photos/e/img_4.heic,size: large\n"
 
-        prepared = labelling.prepare_import(session, named, labels_file, filename="l.csv", by=admin)
+        made = bring(session, named, labels_file, admin)
 
-        by_id = {row["example_id"]: row["candidate_class"] for row in prepared.rows}
+        said = session.scalars(select(ImportedAnswer).where(ImportedAnswer.import_id == made.id))
+        by_id = {one.example_id: one.candidate_class for one in said}
         examples = {e.id: e.position for e in session.scalars(select(Example)) if e.id in by_id}
         assert {examples[id_]: class_ for id_, class_ in by_id.items()} == {5: 1, 4: 0}
         with pytest.raises(BadImport, match=r"the file 'IMG_9\.HEIC', which is none of this campaign's"):
-            labelling.prepare_import(
-                session, named, b"filename,label\nIMG_9.HEIC,CON\n", filename="l.csv", by=admin
-            )
+            bring(session, named, b"filename,label\nIMG_9.HEIC,CON\n", admin)
 
     def test_pictures_come_in_class_folders_that_every_system_takes(
         self, client: TestClient, session: Session, named: Campaign

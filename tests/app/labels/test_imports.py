@@ -1,10 +1,5 @@
 """Labels from elsewhere."""
 
-import csv
-import io
-import json
-import tracemalloc
-from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
@@ -12,156 +7,24 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from app import jobs
 from app.accounts.models import User
 from app.annotation import service
 from app.annotation.models import Answer, AnswerValue
 from app.campaigns.models import Campaign
+from app.jobs import Job
 from app.labels import service as labelling
 from app.labels.errors import BadImport
-from app.labels.importing.reading import MAX_BYTES, MAX_ROWS, AnswerInFile, read_answers
+from app.labels.importing.reading import MAX_BYTES
 from app.labels.models import ImportedAnswer, LabelImport
 from app.quality import service as quality
 from app.runs.labels import collect
 from clarinet.files.label_table import TRUE, LabelKind, LabelRow
-from clarinet.files.tables import guarded
+from tests.app.labels.taking import bring, context_of, read_here, send, upload
 from tests.factories import NOW, answer, make_campaign, questions_of
+from worker.label_intake import import_labels
 
 YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
-
-
-def answers_in(data: bytes) -> list[AnswerInFile]:
-    """What a file says, in its order."""
-    return read_answers(data).answers
-
-
-class TestReading:
-    def test_class_labels_are_yes_answers(self) -> None:
-        found = answers_in(b"position,class\n3,cat\n4,1\n")
-
-        assert [(item.position, item.class_name, item.value) for item in found] == [
-            (3, "cat", YES),
-            (4, "1", YES),
-        ]
-
-    def test_answers_say_by_whom_and_when(self) -> None:
-        (item,) = answers_in(
-            b"\xef\xbb\xbfPosition,Class_Name,Answer,Annotator,Answered_At,remark\n"
-            b"3,cat,NO,ann,2026-11-21T13:00+01:00,x\n"
-        )
-
-        assert (item.value, item.annotator) == (NO, "ann")
-        assert item.answered_at == datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-    @pytest.mark.parametrize("name", ["=1+1", "+a", "plain", "'quoted"])
-    def test_a_cell_that_was_made_safe_is_read_back(self, name: str) -> None:
-        table = io.StringIO()
-        csv.writer(table).writerows([("position", "class_name"), (0, guarded(name))])
-
-        assert answers_in(table.getvalue().encode())[0].class_name == name
-
-    def test_label_studio_choices_are_classes_that_it_is_or_is_not_or_answers(self) -> None:
-        def task(control: str, chosen: list[str], **data: object) -> dict[str, object]:
-            region = {"type": "choices", "from_name": control, "value": {"choices": chosen}}
-            by = {"completed_by": {"id": 3, "email": "ann@example.org"}}
-            return {"data": data, "annotations": [{"result": [region]} | by]}
-
-        tasks = [
-            task("animal", ["cat"], image="https://x/api/v1/datasets/d/examples/17/image"),
-            task("not_class", ["dog", "owl"], position=2),
-            task("answer", ["unsure"], example_id=5, class_name="owl"),
-            {"data": {"position": 1}, "annotations": [{"was_cancelled": True}]},
-            {"data": {"position": 1}},
-        ]
-
-        found = answers_in(json.dumps(tasks).encode())
-
-        assert [(item.position, item.example_id, item.class_name, item.value) for item in found] == [
-            (None, 17, "cat", YES),
-            (2, None, "dog", NO),
-            (2, None, "owl", NO),
-            (None, 5, "owl", UNSURE),
-        ]
-        assert {item.annotator for item in found} == {"ann@example.org"}
-
-    @pytest.mark.parametrize(
-        ("data", "words"),
-        [
-            (b"", "first line must name"),
-            (b"a,b\n1,2", "first line must name"),
-            (b"position,class\n", "no labels"),
-            (b"position,class\n1", "Line 2 has more or fewer values"),
-            (b"position,class\n1,cat,3", "Line 2 has more or fewer values"),
-            (b"position,class,answer\n1,cat,maybe", "Line 2 answers 'maybe'"),
-            (b"position,class,kind\n1,cat,maybe", "Line 2 is of the kind 'maybe'"),
-            (b"position,class\n-1,cat", "Line 2 names the picture '-1'"),
-            (b"position,class\n1e3,cat", "names the picture '1e3'"),
-            (b"position,class\n" + b"9" * 30 + b",cat", "names the picture"),
-            (b'position,class\n1,"cat', "follows line 1 is no CSV"),
-            (b"position,class\n1," + b"x" * 1001, "more than 1000 characters"),
-            (b"position,class\n1,\xff", "not in UTF-8"),
-            (b"position,class,answered_at\n1,cat,yesterday", "the time 'yesterday'"),
-            (b"position,class,answered_at\n1,cat,0001-01-01T00:00+10:00", "no calendar has"),
-            (b"[1]", "Task 1 is not what Label Studio exports"),
-            (b"[", "begins like JSON"),
-            (b'[{"data": {}} {"data": {}}]', "begins like JSON"),
-            (b'[{"data": {}},', "begins like JSON"),
-            (b"[] and more", "begins like JSON"),
-            (b"[" * 100_000, "begins like JSON"),
-            (b"{}", "no list of Label Studio tasks"),
-            (b'[{"data": {}, "annotations": [{"result": [{"type": "choices"}]}]}]', "Task 1 is not what"),
-            (b" " * (MAX_BYTES + 1), "more than 16 MB"),
-            pytest.param(
-                b"position,class\n" + b"1,a\n" * (MAX_ROWS + 1),
-                "more than 200000 things",
-                marks=pytest.mark.long,
-            ),
-        ],
-    )
-    def test_what_is_not_understood_is_refused_with_its_place(self, data: bytes, words: str) -> None:
-        with pytest.raises(BadImport) as refused:
-            answers_in(data)
-
-        assert words in refused.value.detail
-        assert len(refused.value.detail) < 300
-
-    def test_two_classes_at_once_are_refused(self) -> None:
-        region = {"type": "choices", "from_name": "class", "value": {"choices": ["a", "b"]}}
-        task = {"data": {"position": 1}, "annotations": [{"result": [region]}]}
-
-        with pytest.raises(BadImport, match="chooses 2 classes at once"):
-            answers_in(json.dumps([task]).encode())
-
-    def test_answers_to_known_pictures_are_left_out(self) -> None:
-        lines = answers_in(
-            b"position,class,purpose\n1,cat,gold\n2,cat,labelling\n3,cat,\n4,cat,evaluation\n5,cat,train\n"
-        )
-        region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}}
-        told: list[dict[str, object]] = [{}, {"purpose": "gold"}, {"purpose": "labelling"}]
-        tasks: list[dict[str, object]] = [
-            {"data": {"position": place, **about}, "annotations": [{"result": [region]}]}
-            for place, about in enumerate(told)
-        ]
-
-        assert [item.position for item in lines] == [2, 3, 5]
-        assert [item.position for item in answers_in(json.dumps(tasks).encode())] == [0, 2]
-
-    def test_a_large_file_of_tasks_is_never_held_as_objects(self) -> None:
-        region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}, "more": [{}] * 50}
-        task = {"data": {"position": 1}, "annotations": [{"result": [region]}]}
-        data = json.dumps([task] * 4000, indent=1).encode()
-
-        tracemalloc.start()
-        found = answers_in(data)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-
-        assert len(found) == 4000
-        assert peak < 2 * len(data)
-
-    def test_names_have_no_control_characters(self) -> None:
-        (item,) = answers_in(b"position,class,annotator\n1,cat,a\x00\x1bn\xe2\x80\xaen\n")
-
-        assert item.annotator == "ann"
 
 
 @pytest.fixture
@@ -170,12 +33,6 @@ def campaign(session: Session) -> Campaign:
     campaign = make_campaign(session, examples=6)
     session.commit()
     return campaign
-
-
-def bring(session: Session, campaign: Campaign, table: str, by: User) -> LabelImport:
-    """Import a CSV."""
-    prepared = labelling.prepare_import(session, campaign, table.encode(), filename="a/b\\old.csv", by=by)
-    return labelling.store_import(session, prepared, by=by, now=NOW)
 
 
 def known(session: Session, campaign: Campaign, *, imported: bool) -> dict[int, tuple[object, ...]]:
@@ -311,20 +168,13 @@ class TestImports:
         assert refused.value.detail.startswith("Line 3")
 
 
-def send(client: TestClient, campaign: Campaign, data: bytes, name: str = "old.csv") -> dict[str, object]:
-    """Import over the API."""
-    response = client.post(f"/api/v1/campaigns/{campaign.id}/imports", files={"file": (name, data)})
-    body: dict[str, object] = response.json()
-    return body | {"status": response.status_code} if "status" not in body else body
-
-
 class TestApi:
     def test_imports_lists_and_takes_back(
         self, client: TestClient, session: Session, campaign: Campaign
     ) -> None:
         made = send(client, campaign, b"position,class\n0,dog\n")
 
-        assert (made["status"], made["yes"], made["filename"]) == (201, 1, "old.csv")
+        assert (made["state"], made["yes"], made["filename"]) == ("ready", 1, "old.csv")
         (listed,) = client.get(f"/api/v1/campaigns/{campaign.id}/imports").json()["items"]
         assert listed["id"] == made["id"]
         url = f"/api/v1/campaigns/{campaign.id}/imports/{made['id']}"
@@ -348,9 +198,10 @@ class TestApi:
         refused = send(client, campaign, b"position,class\n0,dog\n0,wolf\n")
         response = client.post(f"/api/v1/campaigns/{campaign.id}/imports", data={"file": "no file"})
 
-        assert (refused["status"], refused["type"]) == (422, "/problems/bad-import")
-        assert response.status_code == 422
-        assert session.scalar(select(func.count()).select_from(LabelImport)) == 0
+        assert (refused["state"], refused["yes"]) == ("failed", 0)
+        assert refused["failure"].startswith("Line 3 is about the class 'wolf'")
+        assert (response.status_code, response.json()["type"]) == (422, "/problems/malformed-request")
+        assert session.scalar(select(func.count()).select_from(ImportedAnswer)) == 0
 
     def test_a_draft_takes_none(self, client: TestClient, session: Session) -> None:
         draft = make_campaign(session, state="draft")
@@ -378,7 +229,7 @@ class TestApi:
 
         made = send(client, copy, given.content)
 
-        assert (made["status"], made["yes"], made["no"]) == (201, 2, 2)
+        assert (made["state"], made["yes"], made["no"]) == ("ready", 2, 2)
         theirs = known(session, campaign, imported=False)
         assert {position: label[:2] for position, label in known(session, copy, imported=True).items()} == {
             position: label[:2] for position, label in theirs.items()
@@ -392,15 +243,80 @@ def test_the_page_imports_says_what_is_wrong_and_takes_back(
     url = f"/campaigns/{campaign.id}/imports"
 
     empty = client.get(url, headers=page)
-    wrong = client.post(url, files={"file": ("bad.csv", b"position,class\n0,wolf\n")}, headers=page)
-    done = client.post(url, files={"file": ("<b>.csv", b"position,class\n0,dog\n")}, headers=page)
-    shown = client.get(url, headers=page)
+    nothing = client.post(url, headers=page)
+    sent = client.post(url, files={"file": ("<b>.csv", b"position,class\n0,dog\n")}, headers=page)
+    waits = client.get(url, headers=page)
+    again = client.post(url, files={"file": ("<b>.csv", b"position,class\n0,dog\n")}, headers=page)
 
     assert "<table" not in empty.text
-    assert (wrong.status_code, "about the class &#39;wolf&#39;" in wrong.text) == (422, True)
-    assert (done.status_code, done.headers["location"]) == (303, url)
-    assert "&lt;b&gt;.csv" in shown.text
-    import_id = session.scalars(select(LabelImport.id)).one()
-    assert client.post(f"{url}/{import_id}/delete", headers=page).status_code == 303
+    assert (nothing.status_code, "Choose a file" in nothing.text) == (422, True)
+    assert (sent.status_code, sent.headers["location"]) == (303, url)
+    assert 'hx-trigger="every 1s"' in waits.text
+    assert "&lt;b&gt;.csv" in waits.text
+    assert (again.status_code, "imported before" in again.text) == (422, True)
+    send(client, campaign, b"position,class\n0,wolf\n1,wolf\n", name="bad.csv")
+    import_id = session.scalars(select(LabelImport.id).where(LabelImport.filename == "<b>.csv")).one()
+    import_labels(context_of(client), import_id, read=read_here)
+    shown = client.get(url, headers=page)
+    assert 'hx-trigger="every 1s"' not in shown.text
+    assert "2 lines cannot be taken in. The first: Line 2 is about the class &#39;wolf&#39;" in shown.text
+    assert "<li>Line 3 is about the class &#39;wolf&#39;" in shown.text
+    for found in session.scalars(select(LabelImport.id)).all():
+        assert client.post(f"{url}/{found}/delete", headers=page).status_code == 303
     assert "<table" not in client.get(url, headers=page).text
     assert url in client.get(f"/campaigns/{campaign.id}", headers=page).text
+
+
+def test_the_answer_comes_before_the_file_is_read(
+    client: TestClient, session: Session, campaign: Campaign, published: list[Job]
+) -> None:
+    sent = upload(client, campaign, b"position,class\n0,dog\n")
+    made = sent.json()
+
+    assert (sent.status_code, made["state"], made["yes"]) == (202, "importing", 0)
+    assert sent.headers["location"] == f"/api/v1/campaigns/{campaign.id}/imports/{made['id']}"
+    assert published[-1] == Job(jobs.IMPORT_LABELS, (made["id"],))
+    assert known(session, campaign, imported=True) == {}
+    assert client.delete(sent.headers["location"]).status_code == 204
+    assert client.get(sent.headers["location"]).json()["type"] == "/problems/import-not-found"
+    state = context_of(client)
+    assert not [path for path in state.storage.root.rglob("*") if path.is_file()]
+
+
+def test_every_bad_line_is_told_up_to_a_hundred(client: TestClient, campaign: Campaign) -> None:
+    lines = ["0,dog", "0,wolf", "x,dog", "99,dog", "99,wolf", "1,dog,3"]
+    some = send(client, campaign, ("position,class\n" + "\n".join(lines)).encode())
+    many = send(client, campaign, b"position,class\n" + b"0,wolf\n" * 150)
+    places = send(client, campaign, b"position,class\n" + b"99,dog\n" * 150)
+
+    assert some["failure"] == (
+        "5 lines cannot be taken in. The first: Line 3 is about the class 'wolf', which this campaign does "
+        "not have. Nothing was stored."
+    )
+    assert [(one["where"], one["why"][:18]) for one in some["faults"]] == [
+        ("line 3", "is about the class"),
+        ("line 4", "names the picture "),
+        ("line 5", "is about position "),
+        ("line 6", "is about the class"),
+        ("line 7", "has more or fewer "),
+    ]
+    for one in (many, places):
+        assert one["failure"].startswith("More than 100 lines cannot be taken in. The first: Line 2 is about")
+        assert len(one["faults"]) == 100
+
+
+def test_a_file_that_was_refused_may_come_again(
+    client: TestClient, session: Session, campaign: Campaign
+) -> None:
+    first, again = (send(client, campaign, b"position,class\n0,wolf\n") for _ in range(2))
+
+    assert (first["state"], again["state"]) == ("failed", "failed")
+    assert session.scalar(select(func.count()).select_from(LabelImport)) == 1
+
+
+def test_a_file_that_is_too_large_is_not_kept(client: TestClient, campaign: Campaign) -> None:
+    told = send(client, campaign, b" " * (MAX_BYTES + 1))
+
+    assert (told["status"], told["type"]) == (422, "/problems/bad-import")
+    assert "more than 16 MB" in told["detail"]
+    assert not [path for path in context_of(client).storage.root.rglob("*") if path.is_file()]

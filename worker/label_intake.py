@@ -1,0 +1,179 @@
+"""Task: take an uploaded file of labels in, once, whatever dies on the way.
+
+The file is read by a process of its own (`python -m app.labels.importing`), because it comes from a stranger.
+This side holds the claim, finds the pictures that the file means, and stores what it says.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from app import claims
+from app.annotation.models import AnswerValue
+from app.campaigns.models import Campaign
+from app.claims import Claim, ClaimLost
+from app.clock import utc_now
+from app.journal.writing import ADDRESS
+from app.labels import service as labels
+from app.labels.models import ImportState, LabelImport
+from clarinet.files.refusal import MOST_NAMED
+from clarinet.recipes.counting import many
+from worker.apart import ImportFailed, ImportInterrupted, read_apart
+from worker.context import Context
+
+ROWS_AT_ONCE = 5000  # per transaction: about 0.2 s during which SQLite's other writers wait
+MODULE = "app.labels.importing"
+
+log = structlog.get_logger()
+
+Fault = tuple[int, str]  # the number of its line or task, and why it cannot be taken
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A claimed import."""
+
+    claim: Claim
+    filename: str
+    upload: Mapping[str, Any]
+    pictures: labels.Pictures
+
+    @property
+    def rows(self) -> str:
+        """Storage key of what the file says; this attempt's own."""
+        return f"{labels.upload_prefix(self.claim.id)}/rows-{self.claim.number}"
+
+
+def import_labels(
+    context: Context, import_id: UUID, *, read: Callable[..., dict[str, Any]] = read_apart
+) -> None:
+    """Import a file of labels, or do nothing if somebody else is at it; sweep after one that is over."""
+    work = _claim(context, import_id)
+    if work is None:
+        _sweep(context, import_id)
+        return
+    log.info("labels.import_claimed", import_id=str(import_id), attempt=work.claim.number)
+    try:
+        counts = _import(context, work, read)
+    except ClaimLost:
+        log.warning("labels.import_lost", import_id=str(import_id), attempt=work.claim.number)
+    except ImportInterrupted as reason:
+        _hand_back(context, work)
+        log.warning("labels.import_interrupted", import_id=str(import_id), reason=str(reason))
+    except ImportFailed as failure:
+        _fail(context, work, failure)
+        log.info("labels.import_failed", import_id=str(import_id), faults=len(failure.faults))
+    else:
+        log.info("labels.import_ended", import_id=str(import_id), answers=counts.total())
+    _sweep(context, import_id)
+
+
+def _claim(context: Context, import_id: UUID) -> Work | None:
+    waiting = LabelImport.state == ImportState.IMPORTING
+    with context.unit_of_work() as session:
+        name = f"{os.uname().nodename}:{os.getpid()}"
+        claim = claims.claim(session, LabelImport, import_id, waiting, by=name, now=utc_now())
+        if claim is None:
+            return None
+        labels.delete_answers(session, import_id)  # of an attempt that died
+        row = session.get_one(LabelImport, import_id, populate_existing=True)
+        pictures = labels.Pictures(session.get_one(Campaign, row.campaign_id))
+        return Work(claim, row.filename, row.upload or {}, pictures)
+
+
+def _import(context: Context, work: Work, read: Callable[..., dict[str, Any]]) -> Counter[AnswerValue]:
+    """Read, check and store; gives how often each value was said."""
+    request = {
+        "root": str(context.storage.root.resolve()),
+        "data": work.upload["data"],
+        "name": work.filename,
+        "class_names": work.upload["class_names"],
+        "rows": work.rows,
+    }
+    result = read(MODULE, request, name=work.filename, beat=lambda _message: _renew(context, work))
+    faults: list[Fault] = [(number, why) for number, why in result["faults"]]
+    counts: Counter[AnswerValue] = Counter()
+    for rows in labels.read_rows(context.storage, work.rows, chunk=ROWS_AT_ONCE):
+        with context.reading() as session:
+            ids = work.pictures.ids(session, rows)
+        faults += [
+            (row.number, labels.no_picture(row)) for row, id_ in zip(rows, ids, strict=True) if id_ is None
+        ]
+        if len({number for number, _ in faults}) > MOST_NAMED:
+            break
+        _renew(context, work)
+        if not faults:
+            with context.unit_of_work() as session:
+                claims.renew(session, work.claim, now=utc_now())
+                labels.insert_answers(session, work.claim.id, rows, ids)
+            counts.update(row.value for row in rows)
+    if faults:
+        raise _refusal(result["noun"], faults)
+    with context.unit_of_work() as session:
+        session.info[ADDRESS] = work.upload["address"]  # of the request that asked for it
+        labels.finish_import(session, work.claim, counts)
+    return counts
+
+
+def _refusal(noun: str, faults: Sequence[Fault]) -> ImportFailed:
+    """Names the first line in its sentence, and up to MOST_NAMED beside it."""
+    told: dict[int, str] = {}  # of a line that is wrong in several ways the first
+    for number, why in sorted(faults, key=lambda fault: fault[0]):
+        told.setdefault(number, why)
+    number, why = next(iter(told.items()))
+    first = f"{noun.capitalize()} {number} {why}. Nothing was stored."
+    count = f"More than {MOST_NAMED} {noun}s" if len(told) > MOST_NAMED else many(len(told), noun)
+    sentence = first if len(told) == 1 else f"{count} cannot be taken in. The first: {first}"
+    listed = [{"where": f"{noun} {number}", "why": why} for number, why in told.items()]
+    return ImportFailed(sentence, faults=listed[:MOST_NAMED])
+
+
+def _renew(context: Context, work: Work) -> None:
+    if context.is_stopping():
+        raise ImportInterrupted("the worker is shutting down")
+    with context.unit_of_work() as session:
+        claims.renew(session, work.claim, now=utc_now())
+
+
+def _hand_back(context: Context, work: Work) -> None:
+    """Let another worker have it; a shutdown is nobody's failed attempt."""
+    values = {"attempts": LabelImport.attempts - 1} if context.is_stopping() else {}
+    try:
+        with context.unit_of_work() as session:
+            claims.release(session, work.claim, **values)
+    except ClaimLost:
+        pass  # somebody has it already
+
+
+def _fail(context: Context, work: Work, failure: ImportFailed) -> None:
+    try:
+        with context.unit_of_work() as session:
+            claims.release(
+                session,
+                work.claim,
+                state=ImportState.FAILED,
+                failure=str(failure),
+                faults=failure.faults,
+                upload=None,
+            )
+            labels.delete_answers(session, work.claim.id)
+    except ClaimLost:
+        pass  # it was taken back meanwhile, or somebody else tries
+
+
+def _sweep(context: Context, import_id: UUID) -> None:
+    """Delete files, and answers of an attempt that died, that no row needs any more."""
+    with context.reading() as session:
+        row = session.get(LabelImport, import_id)
+        state = None if row is None else row.state
+    if state is ImportState.IMPORTING:
+        return
+    context.storage.delete_tree(labels.upload_prefix(import_id))
+    if state is ImportState.FAILED:
+        with context.unit_of_work() as session:
+            labels.delete_answers(session, import_id)
