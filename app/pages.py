@@ -21,7 +21,7 @@ from starlette.types import Scope
 import frontend
 from app.accounts.callers import masked
 from app.clock import utc_now
-from app.languages import LANGUAGES, SOURCE, current_language, gettext, ngettext, speaking
+from app.languages import LANGUAGES, SOURCE, current_language, gettext, language_name, ngettext, speaking
 from app.spelling import LONGEST_NAME, worded
 
 FRONTEND = Path(frontend.__file__).parent
@@ -83,6 +83,7 @@ environment = jinja2.Environment(
 environment.policies["ext.i18n.trimmed"] = True
 environment.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]  # by the extension
 environment.globals["asset"] = asset
+environment.globals["language_name"] = language_name
 templates = Jinja2Templates(env=environment, context_processors=[_context])
 
 

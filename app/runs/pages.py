@@ -47,19 +47,26 @@ UNPROCESSABLE = 422
 @router.get("/runs")
 @admin_only
 def list_runs(
+    *,
     request: Request,
     session: SessionDep,
     user: CurrentUser,
+    campaign_id: UUID | None = None,
+    dataset_id: UUID | None = None,
     after: RunNumber | None = None,
 ) -> Response:
-    """Runs of all campaigns, newest first."""
-    runs, following = service.list_runs(session, by=user, before=after, limit=ROWS)
+    """Runs, newest first: all, those of a campaign, or those whose source or target a dataset is."""
+    runs, following = service.list_runs(
+        session, by=user, campaign_id=campaign_id, dataset_id=dataset_id, before=after, limit=ROWS
+    )
     return render(
         request,
         "runs/list.html",
         runs=runs,
         summaries=service.summaries(session, runs, now=utc_now()),
         names=service.names_of(session, runs),
+        campaign=campaigns.find_campaign(session, campaign_id, by=user) if campaign_id else None,
+        dataset=datasets.get_dataset(session, dataset_id, by=user) if dataset_id else None,
         next_after=following,
         is_first=after is None,
     )
