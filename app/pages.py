@@ -128,6 +128,11 @@ def render(
         )
 
 
+def without_none(**values: object) -> dict[str, object]:
+    """Those that are given: what a list is limited to, for the address of its next page."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def see_other(request: Request, name: str, **path: Any) -> RedirectResponse:
     """To the page of a route after a form was sent: a reload must not send it again."""
     return RedirectResponse(request.app.url_path_for(name, **path), status.HTTP_303_SEE_OTHER)

@@ -9,7 +9,7 @@ from app.access import admin_only
 from app.campaigns import service as campaigns
 from app.datasets import service as datasets
 from app.deps import CurrentUser, SessionDep
-from app.pages import render, see_other
+from app.pages import render, see_other, without_none
 from app.registry import service
 from app.runs import configs
 from app.runs import service as runs
@@ -48,6 +48,7 @@ def list_models(
         models=models,
         runs=trained,
         names=runs.names_of(session, list(trained.values())),
+        only=without_none(run_id=run_id, campaign_id=campaign_id, dataset_id=dataset_id),
         run=runs.get_run(session, run_id, by=user) if run_id else None,
         campaign=campaigns.find_campaign(session, campaign_id, by=user) if campaign_id else None,
         dataset=datasets.get_dataset(session, dataset_id, by=user) if dataset_id else None,

@@ -1,4 +1,3 @@
-const LONG_NAME = 36; // characters that fit one line of a phone
 const HELD = 20;
 const REFILL_BELOW = 12;
 
@@ -57,7 +56,6 @@ export function makeCard(screen, queue, { say }, gestures) {
     question.toggleAttribute("data-new", shownClass !== null && shownClass !== position);
     shownClass = position;
     screen.ask(say(`ask_${article(name)}`, { name: "\n" }), name, position);
-    question.toggleAttribute("data-long", name.length > LONG_NAME);
   }
 
   function give(value) {
