@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"],
 
 HEIGHT = 568
 WIDTHS = (390, 320)
-# The page's width, and what sticks out of this width without scrolling by itself. The width is the one that was
-# asked for: the window's own grows with a page that is too wide.
+# The page's width, and what sticks out of the width that was asked for without scrolling by itself.
+# The window's own width is no measure: it grows with a page that is too wide.
 STICKING_OUT = """async width => {
     const scrolls = element => {
         for (let e = element.parentElement; e && e !== document.body; e = e.parentElement)
