@@ -41,8 +41,8 @@ class DatasetInUse(Conflict):
 
     def __init__(self, name: str, used_by: Uses) -> None:
         super().__init__(
-            f'"{name}" cannot be deleted: {used_by.in_words or "something"} made from it would lose its '
-            "images. Nothing was changed. A draft of a campaign can be deleted first.",
+            f'"{name}" cannot be deleted. Its images are needed by {used_by.in_words or "something else"}. '
+            "Nothing was changed. A campaign's draft can be deleted first; what was opened or trained stays.",
             used_by=used_by,
         )
 

@@ -67,7 +67,7 @@ def test_a_dataset_in_use_says_by_what_to_a_program(
     assert answer.status_code == 409
     problem = answer.json()
     assert problem["type"] == "/problems/dataset-in-use"
-    assert f'"{dataset.name}" cannot be deleted: 1 campaign' in problem["detail"]
+    assert f'"{dataset.name}" cannot be deleted. Its images are needed by 1 campaign.' in problem["detail"]
     assert problem["used_by"] == [
         {
             "kind": "campaign",
