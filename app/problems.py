@@ -149,6 +149,7 @@ def on_app_error(request: Request, error: AppError) -> Response:
         title=error.title,
         detail=error.detail,
         headers=headers,
+        instead="",
         used_by=error.used_by,
         **error.facts,
     )

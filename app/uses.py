@@ -91,7 +91,7 @@ def name_column(table: Table) -> ColumnElement[str] | None:
     return None
 
 
-def named(session: Session, kind: type[Base], name: str) -> Uses:
-    """The row of this kind that has this name, as `itself`."""
-    row = session.scalar(select(kind).where(kind.name == name))  # type: ignore[attr-defined]
+def named(session: Session, kind: type[Any], name: str) -> Uses:
+    """The row of this mapped class that has this name, as `itself`."""
+    row = session.scalar(select(kind).where(kind.name == name))
     return Uses() if row is None else itself(row)
