@@ -14,9 +14,7 @@ depends_on = None
 
 def upgrade() -> None:
     """Apply."""
-    op.add_column(
-        "campaign", sa.Column("class_language", sa.String(35), nullable=False, server_default="")
-    )
+    op.add_column("campaign", sa.Column("class_language", sa.String(35), nullable=False, server_default=""))
 
 
 def downgrade() -> None:
