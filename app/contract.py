@@ -6,6 +6,7 @@ them; programs sign in with a token, browsers with a cookie and the token of our
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -76,6 +77,15 @@ class Fault(BaseModel):
     detail: str = Field(examples=["Please fill this in."])
 
 
+class UsedBy(BaseModel):
+    """A thing that uses what cannot be deleted or changed, or that has the name."""
+
+    kind: str = Field(examples=["campaign"])
+    id: UUID
+    name: str
+    url: str = Field(description="of its JSON", examples=["/api/v1/campaigns/0"])
+
+
 class Problem(BaseModel):
     """Why a request was not carried out (RFC 9457). Some types add facts of their own."""
 
@@ -89,6 +99,10 @@ class Problem(BaseModel):
     detail: str = Field(description="what is wrong and what to do, in the language that was asked for")
     instance: str = Field(description="path of the request", examples=["/api/v1/users"])
     errors: list[Fault] = Field(default=[], description="of a request that is not of the right shape")
+    used_by: list[UsedBy] = Field(
+        default=[], description="what stands in the way; of many the newest of each kind"
+    )
+    used_by_left_out: int = Field(default=0, description="how many more there are")
 
 
 def operation_id(route: APIRoute) -> str:

@@ -2,15 +2,18 @@
 
 from typing import ClassVar
 
+from app.uses import Uses
+
 
 class AppError(Exception):
-    """A failure the user caused and can understand."""
+    """A failure the user caused and can understand; `used_by` is what stands in the way, with links."""
 
     title: ClassVar[str] = "Request refused"
 
-    def __init__(self, detail: str, **facts: str | int | float) -> None:
+    def __init__(self, detail: str, *, used_by: Uses | None = None, **facts: str | int | float) -> None:
         super().__init__(detail)
         self.detail = detail
+        self.used_by = used_by or Uses()
         self.facts = facts
 
 

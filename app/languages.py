@@ -4,6 +4,7 @@ Messages are written in English in templates and code; `frontend/messages/LANGUA
 They are compiled when they are first used, so there is no compiled file that could be missing or old.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +13,7 @@ from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
 from pathlib import Path
 
+from babel import Locale, UnknownLocaleError
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
@@ -20,6 +22,13 @@ import frontend
 MESSAGES = Path(frontend.__file__).parent / "messages"
 SOURCE = "en"
 LANGUAGES = {SOURCE: "English", "de": "Deutsch", "es": "Español", "fr": "Français", "zh-Hans": "中文"}
+# Offered for the names of classes beside any other tag: the languages of most people who are online.
+CLASS_LANGUAGES: tuple[str, ...] = (
+    *("ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr"),
+    *("hu", "id", "it", "ja", "ko", "lt", "lv", "ms", "nb", "nl", "pl", "pt", "ro", "ru", "sk", "sl", "sr"),
+    *("sv", "ta", "th", "tr", "uk", "ur", "vi", "zh-Hans", "zh-Hant"),
+)
+TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}")
 _current: ContextVar[str] = ContextVar("language", default=SOURCE)
 
 
@@ -80,3 +89,27 @@ def choose(cookie: str | None, accepted: str) -> str:
         if language := known.get(tag.split("-")[0]):
             return language
     return SOURCE
+
+
+def language_tag(tag: str) -> str:
+    """A language tag of the usual form, or nothing.
+
+    Raises:
+        ValueError: it is another text.
+    """
+    if tag and not TAG.fullmatch(tag):
+        raise ValueError("A language tag looks like en, pt-BR or zh-Hans")
+    return tag
+
+
+def same_language(one: str, other: str) -> bool:
+    """Whether two tags name one language, wherever it is spoken; one that is not said is none."""
+    return bool(one) and one.lower().split("-")[0] == other.lower().split("-")[0]
+
+
+def language_name(tag: str) -> str:
+    """What the language of a tag is called in English; the tag where nobody knows."""
+    try:
+        return Locale.parse(tag, sep="-").get_display_name(SOURCE) or tag
+    except (ValueError, UnknownLocaleError):
+        return tag

@@ -21,7 +21,7 @@ from starlette.types import Scope
 import frontend
 from app.accounts.callers import masked
 from app.clock import utc_now
-from app.languages import LANGUAGES, SOURCE, current_language, gettext, ngettext, speaking
+from app.languages import LANGUAGES, SOURCE, current_language, gettext, language_name, ngettext, speaking
 from app.spelling import LONGEST_NAME, worded
 
 FRONTEND = Path(frontend.__file__).parent
@@ -83,6 +83,7 @@ environment = jinja2.Environment(
 environment.policies["ext.i18n.trimmed"] = True
 environment.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]  # by the extension
 environment.globals["asset"] = asset
+environment.globals["language_name"] = language_name
 templates = Jinja2Templates(env=environment, context_processors=[_context])
 
 
@@ -125,6 +126,11 @@ def render(
             status_code=status,
             headers={"Vary": "HX-Request", "Cache-Control": "no-store"},
         )
+
+
+def without_none(**values: object) -> dict[str, object]:
+    """Those that are given: what a list is limited to, for the address of its next page."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def see_other(request: Request, name: str, **path: Any) -> RedirectResponse:

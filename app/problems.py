@@ -22,6 +22,7 @@ from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthe
 from app.languages import gettext, translatable
 from app.pages import as_sentence, render, wants_fragment, wants_page
 from app.spelling import MISSPELT, worded
+from app.uses import Use, Uses
 from clarinet.recipes.counting import there_are
 
 log = structlog.get_logger()
@@ -35,6 +36,7 @@ STATUS = {
     TooMany: 429,
 }
 SERVER_ERROR = 500
+NOTHING = Uses()
 NO_METHOD = 405
 NO_ROUTE = (404, NO_METHOD)
 # What the framework says of a body that it cannot read, such as numbers of thousands of digits.
@@ -77,9 +79,13 @@ def _answer(
     detail: str,
     headers: dict[str, str] | None = None,
     instead: str = "",
+    used_by: Uses = NOTHING,
     **facts: Any,
 ) -> Response:
-    """The problem, or a page about it; `instead` is an address that a person may go on with."""
+    """The problem, or a page about it.
+
+    `instead`: an address that a person may go on with; `used_by`: what stands in the way.
+    """
     title = gettext(title)
     problem = {
         "type": type_,
@@ -98,16 +104,29 @@ def _answer(
             detail=detail,
             error_status=status,
             instead=instead,
+            used_by=[(use, _address(request, "show", use)) for use in used_by.named],
+            left_out=used_by.left_out,
             request_id=getattr(request.state, "request_id", ""),
         )
         page.headers.update(headers or {})
         return page
+    if used_by:
+        facts["used_by"] = [
+            {"kind": use.kind, "id": str(use.id), "name": use.name, "url": _address(request, "read", use)}
+            for use in used_by.named
+        ]
+        facts["used_by_left_out"] = used_by.left_out
     return JSONResponse(
         problem | facts,
         status,
         media_type="application/problem+json",
         headers={"Cache-Control": "no-store"} | (headers or {}),
     )
+
+
+def _address(request: Request, verb: str, use: Use) -> str:
+    """Of a thing's page ("show") or of its JSON ("read"): routes are named alike."""
+    return str(request.app.url_path_for(f"{verb}_{use.kind}", **{f"{use.kind}_id": str(use.id)}))
 
 
 def on_app_error(request: Request, error: AppError) -> Response:
@@ -131,6 +150,7 @@ def on_app_error(request: Request, error: AppError) -> Response:
         detail=error.detail,
         headers=headers,
         instead="",
+        used_by=error.used_by,
         **error.facts,
     )
 

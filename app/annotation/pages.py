@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from app.access import admin_only, signed_in
 from app.annotation import service
 from app.annotation.deps import ScreenDep
-from app.annotation.texts import screen_texts
+from app.annotation.texts import screen_texts, yes_key
 from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
 from app.campaigns.models import CampaignState, Modes
@@ -58,6 +58,7 @@ class ShownCampaign:
     name: str
     instructions: str
     modes: Modes
+    class_language: str
     classes: list[ShownClass]
 
     @property
@@ -105,8 +106,17 @@ def annotate(request: Request, campaign: ScreenDep, mode: Literal["card", "grid"
         for item in campaign.classes
     ]
     begins_with = mode or Modes.CARD if campaign.modes is Modes.BOTH else campaign.modes
-    shown = ShownCampaign(campaign.id, campaign.name, campaign.instructions, campaign.modes, classes)
-    return render(request, "annotation/screen.html", campaign=shown, mode=begins_with, texts=screen_texts())
+    shown = ShownCampaign(
+        campaign.id, campaign.name, campaign.instructions, campaign.modes, campaign.class_language, classes
+    )
+    return render(
+        request,
+        "annotation/screen.html",
+        campaign=shown,
+        mode=begins_with,
+        texts=screen_texts(campaign.class_language),
+        yes_key=yes_key(),
+    )
 
 
 @router.get("/campaigns")

@@ -1,16 +1,23 @@
 """What the scripts of the annotation screen say. Names in braces are filled in by the browser."""
 
+from app.languages import current_language, ngettext, same_language
 from app.languages import gettext as _
-from app.languages import ngettext
+
+# The first letter of "yes", where it is another than in English.
+YES_KEYS = {"de": "j", "es": "s", "fr": "o"}
 
 
-def screen_texts() -> dict[str, str | list[str]]:
-    """Messages by name in the language that speaks now; two forms, for one and more, of what is counted."""
-    return {
-        # "a cat", "an owl"; languages without this difference use one sentence twice.
-        "ask_a": _("Is this a {name}?"),
-        "ask_an": _("Is this an {name}?"),
-        "mark": _("Tap every {name}"),
+def yes_key() -> str:
+    """The key that says yes until somebody chooses another, in the language that speaks now."""
+    return YES_KEYS.get(current_language(), "y")
+
+
+def screen_texts(class_language: str) -> dict[str, str | list[str]]:
+    """Messages by name in the language that speaks now; two forms, for one and more, of what is counted.
+
+    `class_language`: of the names that the questions are about; empty where nobody said it.
+    """
+    return question_texts(class_language) | {
         "yes": _("yes"),
         "no": _("no"),
         "unsure": _("can't tell"),
@@ -36,6 +43,19 @@ def screen_texts() -> dict[str, str | list[str]]:
         "submit_none": _("None of these"),
         "submit": _several("Send, {count} marked", "Send, {count} marked"),
         "press_key": _("Press a key"),
+    }
+
+
+def question_texts(class_language: str) -> dict[str, str | list[str]]:
+    """The questions. A name of another language, or of one that nobody said, gets no article of ours."""
+    if not same_language(class_language, current_language()):
+        asked = _("Is this: {name}?")
+        return {"ask_a": asked, "ask_an": asked, "mark": _("Tap each one that is: {name}")}
+    return {
+        # "a cat", "an owl"; languages without this difference use one sentence twice.
+        "ask_a": _("Is this a {name}?"),
+        "ask_an": _("Is this an {name}?"),
+        "mark": _("Tap every {name}"),
     }
 
 

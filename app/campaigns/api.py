@@ -43,11 +43,12 @@ def create_campaign(
 def read_campaigns(
     user: CurrentUser,
     session: SessionDep,
+    dataset_id: UUID | None = None,
     after: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> schemas.CampaignPage:
-    """Campaigns, newest first. Annotators see open ones."""
-    found = service.list_campaigns(session, by=user, after=after, limit=limit + 1)
+    """Campaigns, newest first, those over one dataset or all. Annotators see open ones."""
+    found = service.list_campaigns(session, by=user, dataset_id=dataset_id, after=after, limit=limit + 1)
     return schemas.CampaignPage(
         items=[schemas.CampaignRead.of(campaign, by=user) for campaign in found[:limit]],
         next=found[limit - 1].id if len(found) > limit else None,

@@ -3,6 +3,7 @@
 from app.errors import Conflict, NotFound, Unprocessable
 from app.languages import gettext as _
 from app.languages import translatable
+from app.uses import Uses
 
 
 class CampaignNotFound(NotFound):
@@ -19,8 +20,10 @@ class CampaignNameTaken(Conflict):
 
     title = "Name in use"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"There is already a campaign called {name!r}. Choose another name.")
+    def __init__(self, name: str, used_by: Uses) -> None:
+        super().__init__(
+            f"There is already a campaign called {name!r}. Choose another name.", used_by=used_by
+        )
 
 
 class SourceNotReady(Conflict):
@@ -49,10 +52,9 @@ class NotADraft(Conflict):
 
     title = "Campaign has started"
 
-    def __init__(self) -> None:
-        super().__init__(
-            "Only a draft can be changed. The questions of this campaign rest on what it says now."
-        )
+    def __init__(self, name: str, questions: int, used_by: Uses) -> None:
+        drawn = f"{questions} questions rest" if questions else "The questions that are being drawn rest"
+        super().__init__(f'Only a draft can be changed. {drawn} on what "{name}" says now.', used_by=used_by)
 
 
 class WrongCampaignState(Conflict):
@@ -60,5 +62,7 @@ class WrongCampaignState(Conflict):
 
     title = "Not possible in this state"
 
-    def __init__(self, *, step: str, state: str, needs: str) -> None:
-        super().__init__(f"This campaign is {state}. Only {needs} campaign can be {step}.", state=state)
+    def __init__(self, *, step: str, state: str, needs: str, used_by: Uses | None = None) -> None:
+        super().__init__(
+            f"This campaign is {state}. Only {needs} campaign can be {step}.", used_by=used_by, state=state
+        )

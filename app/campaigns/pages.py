@@ -21,7 +21,9 @@ from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, SessionDep
+from app.languages import CLASS_LANGUAGES, language_name
 from app.pages import as_sentence, read_form, render, see_other
+from app.uses import itself
 from clarinet.files.names import sameness
 
 router = APIRouter(include_in_schema=False)
@@ -108,7 +110,7 @@ def choose_pictures(
     """Pictures to show annotators what each class looks like."""
     campaign = service.find_campaign(session, campaign_id, by=user)
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
-        raise NotADraft
+        raise NotADraft(campaign.name, campaign.question_count, itself(campaign))
     return _pictures(request, session, campaign, first=first, batch=batch)
 
 
@@ -280,12 +282,14 @@ def _form(
         for dataset in datasets.list_datasets(session, by=user, limit=MAX_DATASETS)
         if dataset.state is DatasetState.READY and dataset.train_count
     ]
+    tags = dict.fromkeys(("", *CLASS_LANGUAGES, values.get("class_language", "")))
     return render(
         request,
         "campaigns/form.html",
         status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
         campaign=campaign,
         datasets=ready,
+        class_languages=sorted((language_name(tag), tag) for tag in tags if tag),
         values=values,
         errors=errors,
     )

@@ -11,6 +11,7 @@ from app.campaigns.class_text import MAX_TEXT
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.models import CHOSEN, Campaign, CampaignState, Consensus, Modes, PricePer
 from app.campaigns.service import MAX_OVERLAP, CampaignDetails
+from app.languages import language_tag
 from app.schemas import Input, Name, Output, Text, printable, printable_lines
 from clarinet.files.names import tidy
 
@@ -23,6 +24,14 @@ Overlap = Annotated[int, Field(ge=1, le=MAX_OVERLAP)]
 GoldShare = Annotated[float, Field(ge=0, le=0.5)]
 GoldBound = Annotated[float, Field(ge=0, le=1)]
 LeastMs = Annotated[int, Field(ge=0, le=10_000)]
+ClassLanguage = Annotated[
+    str,
+    AfterValidator(language_tag),
+    Field(
+        max_length=35,
+        description="of the classes' names, as a tag: en, el, zh-Hans; empty: not said, no article is used",
+    ),
+]
 
 
 class ClassInput(Input):
@@ -51,6 +60,7 @@ class _Chosen(Input):
     least_picture_ms: LeastMs = 50
     asks_again: bool = True
     skip_twins: bool = Field(default=False, description="ask about images that are the same only once")
+    class_language: ClassLanguage = ""
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -89,6 +99,7 @@ class CampaignUpdate(Input):
     least_picture_ms: LeastMs | None = None
     asks_again: bool | None = None
     skip_twins: bool | None = None
+    class_language: ClassLanguage | None = None
     rounds: Rounds | None = None
     modes: Modes | None = None
 
@@ -176,6 +187,7 @@ class CampaignRead(Output):
     least_picture_ms: int
     asks_again: bool
     skip_twins: bool
+    class_language: str
     rounds: int
     modes: Modes
     price: float | None

@@ -27,6 +27,7 @@ from app.campaigns.noting import draft_facts, note, policy_facts
 from app.claims import MAX_ATTEMPTS, Claim
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.journal.models import Action
+from app.uses import itself, named, uses_of
 
 MAX_OVERLAP = 3
 
@@ -49,6 +50,7 @@ class CampaignDetails:
     least_picture_ms: int = 50
     asks_again: bool = True
     skip_twins: bool = False
+    class_language: str = ""  # a tag as in `lang` attributes
     rounds: int = 1
     modes: Modes = Modes.BOTH
 
@@ -94,7 +96,7 @@ def create_campaign(session: Session, details: CampaignDetails, *, by: User, now
         with session.begin_nested():
             session.add(campaign)
     except IntegrityError as error:
-        raise CampaignNameTaken(details.name) from error
+        raise CampaignNameTaken(details.name, named(session, Campaign, details.name)) from error
     note(session, Action.CAMPAIGN_CREATED, campaign, by=by, details=draft_facts(campaign))
     return campaign
 
@@ -110,7 +112,7 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
     accounts.require_admin(by)
     _lock(session, campaign)
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
-        raise NotADraft
+        raise NotADraft(campaign.name, campaign.question_count, itself(campaign))
     classes = checked_classes(session, details.dataset_id, details.classes, rounds=details.rounds)
     before = draft_facts(campaign)
     try:
@@ -123,7 +125,7 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
             for name, value in details.chosen().items():
                 setattr(campaign, name, value)
     except IntegrityError as error:
-        raise CampaignNameTaken(details.name) from error
+        raise CampaignNameTaken(details.name, named(session, Campaign, details.name)) from error
     changed = {name: value for name, value in draft_facts(campaign).items() if value != before[name]}
     note(session, Action.CAMPAIGN_CHANGED, campaign, by=by, details=changed)
 
@@ -138,15 +140,24 @@ def delete_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
     accounts.require_admin(by)
     _lock(session, campaign)
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
-        raise WrongCampaignState(step="deleted", state=campaign.shown_state, needs="a draft")
+        raise WrongCampaignState(
+            step="deleted", state=campaign.shown_state, needs="a draft", used_by=uses_of(campaign)
+        )
     session.execute(delete(Campaign).where(Campaign.id == campaign.id))  # its classes go with it
     note(session, Action.CAMPAIGN_DELETED, campaign, by=by)
 
 
 def list_campaigns(
-    session: Session, *, by: User, after: UUID | None = None, limit: int = 50
+    session: Session,
+    *,
+    by: User,
+    dataset_id: UUID | None = None,
+    after: UUID | None = None,
+    limit: int = 50,
 ) -> Sequence[Campaign]:
     """The campaigns this person may know of, with their classes, newest first, that follow `after`.
+
+    `dataset_id`: only those over this dataset.
 
     Raises:
         CampaignNotFound: `after` is none of them.
@@ -154,6 +165,8 @@ def list_campaigns(
     query = select(Campaign).options(selectinload(Campaign.classes))
     if not by.is_admin:
         query = query.where(Campaign.state == CampaignState.OPEN)
+    if dataset_id is not None:
+        query = query.where(Campaign.dataset_id == dataset_id)
     if after is not None:
         last = find_campaign(session, after, by=by)
         same_time = and_(Campaign.created_at == last.created_at, Campaign.id < last.id)

@@ -1,6 +1,7 @@
 """What can go wrong with datasets."""
 
 from app.errors import Conflict, NotFound, Unprocessable
+from app.uses import Uses
 
 
 class DatasetNotFound(NotFound):
@@ -26,9 +27,10 @@ class DatasetNameTaken(Conflict):
 
     title = "Dataset name in use"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, used_by: Uses) -> None:
         super().__init__(
-            f'There is already a dataset called "{name}". Nothing was stored; choose another name.'
+            f'There is already a dataset called "{name}". Nothing was stored; choose another name.',
+            used_by=used_by,
         )
 
 
@@ -37,9 +39,11 @@ class DatasetInUse(Conflict):
 
     title = "Dataset in use"
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, used_by: Uses) -> None:
         super().__init__(
-            "A campaign or a run uses this dataset, so it cannot be deleted. Nothing was changed."
+            f'"{name}" cannot be deleted. Its images are needed by {used_by.in_words or "something else"}. '
+            "Nothing was changed. A campaign's draft can be deleted first; what was opened or trained stays.",
+            used_by=used_by,
         )
 
 

@@ -17,6 +17,7 @@ from app.datasets.receiving import FILES, NAMED, opened, upload_of_form
 from app.deps import CurrentUser, FormDep, SessionDep, SettingsDep, StorageDep
 from app.pages import read_form, render, see_other
 from app.spelling import refuse_unknown_fields
+from app.uses import uses_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -139,6 +140,7 @@ def show_dataset(
         split=chosen.value if chosen else "",
         true_class=true_class,
         class_rows=_class_rows(dataset),
+        uses=uses_of(dataset),
         encodings=ENCODING_TITLES,
     )
 

@@ -30,6 +30,7 @@ from app.datasets.uploads import NamesEncoding, Upload, store_upload, upload_pre
 from app.journal import service as journal
 from app.journal.models import Action
 from app.storage import Storage
+from app.uses import named, uses_of
 from clarinet.recipes.choices import Looks
 
 WAITING_AT_ONCE = 20
@@ -72,7 +73,7 @@ def create_dataset(
             session.add(dataset)
     except IntegrityError as error:
         storage.delete_tree(upload_prefix(dataset.id))
-        raise DatasetNameTaken(dataset.name) from error
+        raise DatasetNameTaken(dataset.name, named(session, Dataset, dataset.name)) from error
     except BaseException:
         storage.delete_tree(upload_prefix(dataset.id))
         raise
@@ -157,7 +158,7 @@ def delete_dataset(session: Session, storage: Storage, dataset: Dataset, *, by: 
         with session.begin_nested():
             session.execute(delete(Dataset).where(Dataset.id == dataset_id))
     except IntegrityError as error:
-        raise DatasetInUse from error
+        raise DatasetInUse(name, uses_of(dataset)) from error
     journal.write(session, Action.DATASET_DELETED, by=by, details={"dataset": name})
 
     @event.listens_for(session, "after_commit", once=True)

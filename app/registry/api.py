@@ -19,21 +19,34 @@ BINARY = {"type": "string", "format": "binary"}
 @admin_only
 def read_models(
     *,
+    run_id: UUID | None = None,
+    campaign_id: UUID | None = None,
+    dataset_id: UUID | None = None,
     after: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     session: SessionDep,
     user: CurrentUser,
 ) -> ModelList:
-    """Published models, newest first."""
-    models, following = service.list_models(session, by=user, after=after, limit=limit)
-    return ModelList(items=[ModelRead.model_validate(model) for model in models], next=following)
+    """Published models, newest first: all, those of a run or a campaign, or of a source or target dataset."""
+    models, following = service.list_models(
+        session,
+        by=user,
+        run_id=run_id,
+        campaign_id=campaign_id,
+        dataset_id=dataset_id,
+        after=after,
+        limit=limit,
+    )
+    runs = service.runs_of(session, models)
+    return ModelList(items=[ModelRead.of(model, runs[model.run_id]) for model in models], next=following)
 
 
-@router.get("/models/{model_id}", response_model=ModelRead)
+@router.get("/models/{model_id}")
 @admin_only
-def read_model(model_id: UUID, session: SessionDep, user: CurrentUser) -> Model:
+def read_model(model_id: UUID, session: SessionDep, user: CurrentUser) -> ModelRead:
     """One model with its card."""
-    return service.get_model(session, model_id, by=user)
+    model = service.get_model(session, model_id, by=user)
+    return ModelRead.of(model, service.runs_of(session, [model])[model.run_id])
 
 
 @router.get(

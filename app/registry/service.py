@@ -3,12 +3,13 @@
 import io
 import json
 import zipfile
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
@@ -17,6 +18,7 @@ from app.journal import service as journal
 from app.journal.models import Action
 from app.registry.errors import ModelNotFound, ModelWithoutOnnx
 from app.registry.models import Model
+from app.runs.models import Run
 from app.storage import Storage
 
 WEIGHTS, CARD, ONNX, PAGE = "model.safetensors", "model.json", "model.onnx", "MODEL_CARD.md"
@@ -50,9 +52,20 @@ def is_published(session: Session, key: str) -> bool:
 
 
 def list_models(
-    session: Session, *, by: User, after: UUID | None = None, limit: int
+    session: Session,
+    *,
+    by: User,
+    run_id: UUID | None = None,
+    campaign_id: UUID | None = None,
+    dataset_id: UUID | None = None,
+    after: UUID | None = None,
+    limit: int,
 ) -> tuple[list[Model], UUID | None]:
     """Models, newest first, and the id to give as `after` for the next page.
+
+    Args:
+        run_id, campaign_id: only those of this run, or of this campaign's runs.
+        dataset_id: only those whose source or target it is.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -60,6 +73,13 @@ def list_models(
     """
     accounts.require_admin(by)
     query = select(Model).order_by(Model.created_at.desc(), Model.id.desc())
+    if run_id is not None:
+        query = query.where(Model.run_id == run_id)
+    if campaign_id is not None:
+        query = query.where(Model.run_id.in_(select(Run.id).where(Run.campaign_id == campaign_id)))
+    if dataset_id is not None:
+        either = or_(Run.source_dataset_id == dataset_id, Run.target_dataset_id == dataset_id)
+        query = query.where(Model.run_id.in_(select(Run.id).where(either)))
     if after is not None:
         last = get_model(session, after, by=by)
         older = Model.created_at < last.created_at
@@ -80,6 +100,12 @@ def get_model(session: Session, model_id: UUID, *, by: User) -> Model:
     if model is None:
         raise ModelNotFound
     return model
+
+
+def runs_of(session: Session, models: Sequence[Model]) -> dict[UUID, Run]:
+    """The runs that trained these models, by id."""
+    ids = {model.run_id for model in models}
+    return {run.id: run for run in session.scalars(select(Run).where(Run.id.in_(ids)))}
 
 
 def model_of_trial(session: Session, trial_id: UUID, *, by: User) -> Model:

@@ -95,13 +95,16 @@ def _launched(request: Request, response: Response, session: Session, run: Run) 
 def read_runs(
     *,
     campaign_id: UUID | None = None,
+    dataset_id: UUID | None = None,
     after: RunNumber | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     session: SessionDep,
     user: CurrentUser,
 ) -> RunList:
-    """Runs, newest first, those of one campaign or all."""
-    runs, following = service.list_runs(session, by=user, campaign_id=campaign_id, before=after, limit=limit)
+    """Runs, newest first: all, those of a campaign, or those whose source or target a dataset is."""
+    runs, following = service.list_runs(
+        session, by=user, campaign_id=campaign_id, dataset_id=dataset_id, before=after, limit=limit
+    )
     summaries = service.summaries(session, runs, now=utc_now())
     return RunList(items=[RunSummary.of(run, summaries[run.id]) for run in runs], next=following)
 

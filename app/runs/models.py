@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint, select
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
+from app.campaigns.models import Campaign
 from app.claims import Claimable
 from app.db import Base, BigId, enum_column
 from clarinet.recipes.choices import DoingKind
@@ -36,6 +37,12 @@ class Run(Base):
     number: Mapped[int] = mapped_column(unique=True)  # what people call it: "run 7"
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="RESTRICT"), index=True)
     target_dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="RESTRICT"), index=True)
+    source_dataset_id: Mapped[UUID] = column_property(
+        select(Campaign.dataset_id)
+        .where(Campaign.id == campaign_id)
+        .correlate_except(Campaign)
+        .scalar_subquery()
+    )
     method: Mapped[str] = mapped_column(String(40))
     setting: Mapped[str] = mapped_column(String(8))
     preset: Mapped[str] = mapped_column(String(40))

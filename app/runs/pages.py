@@ -15,7 +15,7 @@ from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.errors import Conflict, Unprocessable
 from app.labels import service as labelling
-from app.pages import read_form, render, see_other
+from app.pages import read_form, render, see_other, without_none
 from app.runs import configs, forms, service
 from app.runs.errors import (
     BadConfig,
@@ -47,19 +47,27 @@ UNPROCESSABLE = 422
 @router.get("/runs")
 @admin_only
 def list_runs(
+    *,
     request: Request,
     session: SessionDep,
     user: CurrentUser,
+    campaign_id: UUID | None = None,
+    dataset_id: UUID | None = None,
     after: RunNumber | None = None,
 ) -> Response:
-    """Runs of all campaigns, newest first."""
-    runs, following = service.list_runs(session, by=user, before=after, limit=ROWS)
+    """Runs, newest first: all, those of a campaign, or those whose source or target a dataset is."""
+    runs, following = service.list_runs(
+        session, by=user, campaign_id=campaign_id, dataset_id=dataset_id, before=after, limit=ROWS
+    )
     return render(
         request,
         "runs/list.html",
         runs=runs,
         summaries=service.summaries(session, runs, now=utc_now()),
         names=service.names_of(session, runs),
+        only=without_none(campaign_id=campaign_id, dataset_id=dataset_id),
+        campaign=campaigns.find_campaign(session, campaign_id, by=user) if campaign_id else None,
+        dataset=datasets.get_dataset(session, dataset_id, by=user) if dataset_id else None,
         next_after=following,
         is_first=after is None,
     )

@@ -121,6 +121,7 @@ class RunSummary(Output):
     id: UUID
     number: int
     campaign_id: UUID
+    source_dataset_id: UUID
     target_dataset_id: UUID
     method: str
     setting: str
@@ -162,6 +163,7 @@ class RunSummary(Output):
             "id": run.id,
             "number": run.number,
             "campaign_id": run.campaign_id,
+            "source_dataset_id": run.source_dataset_id,
             "target_dataset_id": run.target_dataset_id,
             "method": run.method,
             "setting": run.setting,

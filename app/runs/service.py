@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import Select, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
@@ -211,10 +211,13 @@ def list_runs(
     *,
     by: User,
     campaign_id: UUID | None = None,
+    dataset_id: UUID | None = None,
     before: int | None = None,
     limit: int,
 ) -> tuple[list[Run], int | None]:
     """Runs with their trials, newest first, and the number to give as `before` for the next page.
+
+    `dataset_id`: only those whose source or target it is.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -223,6 +226,8 @@ def list_runs(
     query: Select[Run] = select(Run).options(selectinload(Run.trials)).order_by(Run.number.desc())
     if campaign_id is not None:
         query = query.where(Run.campaign_id == campaign_id)
+    if dataset_id is not None:
+        query = query.where(or_(Run.source_dataset_id == dataset_id, Run.target_dataset_id == dataset_id))
     if before is not None:
         query = query.where(Run.number < before)
     found = list(session.scalars(query.limit(limit + 1)))
@@ -250,9 +255,9 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
 
 
 def names_of(session: Session, runs: Sequence[Run]) -> dict[UUID, str]:
-    """Names of the campaigns and target datasets of runs, by their ids."""
+    """Names of the campaigns and datasets of runs, by their ids."""
     campaign_ids = {run.campaign_id for run in runs}
-    dataset_ids = {run.target_dataset_id for run in runs}
+    dataset_ids = {id_ for run in runs for id_ in (run.source_dataset_id, run.target_dataset_id)}
     rows = session.execute(
         select(Campaign.id, Campaign.name)
         .where(Campaign.id.in_(campaign_ids))
@@ -263,15 +268,14 @@ def names_of(session: Session, runs: Sequence[Run]) -> dict[UUID, str]:
 
 def made_of(session: Session, run: Run) -> list[tuple[str, str]]:
     """Name and making of the run's datasets whose images are not the published ones."""
-    source = select(Campaign.dataset_id).where(Campaign.id == run.campaign_id).scalar_subquery()
-    both = select(Dataset.name, Dataset.made).where(Dataset.id.in_([run.target_dataset_id, source]))
+    ids = [run.target_dataset_id, run.source_dataset_id]
+    both = select(Dataset.name, Dataset.made).where(Dataset.id.in_(ids))
     return [(name, made) for name, made in session.execute(both.order_by(Dataset.name)) if made]
 
 
 def recipe_of(session: Session, run: Run) -> configs.Recipe | None:
     """What a run trains, in words; None where this version cannot read its configuration."""
-    source = select(Campaign.dataset_id).where(Campaign.id == run.campaign_id)
-    both = [session.get_one(Dataset, it) for it in (session.scalars(source).one(), run.target_dataset_id)]
+    both = [session.get_one(Dataset, id_) for id_ in (run.source_dataset_id, run.target_dataset_id)]
     seen = [dataset.looks for dataset in both if dataset.looks is not None]
     looks = looks_of_pair(*seen) if len(seen) == len(both) else None
     return configs.recipe_of(run.config, looks, (both[0].in_colour, both[1].in_colour))

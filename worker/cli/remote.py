@@ -157,6 +157,9 @@ def create_campaign(
         str,
         typer.Option(help="Names with commas, as in a CSV; else the dataset's own."),
     ] = "",
+    class_language: Annotated[
+        str, typer.Option(help="Of the classes' names, as a tag: en, el. Else questions use no article.")
+    ] = "",
     confirm_yes: Annotated[bool, typer.Option(help="Ask a second person about every yes.")] = True,
     modes: Annotated[str, typer.Option(help="How pictures are shown: card, grid or both.")] = "both",
     opened: Annotated[bool, typer.Option("--open", help="Draw the questions and open it at once.")] = False,
@@ -173,6 +176,7 @@ def create_campaign(
             "name": name,
             "dataset_id": source["id"],
             "classes": [{"name": part} for part in names],
+            "class_language": class_language,
             "confirm_yes": confirm_yes,
             "modes": modes,
         }

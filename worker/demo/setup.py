@@ -141,5 +141,6 @@ def _draft(session: Session, user: User, source_id: UUID) -> Campaign:
         name=CAMPAIGN,
         dataset_id=source_id,
         instructions="Say yes when the digit is the one asked about. When you cannot tell, say so.",
+        class_language="en",
     )
     return campaigns.create_campaign(session, details, by=user, now=utc_now())

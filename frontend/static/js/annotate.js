@@ -5,7 +5,7 @@ const SLOW_MS = 300; // before this, waiting shows nothing
 const LATER_MS = 1_500;
 const REMARK_MS = 6_000;
 
-// Parts lie beside this file, in a folder whose address names the version: what a browser kept cannot mix.
+// Parts lie beside this file, under an address with the version: what a browser kept cannot mix.
 const load = (...names) => Promise.all(names.map((name) => import(`./${name}.js`)));
 const [answers, words, hands, tabs, { makeQueue }] = await load("answers", "words", "hands", "tabs", "queue");
 const { kept, recall } = answers;
@@ -38,7 +38,7 @@ const screen = {
   show() {
     if (!queue.undoing && !screen.isLocked()) screen.view.show();
   },
-  /** Nothing decoded is at hand: say so, but only when it lasts. */
+  /** Nothing is decoded: say so when it lasts. */
   idle() {
     screen.enable();
     setTimeout(() => {
@@ -55,6 +55,7 @@ const screen = {
     const [before, after] = sentence.split("\n");
     find("before").textContent = before;
     find("class-name").textContent = name;
+    find("question").toggleAttribute("data-long", name.length > 36); // a phone's line
     find("after").textContent = after;
     for (const guide of all("guide")) guide.hidden = Number(guide.dataset.guide) !== position;
   },
@@ -98,7 +99,7 @@ async function changeTo(mode) {
   change(screen, queue, mode, view);
 }
 
-/** A break: nothing is shown, no time counted. Leases are not renewed; others may have them after minutes. */
+/** A break: no time is counted. Leases are not renewed; others may have them after minutes. */
 function rest() {
   if (screen.isLocked()) return;
   awaySince = performance.now();

@@ -1,11 +1,12 @@
-const LONG_NAME = 36; // characters that fit one line of a phone
 const HELD = 20;
 const REFILL_BELOW = 12;
 
-/** "a cat", "an owl", "an 8", "a one", "a unicycle": by sound as far as letters tell. */
+/** "a cat", "an owl", "an 8", "an hour", "an X-ray", "a one", "a unicycle": by sound as far as letters tell. */
 function article(name) {
-  if (/^(8|11$|18$)/.test(name)) return "an";
-  return /^(?!one\b|once\b|uni|use|eu)[aeiou]/i.test(name) ? "an" : "a";
+  const spelt = /^[A-Z](?![a-z])[^AEIOUY]*$/.test(name); // an X-ray, a TV
+  if (spelt) return /^[AEFHILMNORSX]/.test(name) ? "an" : "a";
+  if (/^(8|1[18](?!\d)|heir|honest|honou?r|hour)/i.test(name)) return "an";
+  return /^(?!one\b|once\b|uni(?!n|m|de)|us[aeu]|ut[ei]|uk[ru]|ufo|eu|ew)[aeiou]/i.test(name) ? "an" : "a";
 }
 
 /** `gestures` loads what fingers need, once the first picture is up. */
@@ -55,7 +56,6 @@ export function makeCard(screen, queue, { say }, gestures) {
     question.toggleAttribute("data-new", shownClass !== null && shownClass !== position);
     shownClass = position;
     screen.ask(say(`ask_${article(name)}`, { name: "\n" }), name, position);
-    question.toggleAttribute("data-long", name.length > LONG_NAME);
   }
 
   function give(value) {

@@ -6,7 +6,7 @@ const LEAST = 12;
 const FEW = 6; // fewer wait for more of their class
 const MOST_HELD = 100; // the server leases no more to one person
 const NARROW_PX = 640;
-const TOO_SOON_MS = 300; // a key or finger that bounces must not send a page that nobody has seen
+const TOO_SOON_MS = 300; // a bouncing key must not send a page that nobody has seen
 const NEXT = { no: "yes", yes: "unsure", unsure: "no" };
 
 export function makeGrid(screen, queue, { say }, { tileKeys }) {
@@ -22,7 +22,7 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
     (other) => other.candidate_class === item.candidate_class && other.page === item.page));
   const isPage = (group) => group.length >= FEW;
 
-  /** What cards, or other people, left of a block waits for more of its class, or until there is nothing else. */
+  /** What is left of a block waits for more of its class, or until all is done. */
   function following() {
     const found = groups();
     if (queue.ahead[0]?.page) return found[0];

@@ -1,0 +1,97 @@
+"""What uses a thing: the rows that keep the database from deleting it, by the names that people know."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, String, Table, cast, func, literal, select
+from sqlalchemy.orm import Session, object_session
+
+from app.db import Base
+
+MOST_NAMED = 20  # of each kind; how many there are is told as well
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One thing that uses another: a kind ("dataset", "campaign", "run"), its id, and what people call it."""
+
+    kind: str
+    id: UUID
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """Everything that uses a thing; of many of one kind the first are named, and all are counted."""
+
+    named: tuple[Use, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.named)
+
+    @property
+    def in_words(self) -> str:
+        """ "2 campaigns and 1 run"; nothing where nothing uses it."""
+        return " and ".join(f"{count} {kind}{'s' * (count != 1)}" for kind, count in self.counts.items())
+
+    @property
+    def left_out(self) -> int:
+        """How many are counted and not named."""
+        return sum(self.counts.values()) - len(self.named)
+
+
+def itself(row: Any) -> Uses:
+    """A thing as what stands in the way, for an error that names it."""
+    kind = row.__tablename__
+    return Uses((Use(kind, row.id, row.name),), {kind: 1})
+
+
+def uses_of(row: Base) -> Uses:
+    """What points to a row of a session and would lose it: foreign keys that the database restricts."""
+    session = object_session(row)
+    table = row.__table__
+    if session is None or not isinstance(table, Table):
+        raise ValueError(f"{row!r} belongs to no session")
+    found: list[Use] = []
+    counts: dict[str, int] = {}
+    for other, column in restricting(table):
+        name = name_column(other)
+        if name is None:
+            continue
+        condition = column == row.id  # type: ignore[attr-defined]  # every table that is pointed to has one
+        count = session.scalar(select(func.count()).select_from(other).where(condition)) or 0
+        if count:
+            newest = other.c.created_at.desc()
+            rows = session.execute(
+                select(other.c.id, name).where(condition).order_by(newest).limit(MOST_NAMED)
+            )
+            found += [Use(other.name, id_, words) for id_, words in rows]
+            counts[other.name] = counts.get(other.name, 0) + count
+    return Uses(tuple(found), counts)
+
+
+def restricting(table: Table) -> list[tuple[Table, ColumnElement[Any]]]:
+    """Tables that keep rows of this one from being deleted, with the column that points to them."""
+    return [
+        (other, key.parent)
+        for other in Base.metadata.sorted_tables
+        for key in sorted(other.foreign_keys, key=lambda key: key.parent.name)
+        if key.column.table is table and key.ondelete == "RESTRICT"
+    ]
+
+
+def name_column(table: Table) -> ColumnElement[str] | None:
+    """What people call a row; None where it has no name and no page."""
+    if "name" in table.c and "created_at" in table.c:
+        return table.c.name
+    if "number" in table.c:
+        return literal("Run ") + cast(table.c.number, String)
+    return None
+
+
+def named(session: Session, kind: type[Any], name: str) -> Uses:
+    """The row of this mapped class that has this name, as `itself`."""
+    row = session.scalar(select(kind).where(kind.name == name))
+    return Uses() if row is None else itself(row)
