@@ -120,6 +120,15 @@ def get_dataset(session: Session, dataset_id: UUID, *, by: User) -> Dataset:
         DatasetNotFound: there is none.
     """
     accounts.require_admin(by)
+    return any_dataset(session, dataset_id)
+
+
+def any_dataset(session: Session, dataset_id: UUID) -> Dataset:
+    """One dataset, whoever asks: what a campaign's page says of its pictures.
+
+    Raises:
+        DatasetNotFound: there is none.
+    """
     dataset = session.get(Dataset, dataset_id)
     if dataset is None:
         raise DatasetNotFound
@@ -257,14 +266,22 @@ def samples_of(session: Session, dataset: Dataset, count: int) -> Sequence[Examp
     ).all()
 
 
-def example_bytes(session: Session, storage: Storage, dataset_id: UUID, example_id: int) -> StoredImage:
-    """The encoded picture of an example. Whoever is signed in may see it: people answer questions about it.
+def example_bytes(
+    session: Session,
+    storage: Storage,
+    dataset_id: UUID,
+    example_id: int,
+    is_visible: ColumnElement[bool],
+) -> StoredImage:
+    """The encoded picture of an example.
+
+    `is_visible`: whether who asks may see images of a row of `dataset`; as `app.campaigns.admission` says.
 
     Raises:
-        ExampleNotFound: no such example in this dataset, or the dataset is not ready.
+        ExampleNotFound: no such example in this dataset, none for this person, or the dataset is not ready.
         StoredFileMissing, StoredFileDamaged: the server has lost it.
     """
-    example, claim_number = _ready_example(session, dataset_id, example_id)
+    example, claim_number = _ready_example(session, dataset_id, example_id, is_visible)
     key = shard_key(_prefix(dataset_id, claim_number), example.shard)
     data = storage.read_as_written(
         key, example.digest, offset=example.byte_offset, length=example.byte_length
@@ -272,16 +289,25 @@ def example_bytes(session: Session, storage: Storage, dataset_id: UUID, example_
     return StoredImage(data, example.media_type, example.digest)
 
 
-def example_digest(session: Session, dataset_id: UUID, example_id: int) -> str:
+def example_digest(
+    session: Session, dataset_id: UUID, example_id: int, is_visible: ColumnElement[bool]
+) -> str:
     """The digest of an example's bytes, without reading them; raises ExampleNotFound like `example_bytes`."""
-    return _ready_example(session, dataset_id, example_id)[0].digest
+    return _ready_example(session, dataset_id, example_id, is_visible)[0].digest
 
 
-def _ready_example(session: Session, dataset_id: UUID, example_id: int) -> tuple[Example, int]:
+def _ready_example(
+    session: Session, dataset_id: UUID, example_id: int, is_visible: ColumnElement[bool]
+) -> tuple[Example, int]:
     found = session.execute(
         select(Example, Dataset.claim_number)
         .join(Dataset, Dataset.id == Example.dataset_id)
-        .where(Example.id == example_id, Dataset.id == dataset_id, Dataset.state == DatasetState.READY)
+        .where(
+            Example.id == example_id,
+            Dataset.id == dataset_id,
+            Dataset.state == DatasetState.READY,
+            is_visible,
+        )
     ).one_or_none()
     if found is None:
         raise ExampleNotFound
