@@ -25,6 +25,7 @@ from app.accounts.passwords import hash_password
 from app.accounts.strength import refuse_weak
 from app.journal import writing as journal
 from app.journal.models import Action
+from app.languages import translatable
 
 ADMINS_LOCK = 0x61646D696E73  # of PostgreSQL: who is an admin; any number that no other lock has
 SIMULATED_DOMAIN = "simulated.invalid"  # a reserved name: nobody has an address there
@@ -39,7 +40,7 @@ def require_admin(user: User) -> None:
 def require_reviewer(user: User) -> None:
     """Raises NotAllowed unless `user` is a reviewer or an admin."""
     if not user.may_review:
-        raise NotAllowed("a reviewer or an admin")
+        raise NotAllowed(translatable("a reviewer or an admin"))
 
 
 def create_user(

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, exists, literal, not_, or_, true
+from sqlalchemy.orm import InstrumentedAttribute
 
 from app.accounts.models import User
 from app.campaigns.models import (
@@ -16,7 +17,10 @@ from app.campaigns.models import (
 from app.datasets.models import Dataset
 
 
-def admitted(me: ColumnElement[UUID], is_outside: ColumnElement[bool]) -> ColumnElement[bool]:
+def admitted(
+    me: ColumnElement[UUID] | InstrumentedAttribute[UUID],
+    is_outside: ColumnElement[bool] | InstrumentedAttribute[bool],
+) -> ColumnElement[bool]:
     """Whether a person may know of the campaign as far as being a member goes.
 
     What costs nothing comes first: where everybody is admitted, nothing is looked up.
