@@ -122,7 +122,7 @@ class SecondFactorNeeded(Forbidden):
 
     def __init__(self) -> None:
         super().__init__(
-            "Admins of this installation need a second factor. Set yours up on your account page."
+            "Admins and reviewers here need a second factor. Set yours up on your account page."
         )
 
 
