@@ -121,9 +121,7 @@ class SecondFactorNeeded(Forbidden):
     title = "Second factor needed"
 
     def __init__(self) -> None:
-        super().__init__(
-            "Admins and reviewers here need a second factor. Set yours up on your account page."
-        )
+        super().__init__("Admins and reviewers here need a second factor. Set yours up on your account page.")
 
 
 class WeakPassword(Unprocessable):

@@ -13,6 +13,7 @@ from app.campaigns.deps import CampaignDep
 from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep
+from app.idempotency import OnceDep
 from app.members import schemas, service
 
 router = APIRouter(tags=["members"])
@@ -82,13 +83,16 @@ def read_workers(campaign: CampaignDep, user: CurrentUser, session: SessionDep) 
 @router.post("/campaigns/{campaign_id}/workers", status_code=status.HTTP_201_CREATED)
 @admin_only
 def make_worker_link(
+    *,
     campaign: CampaignDep,
     body: schemas.WorkerLinkCreate,
+    once: OnceDep,
     user: CurrentUser,
     session: SessionDep,
     settings: SettingsDep,
 ) -> schemas.WorkerLinkCreated:
     """Make a link by which outside workers come to this campaign alone. Its address is shown this once."""
+    once.begin_secret(session)
     link, secret = service.make_link(
         session,
         campaign,
@@ -99,6 +103,7 @@ def make_worker_link(
         by=user,
         now=utc_now(),
     )
+    once.end(session, link.id)
     read = schemas.WorkerLinkRead.model_validate(link)
     return schemas.WorkerLinkCreated(**read.model_dump(), url=service.join_url(settings.public_url, secret))
 
@@ -120,9 +125,15 @@ def list_groups(user: CurrentUser, session: SessionDep) -> schemas.GroupPage:
 
 @router.post("/groups", status_code=status.HTTP_201_CREATED)
 @admin_only
-def make_group(body: schemas.GroupCreate, user: CurrentUser, session: SessionDep) -> schemas.GroupPeopleRead:
+def make_group(
+    body: schemas.GroupCreate, once: OnceDep, user: CurrentUser, session: SessionDep
+) -> schemas.GroupPeopleRead:
     """Make a group without people."""
-    group = service.make_group(session, body.name, by=user, now=utc_now())
+    now = utc_now()
+    if made := once.begin(session, now=now):
+        return _group(session, UUID(made), user)
+    group = service.make_group(session, body.name, by=user, now=now)
+    once.end(session, group.id)
     return schemas.GroupPeopleRead(id=group.id, name=group.name, people=[])
 
 
@@ -130,6 +141,10 @@ def make_group(body: schemas.GroupCreate, user: CurrentUser, session: SessionDep
 @admin_only
 def read_group(group_id: UUID, user: CurrentUser, session: SessionDep) -> schemas.GroupPeopleRead:
     """A group with its people."""
+    return _group(session, group_id, user)
+
+
+def _group(session: Session, group_id: UUID, user: User) -> schemas.GroupPeopleRead:
     group = service.find_group(session, group_id, by=user)
     people = [schemas.MemberRead.model_validate(person) for person in service.people_of(session, group)]
     return schemas.GroupPeopleRead(id=group.id, name=group.name, people=people)
