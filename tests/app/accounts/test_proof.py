@@ -19,6 +19,7 @@ from app.accounts.strength import refuse_weak
 from app.clock import utc_now
 from app.db import Database
 from app.journal.models import Action, Entry
+from app.journal.service import naming
 from app.main import create_app
 from app.settings import Settings
 from tests.app.accounts.conftest import HTML, Browser, in_person
@@ -367,7 +368,7 @@ def test_what_concerns_security_is_in_the_journal_with_its_address(
         Action.ACCOUNT_ENABLED,
     ]
     assert {line.address for line in lines} == {"testclient"}
-    assert [line.details for line in lines[1:3]] == [{"person": grace.name}, {"account": "unknown"}]
+    assert [line.details for line in lines[1:3]] == [naming(grace), {"account": "unknown"}]
     assert "@" not in str([line.details for line in lines])
     page = admin.client.get("/journal", headers=HTML).text
     assert "Sign in refused" in page

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from sqlalchemy import update
+from sqlalchemy import true, update
 from sqlalchemy.orm import Session
 
 from app import jobs
@@ -239,13 +239,15 @@ class TestExamples:
         example = session.scalars(service.examples_of(dataset.id)).first()
         assert example
 
-        assert service.example_bytes(session, storage, dataset.id, example.id).data.startswith(b"\x89PNG")
+        assert service.example_bytes(session, storage, dataset.id, example.id, true()).data.startswith(
+            b"\x89PNG"
+        )
         with pytest.raises(ExampleNotFound):
-            service.example_bytes(session, storage, other.id, example.id)
+            service.example_bytes(session, storage, other.id, example.id, true())
         dataset.state = DatasetState.IMPORTING
         session.flush()
         with pytest.raises(ExampleNotFound):
-            service.example_bytes(session, storage, dataset.id, example.id)
+            service.example_bytes(session, storage, dataset.id, example.id, true())
 
 
 class TestStoredImages:
