@@ -117,8 +117,11 @@ def _allow(table: str, column: str, values: Sequence[str], *, removed: Sequence[
     """Let a column's check take more values, or fewer, than it does now."""
     name, bind = f"ck_{table}_{column}_known", op.get_bind()
     if bind.dialect.name == "postgresql":
-        text = f"SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = '{name}'"
-        allowed = _check(column, re.findall(r"'([a-z-]+)'", bind.scalar(sa.text(text))), values, removed)
+        text = sa.text(
+            "SELECT pg_get_constraintdef(oid) FROM pg_constraint "
+            f"WHERE conname = '{name}' AND conrelid = CAST('\"{table}\"' AS regclass)"
+        )
+        allowed = _check(column, re.findall(r"'([a-z-]+)'", bind.scalar(text)), values, removed)
         op.execute(f'ALTER TABLE "{table}" DROP CONSTRAINT {name}, ADD CONSTRAINT {name} CHECK ({allowed})')
         return
     # SQLite changes no check: a table that is made by the same statement, but for this, takes the rows.
