@@ -23,7 +23,7 @@ from app.journal.service import naming
 from app.main import create_app
 from app.settings import Settings
 from tests.app.accounts.conftest import HTML, Browser, in_person
-from tests.factories import PASSWORD, make_user
+from tests.factories import PASSWORD, make_token, make_user
 
 
 def forget_proof(session: Session) -> None:
@@ -320,6 +320,8 @@ def test_admins_can_be_made_to_have_one(
     annotator = Browser(TestClient(app, follow_redirects=False))
     annotator.sign_in(grace.email)
     assert annotator.get("/annotate").status_code == 200
+    reviewer = {"Authorization": f"Bearer {make_token(session, make_user(session, role='reviewer'))}"}
+    assert TestClient(app).get("/campaigns", headers=reviewer).json()["type"] == refused.json()["type"]
 
 
 def test_an_admin_takes_a_lost_second_factor_away(
