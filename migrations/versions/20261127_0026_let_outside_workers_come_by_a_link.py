@@ -68,7 +68,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("user_id", name=op.f("pk_outside_worker")),
-        sa.UniqueConstraint("campaign_id", "worker_id", name=op.f("uq_outside_worker_campaign_id")),
+        sa.UniqueConstraint("campaign_id", "worker_id", name=op.f("uq_outside_worker_campaign_id_worker_id")),
     )
     op.create_index(op.f("ix_outside_worker_link_id"), "outside_worker", ["link_id"], unique=False)
 
