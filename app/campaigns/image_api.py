@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Request, Response, status
 
 from app.access import signed_in
 from app.campaigns.admission import image_visible_to
-from app.datasets import service as datasets
+from app.datasets import images
 from app.datasets.receiving import BINARY
 from app.deps import CurrentUser, SessionDep, StorageDep
 
@@ -46,9 +46,9 @@ def example_image(
     known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
     headers = {"Cache-Control": IMMUTABLE}
     if known != {""}:
-        etag = f'"{datasets.example_digest(session, dataset_id, example_id, is_visible)}"'
+        etag = f'"{images.example_digest(session, dataset_id, example_id, is_visible)}"'
         if etag in known or "*" in known:
             return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=headers | {"ETag": etag})
-    image = datasets.example_bytes(session, storage, dataset_id, example_id, is_visible)
-    headers["ETag"] = f'"{image.digest}"'
-    return Response(image.data, media_type=image.media_type, headers=headers)
+    found = images.example_bytes(session, storage, dataset_id, example_id, is_visible)
+    headers["ETag"] = f'"{found.digest}"'
+    return Response(found.data, media_type=found.media_type, headers=headers)

@@ -48,7 +48,8 @@ def forget(session: Session, person: Named, *, pseudonym: str, notes: Collection
     )
     for entry in session.scalars(select(Entry).where(about)):
         said = entry.details
-        is_them = said.get(PERSON_ID, str(person.id)) == str(person.id) and "person" in said
+        known = said.get(PERSON_ID)
+        is_them = known == str(person.id) or (known is None and said.get("person") == person.name)
         hidden = {"person"} if is_them else set()
         hidden |= {"for"} if said.get("for") in notes else set()
         hidden |= {"token"} if entry.by_id == person.id else set()

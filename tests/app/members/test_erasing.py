@@ -41,6 +41,9 @@ def joined(session: Session, admin: User) -> User:
     accounts.begin_second_factor(session, jane)
     accounts.rename(session, jane.id, "Jane Roe", by=admin)
     journal.write(session, Action.SIGN_IN_REFUSED, by=None, details=journal.naming(jane))
+    # As an earlier version wrote them: by name alone.
+    journal.write(session, Action.PERSON_PAUSED, by=None, details={"person": "Jane Roe"})
+    journal.write(session, Action.TOKEN_REVOKED, by=jane, details={"token": "t", "person": "Otto"})
     session.flush()
     return jane
 
@@ -81,6 +84,8 @@ def test_nothing_that_identifies_somebody_is_left_and_the_answers_are(session: S
         line.action for line in lines if line.by_id == jane.id
     }
     assert [line.details["person"] for line in lines if line.action is Action.ROLE_CHANGED] == ["Jane Roe"]
+    [revoked] = [line.details for line in lines if line.action is Action.TOKEN_REVOKED]
+    assert revoked == {"token": erased.name, "person": "Otto"}
     assert session.scalars(select(Answer.user_id)).all() == [jane.id]
 
 
