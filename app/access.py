@@ -14,7 +14,13 @@ class Access(Enum):
 
     PUBLIC = "anybody"
     SIGNED_IN = "anybody signed in"
+    REVIEWER = "a reviewer or an admin"
     ADMIN = "an admin"
+
+    @property
+    def is_for_annotators(self) -> bool:
+        """Whether annotators may call it, too."""
+        return self in (Access.PUBLIC, Access.SIGNED_IN)
 
 
 def public(endpoint: Endpoint) -> Endpoint:
@@ -26,6 +32,12 @@ def public(endpoint: Endpoint) -> Endpoint:
 def signed_in(endpoint: Endpoint) -> Endpoint:
     """Open a route to every account, annotators included."""
     setattr(endpoint, MARK, Access.SIGNED_IN)
+    return endpoint
+
+
+def reviewers_too(endpoint: Endpoint) -> Endpoint:
+    """Open a route to reviewers and admins."""
+    setattr(endpoint, MARK, Access.REVIEWER)
     return endpoint
 
 

@@ -55,6 +55,15 @@ NAMES = {
     "end_sessions_of": "end_user_sessions",
     "make_password_link": "create_password_link",
     "turn_off_second_factor": "delete_second_factor",
+    "set_admission": "set_campaign_admission",
+    "add_member": "add_campaign_member",
+    "remove_member": "remove_campaign_member",
+    "add_group": "add_campaign_group",
+    "remove_group": "remove_campaign_group",
+    "make_worker_link": "create_worker_link",
+    "make_group": "create_group",
+    "add_person": "add_group_person",
+    "remove_person": "remove_group_person",
 }
 LISTS = {
     "tokens",

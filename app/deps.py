@@ -15,6 +15,7 @@ from starlette.datastructures import FormData
 
 from app.access import Access, access_of, is_in_person
 from app.accounts import callers
+from app.accounts import service as accounts
 from app.accounts.callers import Caller
 from app.accounts.errors import (
     BadCsrfToken,
@@ -141,8 +142,10 @@ def require_access(request: Request, endpoint: object) -> None:
         _require_scope(request.state.scope, request.method, endpoint)
     if access is None or (access is Access.ADMIN and not user.is_admin):
         raise NotAllowed
+    if access is Access.REVIEWER:
+        accounts.require_reviewer(user)
     settings: Settings = request.app.state.settings
-    if access is Access.ADMIN and settings.require_second_factor and not user.has_second_factor:
+    if not access.is_for_annotators and settings.require_second_factor and not user.has_second_factor:
         raise SecondFactorNeeded
 
 
@@ -152,7 +155,7 @@ def _require_scope(scope: Scope, method: str, endpoint: object) -> None:
         raise InPersonOnly
     is_too_narrow = {
         Scope.READ: method not in SAFE_METHODS,
-        Scope.ANNOTATE: access_of(endpoint) is Access.ADMIN,
+        Scope.ANNOTATE: access_of(endpoint) in (Access.REVIEWER, Access.ADMIN),
         Scope.MANAGE: False,
     }
     if is_too_narrow[scope]:

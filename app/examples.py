@@ -19,6 +19,15 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "edit_campaign": {"instructions": "Answer by what you see first."},
     "set_campaign_price": {"price": 0.02, "price_per": "answer"},
+    "set_campaign_admission": {"admits": "invited"},
+    "create_group": {"name": "Class 4b"},
+    "create_worker_link": {
+        "answers_needed": 50,
+        "max_workers": 100,
+        "code": "C1X7QK2M",
+        "note": "Prolific pilot",
+    },
+    "erase_person": {"name": "Ada Lovelace"},
     "lease_questions": {"count": 20},
     "submit_answers": {
         "answers": [{"question_id": 7305810427, "value": "no", "response_ms": 640, "key": _ID}],

@@ -19,7 +19,7 @@ log = structlog.get_logger()
 # A caller may name its request, in characters that cannot forge a log line.
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 # The rest of such a path is a password for whoever reads the log.
-SECRET_PATH = re.compile(r"^(/invitations/|/password/).+", re.DOTALL)
+SECRET_PATH = re.compile(r"^(/invitations/|/join/|/password/).+", re.DOTALL)
 QUIET_PATHS = ("/static/", "/healthz", "/readyz")
 
 

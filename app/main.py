@@ -19,6 +19,7 @@ from app.accounts.uses import EVERY_S, Uses
 from app.annotation import api as annotation_api
 from app.annotation import pages as annotation_pages
 from app.campaigns import api as campaigns_api
+from app.campaigns import image_api as campaigns_image_api
 from app.campaigns import pages as campaigns_pages
 from app.compression import Compressed
 from app.datasets import api as datasets_api
@@ -37,6 +38,9 @@ from app.labels import api as labels_api
 from app.labels import downloads as labels_downloads
 from app.labels import pages as labels_pages
 from app.logs import RequestLog, configure_logs
+from app.members import api as members_api
+from app.members import join_pages as members_join_pages
+from app.members import pages as members_pages
 from app.pages import FRONTEND, VersionedFiles
 from app.planning import api as planning_api
 from app.planning import pages as planning_pages
@@ -60,6 +64,8 @@ PAGES = (
     datasets_pages,
     campaigns_pages,
     annotation_pages,
+    members_pages,
+    members_join_pages,
     quality_pages,
     labels_pages,
     runs_pages,
@@ -71,9 +77,11 @@ PAGES = (
 # picture comes first.
 APIS = (
     annotation_api,
+    campaigns_image_api,
     datasets_api,
     accounts_api,
     campaigns_api,
+    members_api,
     quality_api,
     labels_api,
     labels_downloads,

@@ -35,6 +35,9 @@ TRANSLATED = (
     "accounts/second_step.html",
     "accounts/forgotten.html",
     "accounts/choose_password.html",
+    "members/join.html",
+    "members/code.html",
+    "members/_code.html",
     "error.html",
     "_error.html",
 )

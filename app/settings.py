@@ -54,7 +54,7 @@ class Settings(BaseSettings):
         default=3 * 24 * 3600, ge=300, description="a session that nobody uses for so long ends"
     )
     require_second_factor: bool = Field(
-        default=False, description="admins without a second factor may only set one up"
+        default=False, description="admins and reviewers without a second factor may only set one up"
     )
     contact: str = Field(
         default="", max_length=200, description="whom people ask for an account or another password"

@@ -15,6 +15,7 @@ import app.datasets.models
 import app.idempotency
 import app.journal.models
 import app.labels.models
+import app.members.models
 import app.quality.models
 import app.registry.models
 import app.runs.models  # noqa: F401  (each import fills Base.metadata)

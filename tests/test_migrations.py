@@ -259,6 +259,7 @@ def test_tokens_sessions_and_links_that_are_there_go_on(empty: Database) -> None
         ("0007", "0008", "answers-downloaded"),
         ("0013", "0014", "run-changed"),
         ("0020", "0021", "role-changed"),
+        ("0024", "0025", "person-erased"),
     ],
 )
 def test_the_journal_stays_what_it_was_when_it_learns_new_actions(
@@ -283,6 +284,26 @@ def test_the_journal_stays_what_it_was_when_it_learns_new_actions(
         for statement in (delete(journal), insert(journal).values(entry | {"action": action})):
             with pytest.raises(DBAPIError), connection.begin():
                 connection.execute(statement)
+
+
+def test_reviewers_become_annotators_where_there_are_none(empty: Database) -> None:
+    config = alembic_config()
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0025")
+        user = Table("user", MetaData(), autoload_with=connection)
+        connection.execute(insert(user), FIRST_ROWS["user"] | {"role": "reviewer"})
+        connection.commit()
+        other = FIRST_ROWS["user"] | {"id": UUID(int=2).hex, "email": "b@b.c"}
+        with pytest.raises(DBAPIError), connection.begin():
+            connection.execute(insert(user), other | {"role": "owner"})
+
+        command.downgrade(config, "0024")
+
+        assert connection.scalars(select(user.c.role)).all() == ["annotator"]
+        connection.commit()
+        with pytest.raises(DBAPIError), connection.begin():
+            connection.execute(insert(user), other | {"role": "reviewer"})
 
 
 def test_migrations_equal_models(empty: Database) -> None:

@@ -47,7 +47,7 @@ def check_draws(context: Context, campaign_id: UUID) -> None:
     """
     try:
         with context.reading() as session:
-            campaign = quality.started_campaign(session, campaign_id)
+            campaign = quality.started_campaign(session, campaign_id, by=None)
             check = quality.check_draws(session, campaign, now=utc_now())
     except CampaignNotFound:
         log.info("campaign.nothing_to_check", campaign_id=str(campaign_id))

@@ -22,7 +22,7 @@ def keep_figures(context: Context, campaign_id: UUID) -> None:
         if campaign_id not in quality.waiting_figures(session, now):
             log.info("campaign.figures_not_due", campaign_id=str(campaign_id))
             return
-        campaign = quality.started_campaign(session, campaign_id)
+        campaign = quality.started_campaign(session, campaign_id, by=None)
         found = quality.precompute(session, campaign, now=now)
     took_s = time.monotonic() - start
     with context.unit_of_work() as session:

@@ -167,10 +167,13 @@ def list_users(session: SessionDep, after: UUID | None = None, limit: Limit = 10
 @router.patch("/users/{user_id}", response_model=schemas.UserRead)
 @admin_only
 def update_user(user_id: UUID, body: schemas.UserUpdate, granting: GrantingDep) -> User:
-    """Lock somebody out or let them in again, or give them another role; their answers stay.
+    """Lock somebody out or let them in again, give them another role or another name; their answers stay.
 
-    What they were signed in with ends for good. Who makes an admin gave their password lately.
+    But for a name, what they were signed in with ends for good. Who makes an admin or a reviewer gave their
+    password lately.
     """
+    if body.name is not None:
+        user = granting.rename(user_id, body.name)
     if body.role is not None:
         user = granting.set_role(user_id, body.role)
     if body.disabled is not None:

@@ -66,9 +66,16 @@ def locked(session: Session, proved: User) -> User:
 
 
 def start_session(
-    session: Session, user: User, *, now: datetime, address: str = "", browser: str = ""
+    session: Session,
+    user: User,
+    *,
+    now: datetime,
+    address: str = "",
+    browser: str = "",
 ) -> str:
     """A new session for somebody who has proved who they are; gives its secret.
+
+    An outside worker has proved nothing, so that their session opens nothing that wants a password.
 
     Raises:
         WrongCredentials: that was with a password which is no longer theirs.
@@ -82,7 +89,7 @@ def start_session(
             user_id=user.id,
             created_at=now,
             expires_at=now + SESSION_LIFE,
-            proved_at=now,
+            proved_at=None if user.is_outside else now,
             address=address,
             browser=browser,
         )
@@ -232,7 +239,7 @@ def revoke_token(session: Session, token_id: UUID, *, by: User, now: datetime) -
     _revoke(session, or_(ApiToken.id == token_id, ApiToken.made_with_id == token_id), now=now)
     facts = {"token": token.name}
     if token.user_id != by.id:
-        facts["person"] = session.scalars(select(User.name).where(User.id == token.user_id)).one()
+        facts |= journal.naming(session.get_one(User, token.user_id))
     journal.write(session, Action.TOKEN_REVOKED, by=by, details=facts)
 
 

@@ -121,9 +121,7 @@ class SecondFactorNeeded(Forbidden):
     title = "Second factor needed"
 
     def __init__(self) -> None:
-        super().__init__(
-            "Admins of this installation need a second factor. Set yours up on your account page."
-        )
+        super().__init__("Admins and reviewers here need a second factor. Set yours up on your account page.")
 
 
 class WeakPassword(Unprocessable):
@@ -184,6 +182,45 @@ class AccountOfProgram(Conflict):
         )
 
 
+class AccountOfWorker(Conflict):
+    """An outside worker has no address, and answers in one campaign alone."""
+
+    title = "Account of an outside worker"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This account belongs to an outside worker, who comes by a campaign's link: it has no address "
+            "and no password, and can only answer that campaign's questions."
+        )
+
+
+class AccountErased(Conflict):
+    """Nobody is behind the account any more."""
+
+    title = "Account erased"
+
+    def __init__(self) -> None:
+        super().__init__("This person was erased; only their answers are kept, under a pseudonym.")
+
+
+class NameDiffers(Unprocessable):
+    """What was typed is not the name of the person to erase."""
+
+    title = "Not the name"
+
+    def __init__(self) -> None:
+        super().__init__("This is not the name of this person. Nothing was erased; type it as it stands.")
+
+
+class LastAdmin(Conflict):
+    """Without this admin nobody could administer the installation."""
+
+    title = "Last admin"
+
+    def __init__(self) -> None:
+        super().__init__("Nobody else can administer this installation. Make another admin first.")
+
+
 class AccountDisabled(Conflict):
     """A disabled account gets no link."""
 
@@ -201,6 +238,18 @@ class TooManySignIns(TooMany):
     def __init__(self, *, wait_s: int) -> None:
         super().__init__(
             _("Too many attempts to sign in. Try again in {wait_s} seconds.").format(wait_s=wait_s),
+            retry_after_s=wait_s,
+        )
+
+
+class TooManyJoins(TooMany):
+    """Too many came by links for outside workers from one place."""
+
+    title = translatable("Too many arrivals")
+
+    def __init__(self, *, wait_s: int) -> None:
+        super().__init__(
+            _("Too many people begin from here. Try again in {wait_s} seconds.").format(wait_s=wait_s),
             retry_after_s=wait_s,
         )
 

@@ -1,4 +1,4 @@
-"""What makes somebody an admin, or could: only a person whose password is fresh does it, and no token."""
+"""What makes somebody an admin or a reviewer, or could: only a person with a fresh password does it."""
 
 from datetime import datetime
 from uuid import UUID
@@ -31,15 +31,23 @@ class Granting:
 
     def invite(self, *, role: Role, note: str, email: str | None) -> tuple[Invitation, str]:
         """As `service.invite`."""
-        if role is Role.ADMIN:
+        if role is not Role.ANNOTATOR:
             self._prove()
         return service.invite(self.session, role=role, note=note, email=email, by=self.by, now=self.now)
 
     def set_role(self, user_id: UUID, role: Role) -> User:
         """As `service.set_role`."""
-        if role is Role.ADMIN:
+        if role is not Role.ANNOTATOR:
             self._prove()
         return service.set_role(self.session, user_id, role, by=self.by, now=self.now)
+
+    def rename(self, user_id: UUID, name: str) -> User:
+        """As `service.rename`."""
+        return service.rename(self.session, user_id, name, by=self.by)
+
+    def prove_for(self, user_id: UUID) -> User:
+        """The person, with one's own password if they are more than an annotator."""
+        return self._prove_for(user_id)
 
     def set_disabled(self, user_id: UUID, *, disabled: bool) -> User:
         """As `service.set_disabled`; letting an admin in again makes an admin."""
@@ -66,13 +74,13 @@ class Granting:
         self._is_proved = True
 
     def _prove_for(self, user_id: UUID) -> User:
-        """The person, with one's own password if they are an admin."""
+        """The person, with one's own password if they are more than an annotator."""
         # Not in the session that writes: others would wait while the password is looked at.
         with self.reading.begin() as looking:
-            is_admin = service.get_person(looking, user_id, by=self.by).is_admin
-        if is_admin:
+            may_review = service.get_person(looking, user_id, by=self.by).may_review
+        if may_review:
             self._prove()
         user = service.get_person(self.session, user_id, by=self.by)
-        if user.is_admin and not self._is_proved:  # became one meanwhile
+        if user.may_review and not self._is_proved:  # became one meanwhile
             raise ProofNeeded
         return user

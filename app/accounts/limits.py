@@ -9,7 +9,7 @@ from limits.errors import StorageError
 from limits.storage import MemoryStorage, Storage, storage_from_string
 
 from app.accounts.callers import digest
-from app.accounts.errors import TooManyMails, TooManySignIns
+from app.accounts.errors import TooManyJoins, TooManyMails, TooManySignIns
 from app.addresses import network_of
 
 
@@ -31,6 +31,7 @@ PER_ADDRESS = Limit(500, 15 * 60)
 PER_CODE = Limit(10, 15 * 60)  # of an e-mail whose password was right
 MAILS_PER_EMAIL = Limit(3, 60 * 60)
 MAILS_PER_ADDRESS = Limit(60, 60 * 60)  # a class that forgot them all
+JOINS_PER_ADDRESS = Limit(60, 15 * 60)  # a room full of outside workers
 KNOWN_S = 30 * 24 * 3600
 
 log = structlog.get_logger()
@@ -100,6 +101,20 @@ class SignInLimit:
             ):
                 if storage.incr(_key(name), limit.window_s) > limit.amount:
                     raise TooManyMails(wait_s=_wait_s(storage, name))
+
+        self._with_storage(count)
+
+    def count_join(self, *, address: str) -> None:
+        """Count somebody who comes by a link for outside workers.
+
+        Raises:
+            TooManyJoins: too many came from this place.
+        """
+
+        def count(storage: Storage) -> None:
+            name = f"joins/{network_of(address)}"
+            if storage.incr(_key(name), JOINS_PER_ADDRESS.window_s) > JOINS_PER_ADDRESS.amount:
+                raise TooManyJoins(wait_s=_wait_s(storage, name))
 
         self._with_storage(count)
 

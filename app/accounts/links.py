@@ -11,13 +11,12 @@ from app.accounts.callers import digest
 from app.accounts.credentials import end_credentials, user_with_email
 from app.accounts.errors import (
     AccountDisabled,
-    AccountOfProgram,
     EmailNotMeant,
     EmailTaken,
     InvitationNotFound,
 )
 from app.accounts.models import Invitation, Purpose, Role, User
-from app.accounts.people import add_user, has_admin, require_admin, take_turns
+from app.accounts.people import add_user, has_admin, require_admin, require_of_person, take_turns
 from app.journal import writing as journal
 from app.journal.models import Action
 
@@ -77,12 +76,11 @@ def make_password_link(
 
     Raises:
         NotAllowed: `by` is no admin.
-        AccountOfProgram, AccountDisabled: it would be of no use.
+        AccountOfProgram, AccountOfWorker, AccountDisabled: it would be of no use.
     """
     if by is not None:
         require_admin(by)
-    if user.is_simulated:
-        raise AccountOfProgram
+    require_of_person(user)
     if user.disabled_at is not None:
         raise AccountDisabled
     session.execute(
@@ -95,7 +93,7 @@ def make_password_link(
     made = _make(
         session, Purpose.PASSWORD, role=user.role, note=user.name, email=user.email, for_=user, by=by, now=now
     )
-    journal.write(session, Action.PASSWORD_LINK_MADE, by=by, details={"person": user.name})
+    journal.write(session, Action.PASSWORD_LINK_MADE, by=by, details=journal.naming(user))
     return made
 
 
@@ -213,6 +211,7 @@ def accept_invitation(
         is_invited=True,
         now=now,
     )
+    invitation.for_id = user.id  # by which erasing them finds what is written here
     _use(session, invitation, now=now)
     return user
 

@@ -4,16 +4,17 @@ import enum
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import ForeignKey, String, text
+from sqlalchemy import ForeignKey, String, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db import Base, enum_column
 
 
 class Role(enum.StrEnum):
-    """What a person may do: admins everything, annotators answer questions."""
+    """What a person may do: admins everything, reviewers settle what annotators answer."""
 
     ADMIN = "admin"
+    REVIEWER = "reviewer"  # sees every campaign, its review and its labels; no people, no runs, no datasets
     ANNOTATOR = "annotator"
 
 
@@ -44,8 +45,11 @@ class User(Base):
     role: Mapped[Role] = mapped_column(enum_column(Role))
     password_hash: Mapped[str | None] = mapped_column(String(255))
     is_simulated: Mapped[bool] = mapped_column(default=False)  # pages must say so wherever its answers count
+    # Comes by the link of one campaign, without address or password, and is a member of that campaign alone.
+    is_outside: Mapped[bool] = mapped_column(default=False, server_default=false())
     created_at: Mapped[datetime]
     disabled_at: Mapped[datetime | None]
+    erased_at: Mapped[datetime | None]  # nothing that identifies them is kept; the name is a pseudonym
     totp_secret: Mapped[str | None] = mapped_column(String(64))  # of the second factor, in base 32
     totp_since: Mapped[datetime | None]  # None: off, or not confirmed by a first code
     totp_step: Mapped[int | None]  # of the last code that was used: no code works twice
@@ -59,6 +63,11 @@ class User(Base):
     def is_admin(self) -> bool:
         """Whether this is an admin."""
         return self.role is Role.ADMIN
+
+    @property
+    def may_review(self) -> bool:
+        """Whether this is a reviewer or an admin."""
+        return self.role in (Role.REVIEWER, Role.ADMIN)
 
 
 class LoginSession(Base):
@@ -109,6 +118,7 @@ class Invitation(Base):
     role: Mapped[Role] = mapped_column(enum_column(Role))
     note: Mapped[str] = mapped_column(String(120), default="")  # for whom it is meant
     email: Mapped[str | None] = mapped_column(String(254))  # the only address that it makes an account for
+    # Of a link to another password: whose; of a used one for an account: whose that account is.
     for_id: Mapped[UUID | None] = mapped_column(ForeignKey("user.id"), index=True)
     invited_by_id: Mapped[UUID | None] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"))
     created_at: Mapped[datetime]

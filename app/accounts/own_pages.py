@@ -65,10 +65,10 @@ def _account(
 
 @router.get("/account", name="account")
 @signed_in
-def show_account(
-    request: Request, user: CurrentUser, session: SessionDep, settings: SettingsDep
-) -> HTMLResponse:
-    """One's own password, tokens and sessions."""
+def show_account(request: Request, user: CurrentUser, session: SessionDep, settings: SettingsDep) -> Response:
+    """One's own password, tokens and sessions; an outside worker has none of them."""
+    if user.is_outside:
+        return see_other(request, "list_annotation")
     return _account(request, session, settings, user)
 
 

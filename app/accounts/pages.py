@@ -36,7 +36,7 @@ router = APIRouter(include_in_schema=False)
 def home(request: Request) -> Response:
     """Where this person's work is."""
     user: User | None = request.state.user
-    name = "sign_in" if user is None else "list_campaigns" if user.is_admin else "list_annotation"
+    name = "sign_in" if user is None else "list_campaigns" if user.may_review else "list_annotation"
     return see_other(request, name)
 
 
@@ -119,7 +119,7 @@ def give_code(request: Request, form: FormDep, session: SessionDep, settings: Se
         try:
             service.use_code(session, user, given.code, now=now)
         except WrongCode as error:
-            facts = {"person": user.name, "at": "code"}
+            facts = {**journal.naming(user), "at": "code"}
             journal.write(session, Action.SIGN_IN_REFUSED, by=None, details=facts)
             errors = {"code": error.detail}
         else:

@@ -10,12 +10,22 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.accounts.credentials import create_token, end_credentials, user_with_email
-from app.accounts.errors import AccountOfProgram, EmailTaken, NotAllowed, UserNotFound, WrongCredentials
+from app.accounts.errors import (
+    AccountErased,
+    AccountOfProgram,
+    AccountOfWorker,
+    EmailTaken,
+    LastAdmin,
+    NotAllowed,
+    UserNotFound,
+    WrongCredentials,
+)
 from app.accounts.models import ApiToken, Invitation, LoginSession, Role, Scope, User
 from app.accounts.passwords import hash_password
 from app.accounts.strength import refuse_weak
 from app.journal import writing as journal
 from app.journal.models import Action
+from app.languages import translatable
 
 ADMINS_LOCK = 0x61646D696E73  # of PostgreSQL: who is an admin; any number that no other lock has
 SIMULATED_DOMAIN = "simulated.invalid"  # a reserved name: nobody has an address there
@@ -25,6 +35,12 @@ def require_admin(user: User) -> None:
     """Raises NotAllowed unless `user` is an admin."""
     if not user.is_admin:
         raise NotAllowed
+
+
+def require_reviewer(user: User) -> None:
+    """Raises NotAllowed unless `user` is a reviewer or an admin."""
+    if not user.may_review:
+        raise NotAllowed(translatable("a reviewer or an admin"))
 
 
 def create_user(
@@ -63,6 +79,7 @@ def add_user(
     password_hash: str | None,
     now: datetime,
     is_simulated: bool = False,
+    is_outside: bool = False,
     is_invited: bool = False,
 ) -> User:
     """The same with what `hash_if_strong` made of the password; `is_invited`: they do it themselves."""
@@ -72,6 +89,7 @@ def add_user(
         role=role,
         password_hash=password_hash,
         is_simulated=is_simulated,
+        is_outside=is_outside,
         created_at=now,
     )
     try:
@@ -79,7 +97,7 @@ def add_user(
             session.add(user)
     except IntegrityError as error:
         raise EmailTaken(user.email) from error
-    facts = {"person": user.name, "role": role.value} | ({"simulated": True} if is_simulated else {})
+    facts = {**journal.naming(user), "role": role.value} | ({"simulated": True} if is_simulated else {})
     journal.write(session, Action.ACCOUNT_MADE, by=user if is_invited else None, details=facts)
     return user
 
@@ -209,38 +227,75 @@ def set_disabled(session: Session, user_id: UUID, *, disabled: bool, by: User, n
         UserNotFound: no such person.
         NotAllowed: `by` is no admin any more, or would lock themselves out.
     """
-    user = _to_change(session, user_id, by=by)
+    user = to_change(session, user_id, by=by)
     if disabled and user.id == by.id:
         raise NotAllowed("another admin")
     if disabled == (user.disabled_at is not None):
         return user
     user.disabled_at = now if disabled else None
     if disabled:
-        _end_all(session, user, now=now)
+        end_all(session, user, now=now)
     action = Action.ACCOUNT_DISABLED if disabled else Action.ACCOUNT_ENABLED
-    journal.write(session, action, by=by, details={"person": user.name})
+    journal.write(session, action, by=by, details=journal.naming(user))
     return user
 
 
-def set_role(session: Session, user_id: UUID, role: Role, *, by: User, now: datetime) -> User:
-    """Make somebody an admin, or an annotator again. They sign in anew, and their tokens end.
+def set_role(session: Session, user_id: UUID, role: Role, *, by: User | None, now: datetime) -> User:
+    """Make somebody an admin, a reviewer or an annotator. They sign in anew, and their tokens end.
+
+    Without `by` it is somebody who holds the database.
 
     Raises:
         UserNotFound: no such person.
         NotAllowed: `by` is no admin any more, or means themselves.
-        AccountOfProgram: a simulated annotator stays one.
+        AccountOfProgram, AccountOfWorker: a simulated annotator stays one, and so does an outside worker.
     """
-    user = _to_change(session, user_id, by=by)
+    user = to_change(session, user_id, by=by)
     if user.role is role:
         return user
-    if user.id == by.id:
+    if by is not None and user.id == by.id:
         raise NotAllowed("another admin")
+    if by is None:
+        require_another_admin(session, user)
+    require_of_person(user)
+    user.role = role
+    end_all(session, user, now=now)
+    journal.write(session, Action.ROLE_CHANGED, by=by, details={**journal.naming(user), "role": role.value})
+    return user
+
+
+def rename(session: Session, user_id: UUID, name: str, *, by: User | None) -> User:
+    """Call somebody otherwise, everywhere from now on; lines of the journal keep what they said then.
+
+    Args:
+        by: an admin; None: somebody who holds the database.
+
+    Raises:
+        UserNotFound: no such person.
+        NotAllowed: `by` is no admin any more.
+        AccountErased: nobody is behind this account.
+    """
+    user = to_change(session, user_id, by=by)
+    if user.name == name:
+        return user
+    user.name = name
+    session.flush()
+    journal.write(session, Action.PERSON_RENAMED, by=by, details=journal.naming(user))
+    return user
+
+
+def require_another_admin(session: Session, user: User) -> None:
+    """Raises LastAdmin where nobody but `user` can administer this installation."""
+    if user.is_admin and session.scalar(active_admins().where(User.id != user.id)) is None:
+        raise LastAdmin
+
+
+def require_of_person(user: User) -> None:
+    """Raises AccountOfProgram or AccountOfWorker where nobody could sign in with an address."""
     if user.is_simulated:
         raise AccountOfProgram
-    user.role = role
-    _end_all(session, user, now=now)
-    journal.write(session, Action.ROLE_CHANGED, by=by, details={"person": user.name, "role": role.value})
-    return user
+    if user.is_outside:
+        raise AccountOfWorker
 
 
 def end_sessions(session: Session, user_id: UUID, *, by: User) -> None:
@@ -252,26 +307,30 @@ def end_sessions(session: Session, user_id: UUID, *, by: User) -> None:
     """
     user = get_person(session, user_id, by=by)
     session.execute(delete(LoginSession).where(LoginSession.user_id == user_id))
-    journal.write(session, Action.SESSION_ENDED, by=by, details={"person": user.name})
+    journal.write(session, Action.SESSION_ENDED, by=by, details=journal.naming(user))
 
 
-def _to_change(session: Session, user_id: UUID, *, by: User) -> User:
+def to_change(session: Session, user_id: UUID, *, by: User | None) -> User:
     """Somebody whom `by` may change, who is an admin now and stays one until this commits.
 
     Of two admins who disable each other at once the second waits, and is no admin any more when it is their
-    turn: at least one is always left.
+    turn: at least one is always left. Without `by` it is somebody who holds the database.
     """
-    require_admin(by)
     take_turns(session)
-    if session.scalar(active_admins().where(User.id == by.id)) is None:
-        raise NotAllowed
+    if by is not None:
+        require_admin(by)
+        if session.scalar(active_admins().where(User.id == by.id)) is None:
+            raise NotAllowed
     user = session.get(User, user_id, populate_existing=True)
     if user is None:
         raise UserNotFound
+    if user.erased_at is not None:
+        raise AccountErased
     return user
 
 
-def _end_all(session: Session, user: User, *, now: datetime) -> None:
+def end_all(session: Session, user: User, *, now: datetime) -> None:
+    """End a person's sessions, tokens, and the links that they made."""
     end_credentials(session, user.id, now=now)
     session.execute(
         update(Invitation)

@@ -10,7 +10,9 @@ from app.access import admin_only
 from app.accounts import schemas, service
 from app.accounts.errors import (
     AccountDisabled,
+    AccountErased,
     AccountOfProgram,
+    AccountOfWorker,
     EmailTaken,
     NotAllowed,
     ProofNeeded,
@@ -26,7 +28,11 @@ from app.settings import Settings
 
 router = APIRouter(include_in_schema=False)
 
-ROLES = [(Role.ANNOTATOR, "Annotator: answers questions"), (Role.ADMIN, "Admin: may do everything")]
+ROLES = [
+    (Role.ANNOTATOR, "Annotator: answers questions"),
+    (Role.REVIEWER, "Reviewer: settles disagreements, downloads labels"),
+    (Role.ADMIN, "Admin: may do everything"),
+]
 
 
 def _people(
@@ -97,7 +103,7 @@ def withdraw_invitation(
     return see_other(request, "people")
 
 
-def _person(
+def person_page(
     request: Request,
     session: Session,
     settings: Settings,
@@ -106,7 +112,9 @@ def _person(
     status: int = 200,
     link: str = "",
     errors: dict[str, str] | None = None,
+    erase_errors: dict[str, str] | None = None,
 ) -> HTMLResponse:
+    """A person's page, with what was wrong beside its fields."""
     now = utc_now()
     return render(
         request,
@@ -121,6 +129,7 @@ def _person(
         link=link,
         is_proved=service.is_proved(session, cookie_of(request), now=now),
         errors=errors or {},
+        erase_errors=erase_errors or {},
     )
 
 
@@ -130,7 +139,7 @@ def show_person(
     request: Request, user_id: UUID, user: CurrentUser, session: SessionDep, settings: SettingsDep
 ) -> HTMLResponse:
     """One person: role, state, tokens, where they are signed in."""
-    return _person(request, session, settings, service.get_person(session, user_id, by=user))
+    return person_page(request, session, settings, service.get_person(session, user_id, by=user))
 
 
 @router.post("/people/{user_id}/change", name="change_person")
@@ -147,6 +156,8 @@ def change_person(
 ) -> Response:
     """What the buttons of a person's page do; `act` says which, and admins need one's own password."""
     given, errors = read_form(form, schemas.PersonForm)
+    if given is not None and given.act is schemas.PersonAct.RENAME and given.name is None:
+        given, errors = None, {"name": "Please fill this in."}
     link = ""
     if given is not None:
         granting = Granting(request, session, reading, by=user, now=utc_now(), password=given.current)
@@ -154,13 +165,13 @@ def change_person(
             link = _act(granting, given, user_id, settings)
         except (ProofNeeded, WrongCredentials) as error:
             errors = proof_error(error)
-        except (NotAllowed, AccountOfProgram, AccountDisabled) as error:
+        except (NotAllowed, AccountOfProgram, AccountOfWorker, AccountErased, AccountDisabled) as error:
             errors = {"": error.detail}
     if given is not None and not errors and not link:
         return see_other(request, "show_person", user_id=user_id)
     person = service.get_person(session, user_id, by=user)
     status = 422 if errors or given is None else 201
-    return _person(request, session, settings, person, status=status, link=link, errors=errors)
+    return person_page(request, session, settings, person, status=status, link=link, errors=errors)
 
 
 def _act(granting: Granting, given: schemas.PersonForm, user_id: UUID, settings: Settings) -> str:
@@ -168,6 +179,10 @@ def _act(granting: Granting, given: schemas.PersonForm, user_id: UUID, settings:
     match given.act:
         case schemas.PersonAct.ADMIN:
             granting.set_role(user_id, Role.ADMIN)
+        case schemas.PersonAct.REVIEWER:
+            granting.set_role(user_id, Role.REVIEWER)
+        case schemas.PersonAct.RENAME:
+            granting.rename(user_id, given.name or "")
         case schemas.PersonAct.ANNOTATOR:
             granting.set_role(user_id, Role.ANNOTATOR)
         case schemas.PersonAct.DISABLE:

@@ -202,21 +202,24 @@ class UserRead(Output):
     name: str
     role: Role
     is_simulated: bool
+    is_outside: bool
     created_at: datetime
     disabled_at: datetime | None
+    erased_at: datetime | None
 
 
 class UserUpdate(Input):
-    """Lock somebody out or let them in again, or give them another role."""
+    """Lock somebody out or let them in again, give them another role, or another name."""
 
     disabled: bool | None = None
     role: Role | None = None
+    name: Name | None = None
 
     @model_validator(mode="after")
     def has_something(self) -> Self:
         """Silence is no answer to an empty change."""
-        if self.disabled is None and self.role is None:
-            raise ValueError("Give disabled or role")
+        if self.disabled is None and self.role is None and self.name is None:
+            raise ValueError("Give disabled, role or name")
         return self
 
 
@@ -224,7 +227,9 @@ class PersonAct(enum.StrEnum):
     """What the buttons of a person's page do."""
 
     ADMIN = "admin"
+    REVIEWER = "reviewer"
     ANNOTATOR = "annotator"
+    RENAME = "rename"
     DISABLE = "disable"
     ENABLE = "enable"
     PASSWORD_LINK = "password-link"
@@ -236,6 +241,7 @@ class PersonForm(Input):
     """One of those buttons, and one's own password where that is wanted."""
 
     act: PersonAct
+    name: Name | None = None
     current: Password = ""
 
 

@@ -97,7 +97,7 @@ def turn_off_second_factor(session: Session, user_id: UUID, *, by: User | None) 
     session.execute(
         update(User).where(User.id == user_id).values(totp_secret=None, totp_since=None, totp_step=None)
     )
-    journal.write(session, Action.SECOND_FACTOR_OFF, by=by, details={"person": user.name})
+    journal.write(session, Action.SECOND_FACTOR_OFF, by=by, details=journal.naming(user))
     return user
 
 

@@ -20,6 +20,7 @@ from app.accounts.credentials import (
     tokens_of,
     user_with_email,
 )
+from app.accounts.erasing import ERASED_DOMAIN, erase_account
 from app.accounts.links import (
     INVITATION_LIFE,
     PASSWORD_LINK_LIFE,
@@ -36,6 +37,7 @@ from app.accounts.links import (
     withdraw_invitation,
 )
 from app.accounts.people import (
+    add_user,
     change_password,
     create_user,
     end_sessions,
@@ -44,7 +46,10 @@ from app.accounts.people import (
     hash_if_strong,
     people,
     people_after,
+    rename,
     require_admin,
+    require_of_person,
+    require_reviewer,
     set_disabled,
     set_role,
     simulated_annotator,
@@ -64,6 +69,7 @@ from app.accounts.strength import (
 )
 
 __all__ = [
+    "ERASED_DOMAIN",
     "INVITATION_LIFE",
     "LONGEST_TOKEN_LIFE",
     "MAX_TOKENS",
@@ -73,6 +79,7 @@ __all__ = [
     "SESSION_LIFE",
     "TOKEN_LIFE",
     "accept_invitation",
+    "add_user",
     "begin_second_factor",
     "change_password",
     "check_credentials",
@@ -82,6 +89,7 @@ __all__ = [
     "create_user",
     "end_session",
     "end_sessions",
+    "erase_account",
     "find_invitation",
     "find_password_link",
     "get_person",
@@ -99,8 +107,11 @@ __all__ = [
     "people",
     "people_after",
     "read_ticket",
+    "rename",
     "require_admin",
+    "require_of_person",
     "require_proof",
+    "require_reviewer",
     "revoke_token",
     "sessions_of",
     "set_disabled",

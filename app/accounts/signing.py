@@ -58,7 +58,7 @@ def prove(request: Request, reading: sessionmaker[Session], email: str, password
     except WrongCredentials:
         limit.note_failure(address=address, email=email)
         # Of an address that is nobody's no more is kept: people type passwords there.
-        facts = {"person": user.name} if user else {"account": "unknown"}
+        facts = journal.naming(user) if user else {"account": "unknown"}
         note_refusal(request, facts)
         raise
     limit.note_success(address=address, email=email)

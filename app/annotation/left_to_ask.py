@@ -4,22 +4,24 @@ from collections.abc import Collection
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, false, func, select, true
+from sqlalchemy import ColumnElement, false, func, or_, select, true
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from app.accounts.models import User
+from app.accounts.models import Role, User
 from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT
 from app.annotation.models import Answer, Participant, Tally
+from app.campaigns.admission import admitted
 from app.campaigns.models import Campaign, CampaignState
 
 AWAY = timedelta(days=1)  # without an answer while others answered: such a person is at work no longer
 
 
 def people_at_work(session: Session, campaign_id: UUID) -> set[UUID]:
-    """Who answers in this campaign and may go on: not paused, disabled, or away while others answer."""
+    """Who answers in this campaign and may go on: a member, not paused, disabled or away."""
     rows = session.execute(
         select(Tally.user_id, func.max(Tally.last_at).label("last_at"), func.count(Participant.paused_at))
         .join(User, User.id == Tally.user_id)
+        .join(Campaign, Campaign.id == Tally.campaign_id)
         .outerjoin(
             Participant,
             (Participant.campaign_id == Tally.campaign_id) & (Participant.user_id == Tally.user_id),
@@ -28,6 +30,7 @@ def people_at_work(session: Session, campaign_id: UUID) -> set[UUID]:
             Tally.campaign_id == campaign_id,
             Tally.yes + Tally.no + Tally.unsure > 0,
             User.disabled_at.is_(None),
+            or_(User.role != Role.ANNOTATOR, admitted(User.id, User.is_outside)),
         )
         .group_by(Tally.user_id)
     ).all()

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import BigInteger, BindParameter, Uuid, bindparam, exists, func, select
+from sqlalchemy import BigInteger, BindParameter, Boolean, Uuid, bindparam, exists, func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally
+from app.campaigns.admission import admitted
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignClass, CampaignState
-from app.campaigns.service import any_campaign, state_lock_key
+from app.campaigns.service import state_lock_key, visible_campaign
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class LockedCampaign:
     has_gold: bool
     overlap: int
     num_classes: int
+    is_admitted: bool  # the person, as far as being a member goes
 
 
 _CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
@@ -72,6 +74,7 @@ _FIND = select(
     .where(CampaignClass.campaign_id == _CAMPAIGN)
     .scalar_subquery()
     .label("num_classes"),
+    admitted(_ME, bindparam("outside", type_=Boolean())).label("is_admitted"),
 ).where(Campaign.id == _CAMPAIGN)
 _IDS: BindParameter[int] = bindparam("ids", expanding=True)
 # In the order of their ids, so that two requests cannot wait for each other.
@@ -102,11 +105,21 @@ def lock_campaign(session: Session, campaign_id: UUID, *, by: User) -> LockedCam
         person, state = lock_keys(campaign_id, by)
         session.execute(_TAKE_LOCKS, {"person": person, "state": state})
     # A statement of its own: one that waits for a lock still sees what was before.
-    row = session.execute(_FIND, {"campaign": campaign_id, "me": by.id}).one_or_none()
+    row = session.execute(
+        _FIND, {"campaign": campaign_id, "me": by.id, "outside": by.is_outside}
+    ).one_or_none()
     if row is None:
         raise CampaignNotFound
-    require_may_know(session, campaign_id, row.state, by)
-    return LockedCampaign(**row._mapping)
+    campaign = LockedCampaign(**row._mapping)
+    require_admitted(session, campaign, by)
+    return campaign
+
+
+def require_admitted(session: Session, campaign: LockedCampaign, user: User) -> None:
+    """Raises CampaignNotFound as `campaign_to_answer`."""
+    if not campaign.is_admitted and not user.may_review:
+        raise CampaignNotFound
+    _require_may_know(session, campaign.id, campaign.state, user)
 
 
 def lock_keys(campaign_id: UUID, by: User) -> tuple[int, int]:
@@ -146,14 +159,13 @@ def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Camp
         CampaignNotFound: there is none that this person may know of; whoever took part may know that it is
             paused or closed.
     """
-    campaign = any_campaign(session, campaign_id)
-    require_may_know(session, campaign.id, campaign.state, by)
+    campaign = visible_campaign(session, campaign_id, by=by)
+    _require_may_know(session, campaign.id, campaign.state, by)
     return campaign
 
 
-def require_may_know(session: Session, campaign_id: UUID, state: CampaignState, user: User) -> None:
-    """As `campaign_to_answer`."""
-    if state is CampaignState.OPEN or user.is_admin:
+def _require_may_know(session: Session, campaign_id: UUID, state: CampaignState, user: User) -> None:
+    if state is CampaignState.OPEN or user.may_review:
         return
     answered = exists().where(Tally.campaign_id == campaign_id, Tally.user_id == user.id)
     holds = exists().where(

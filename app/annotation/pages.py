@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from app.access import admin_only, signed_in
+from app.access import reviewers_too, signed_in
 from app.annotation import service
 from app.annotation.deps import ScreenDep
 from app.annotation.texts import screen_texts, yes_key
@@ -120,7 +120,7 @@ def annotate(request: Request, campaign: ScreenDep, mode: Literal["card", "grid"
 
 
 @router.get("/campaigns")
-@admin_only
+@reviewers_too
 def list_campaigns(
     request: Request, user: CurrentUser, session: SessionDep, after: UUID | None = None
 ) -> Response:
@@ -138,10 +138,8 @@ def list_campaigns(
 
 
 @router.get("/campaigns/{campaign_id}")
-@admin_only
-def show_campaign(
-    request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
-) -> Response:
+@reviewers_too
+def show_campaign(request: Request, campaign: CampaignDep, session: SessionDep) -> Response:
     """How far a campaign is; asks for its own progress while something moves."""
     whole = request.headers.get("hx-target") == "main"  # it has just opened: buttons and all are new
     return render(
@@ -150,6 +148,6 @@ def show_campaign(
         fragment="campaigns/_contents.html" if whole else "campaigns/_progress.html",
         campaign=campaign,
         paused_people=service.paused_count(session, campaign.id),
-        dataset=datasets.get_dataset(session, campaign.dataset_id, by=user),
+        dataset=datasets.any_dataset(session, campaign.dataset_id),
         progress=service.progress(session, campaign, now=utc_now()),
     )

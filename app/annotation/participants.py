@@ -20,6 +20,7 @@ from app.annotation.submissions import Stored
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
 from app.journal.models import Action
+from app.journal.service import naming
 
 MIN_GOLD = 8  # answers to gold before anybody is paused
 SURE = 2.33  # standard deviations: one in a hundred of those exactly at the bound lies above
@@ -94,7 +95,7 @@ def count_gold(
         row.asked_again = None
         session.flush()
         _give_back(session, campaign.id, by.id, now)
-        facts = {"person": by.name, "gold_right": row.gold_right, "gold_wrong": row.gold_wrong}
+        facts = {**naming(by), "gold_right": row.gold_right, "gold_wrong": row.gold_wrong}
         noted = session.get_one(Campaign, campaign.id)
         note(session, Action.PERSON_PAUSED, noted, by=None, details=facts)
 
@@ -189,7 +190,7 @@ def leave_out(session: Session, campaign: Campaign, user_id: UUID, *, by: User, 
 
 
 def _name(session: Session, user_id: UUID) -> dict[str, object]:
-    return {"person": session.get_one(User, user_id).name}
+    return naming(session.get_one(User, user_id))
 
 
 def paused_count(session: Session, campaign_id: UUID) -> int:

@@ -2,7 +2,7 @@
 
 from app.annotation.answering import PLAIN, Execution
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
-from app.annotation.holding import LeasedQuestion
+from app.annotation.holding import LeasedQuestion, end_leases_of_strangers
 from app.annotation.leasing import (
     Leased,
     release_leases,
@@ -37,6 +37,7 @@ __all__ = [
     "Status",
     "SubmittedAnswer",
     "campaign_to_answer",
+    "end_leases_of_strangers",
     "finished_questions",
     "gold_count",
     "is_asked_of_all",

@@ -28,6 +28,13 @@ class Modes(enum.StrEnum):
     BOTH = "both"
 
 
+class Admits(enum.StrEnum):
+    """Who may know of a campaign and answer in it, admins and reviewers aside."""
+
+    EVERYBODY = "everybody"  # with an account; outside workers only where they are members
+    INVITED = "invited"  # its members, and who is in one of its groups
+
+
 class PricePer(enum.StrEnum):
     """What people are paid by."""
 
@@ -103,6 +110,10 @@ class Campaign(Claimable, Base):
     class_language: Mapped[str] = mapped_column(String(35), default="", server_default="")
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
     modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
+    # Who may know of it; can change at any time.
+    admits: Mapped[Admits] = mapped_column(
+        enum_column(Admits), default=Admits.EVERYBODY, server_default=Admits.EVERYBODY
+    )
     seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed
     commitment: Mapped[str | None] = mapped_column(String(64))  # SHA-256, published when it opens
     dataset_digest: Mapped[str | None] = mapped_column(String(64))  # of the dataset as it was at opening
@@ -163,3 +174,48 @@ class CampaignClass(Base):
     question_count: Mapped[int] = mapped_column(default=0)  # drawn for this class
 
     campaign: Mapped[Campaign] = relationship(lazy="raise", back_populates="classes")
+
+
+class PersonGroup(Base):
+    """People under one name, so that a campaign need not name each of them."""
+
+    __tablename__ = "person_group"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    name: Mapped[str] = mapped_column(String(120), unique=True)
+    created_at: Mapped[datetime]
+
+
+class GroupPerson(Base):
+    """Somebody in a group."""
+
+    __tablename__ = "group_person"
+
+    group_id: Mapped[UUID] = mapped_column(
+        ForeignKey("person_group.id", ondelete="CASCADE"), primary_key=True
+    )
+    user_id: Mapped[UUID] = mapped_column(
+        ForeignKey("user.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+
+
+class CampaignMember(Base):
+    """Somebody who is a member of a campaign by name."""
+
+    __tablename__ = "campaign_member"
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(
+        ForeignKey("user.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+
+
+class CampaignGroup(Base):
+    """A group all of whose people are members of a campaign."""
+
+    __tablename__ = "campaign_group"
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True)
+    group_id: Mapped[UUID] = mapped_column(
+        ForeignKey("person_group.id", ondelete="CASCADE"), primary_key=True, index=True
+    )

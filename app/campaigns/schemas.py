@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from app.accounts.models import User
 from app.campaigns.class_text import MAX_TEXT
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
-from app.campaigns.models import CHOSEN, Campaign, CampaignState, Consensus, Modes, PricePer
+from app.campaigns.models import CHOSEN, Admits, Campaign, CampaignState, Consensus, Modes, PricePer
 from app.campaigns.service import MAX_OVERLAP, CampaignDetails
 from app.languages import language_tag
 from app.schemas import Input, Name, Output, Text, printable, printable_lines
@@ -197,6 +197,7 @@ class CampaignRead(Output):
     commitment: str | None
     dataset_digest: str | None
     revealed_seed: str | None
+    admits: Admits
     created_at: datetime
     opened_at: datetime | None
     closed_at: datetime | None
@@ -205,7 +206,7 @@ class CampaignRead(Output):
     def of(cls, campaign: Campaign, *, by: User) -> Self:
         """As this person may know it: how many known pictures there are would help to find them."""
         read = cls.model_validate(campaign)
-        if not by.is_admin and campaign.state is not CampaignState.CLOSED:
+        if not by.may_review and campaign.state is not CampaignState.CLOSED:
             read.gold_share = read.gold_bound = read.price = None
         return read
 

@@ -6,13 +6,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
 from app import claims, jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
+from app.campaigns.admission import visible_to
 from app.campaigns.classes import ClassDetails, checked_classes
 from app.campaigns.draws import commitment, new_seed
 from app.campaigns.errors import (
@@ -110,7 +111,7 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
         SourceNotReady, InvalidClasses, CampaignNameTaken: nothing was changed.
     """
     accounts.require_admin(by)
-    _lock(session, campaign)
+    lock_state(session, campaign)
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise NotADraft(campaign.name, campaign.question_count, itself(campaign))
     classes = checked_classes(session, details.dataset_id, details.classes, rounds=details.rounds)
@@ -138,7 +139,7 @@ def delete_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
         WrongCampaignState: its opening was asked for already.
     """
     accounts.require_admin(by)
-    _lock(session, campaign)
+    lock_state(session, campaign)
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise WrongCampaignState(
             step="deleted", state=campaign.shown_state, needs="a draft", used_by=uses_of(campaign)
@@ -162,8 +163,8 @@ def list_campaigns(
     Raises:
         CampaignNotFound: `after` is none of them.
     """
-    query = select(Campaign).options(selectinload(Campaign.classes))
-    if not by.is_admin:
+    query = select(Campaign).where(visible_to(by)).options(selectinload(Campaign.classes))
+    if not by.may_review:
         query = query.where(Campaign.state == CampaignState.OPEN)
     if dataset_id is not None:
         query = query.where(Campaign.dataset_id == dataset_id)
@@ -178,12 +179,21 @@ def find_campaign(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
     """The campaign with its classes.
 
     Raises:
-        CampaignNotFound: there is none, or it is not open and `by` is no admin.
+        CampaignNotFound: there is none that `by` may know of, or it is not open and they only answer.
     """
-    campaign = any_campaign(session, campaign_id)
-    if campaign.state is not CampaignState.OPEN and not by.is_admin:
+    campaign = visible_campaign(session, campaign_id, by=by)
+    if campaign.state is not CampaignState.OPEN and not by.may_review:
         raise CampaignNotFound
     return campaign
+
+
+def visible_campaign(session: Session, campaign_id: UUID, *, by: User) -> Campaign:
+    """The campaign with its classes, in whatever state; see `admission`.
+
+    Raises:
+        CampaignNotFound: there is none, or `by` is no member.
+    """
+    return _one(session, campaign_id, visible_to(by))
 
 
 def any_campaign(session: Session, campaign_id: UUID) -> Campaign:
@@ -192,8 +202,12 @@ def any_campaign(session: Session, campaign_id: UUID) -> Campaign:
     Raises:
         CampaignNotFound: there is none.
     """
+    return _one(session, campaign_id, true())
+
+
+def _one(session: Session, campaign_id: UUID, which: ColumnElement[bool]) -> Campaign:
     campaign = session.scalar(
-        select(Campaign).where(Campaign.id == campaign_id).options(selectinload(Campaign.classes))
+        select(Campaign).where(Campaign.id == campaign_id, which).options(selectinload(Campaign.classes))
     )
     if campaign is None:
         raise CampaignNotFound
@@ -209,7 +223,7 @@ def open_campaign(session: Session, campaign: Campaign, *, by: User, now: dateti
         WrongCampaignState: open already, or closed.
     """
     accounts.require_admin(by)
-    _lock(session, campaign)
+    lock_state(session, campaign)
     if campaign.state is CampaignState.PAUSED:
         campaign.state = CampaignState.OPEN
         note(session, Action.CAMPAIGN_RESUMED, campaign, by=by)
@@ -235,7 +249,7 @@ def pause_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
         WrongCampaignState: it is not open.
     """
     accounts.require_admin(by)
-    _lock(session, campaign)
+    lock_state(session, campaign)
     if campaign.state is not CampaignState.OPEN:
         raise WrongCampaignState(step="paused", state=campaign.state, needs="an open")
     campaign.state = CampaignState.PAUSED
@@ -250,7 +264,7 @@ def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datet
         WrongCampaignState: never opened, or closed already.
     """
     accounts.require_admin(by)
-    _lock(session, campaign)
+    lock_state(session, campaign)
     if campaign.state not in (CampaignState.OPEN, CampaignState.PAUSED):
         raise WrongCampaignState(step="closed", state=campaign.state, needs="an open or a paused")
     campaign.state = CampaignState.CLOSED
@@ -279,7 +293,7 @@ def state_lock_key(campaign_id: UUID) -> int:
     return campaign_id.int % 2**63
 
 
-def _lock(session: Session, campaign: Campaign) -> None:
+def lock_state(session: Session, campaign: Campaign) -> None:
     """Hold the state against other changes, wait for answers under way, and see the newest state.
 
     Classes stay loaded. The row comes after the advisory lock: whoever answers may need the row as well.

@@ -3,25 +3,20 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Request, Response, status
+from fastapi import APIRouter, Query, Request, Response, status
 
-from app.access import admin_only, signed_in
+from app.access import admin_only
 from app.clock import utc_now
 from app.datasets import schemas, service
 from app.datasets.models import Dataset, Example, Split
-from app.datasets.receiving import BINARY, OPENAPI, ReceivedDep, opened
+from app.datasets.receiving import OPENAPI, ReceivedDep, opened
 from app.deps import CurrentUser, SessionDep, SettingsDep, StorageDep
 from app.idempotency import OnceDep
 
 router = APIRouter(tags=["datasets"])
 
-# What both databases can compare with a column; anything larger would be their error, not a 404.
-ExampleId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 Position = Annotated[int, Query(ge=-1, le=2**31 - 1)]
 TrueClass = Annotated[int, Query(ge=0, le=2**31 - 1)]
-
-# The bytes of an example never change: a new import is a new dataset. Private, because one must be signed in.
-IMMUTABLE = "private, max-age=31536000, immutable"
 
 
 @router.post(
@@ -155,31 +150,3 @@ def _read(request: Request, example: Example) -> schemas.ExampleRead:
         height=example.height,
         image_url=request.app.url_path_for("example_image", **path),
     )
-
-
-@router.get(
-    "/datasets/{dataset_id}/examples/{example_id}/image",
-    name="example_image",
-    response_class=Response,
-    responses={
-        200: {
-            "description": "The bytes",
-            "content": {"image/png": {"schema": BINARY}, "image/jpeg": {"schema": BINARY}},
-        },
-        304: {"description": "Not Modified"},
-    },
-)
-@signed_in
-def example_image(
-    request: Request, dataset_id: UUID, example_id: ExampleId, session: SessionDep, storage: StorageDep
-) -> Response:
-    """The picture of an example."""
-    known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
-    headers = {"Cache-Control": IMMUTABLE}
-    if known != {""}:
-        etag = f'"{service.example_digest(session, dataset_id, example_id)}"'
-        if etag in known or "*" in known:
-            return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=headers | {"ETag": etag})
-    image = service.example_bytes(session, storage, dataset_id, example_id)
-    headers["ETag"] = f'"{image.digest}"'
-    return Response(image.data, media_type=image.media_type, headers=headers)

@@ -1,7 +1,6 @@
 """Datasets: making, finding, deleting, and their examples."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -18,11 +17,10 @@ from app.datasets.errors import (
     DatasetNameTaken,
     DatasetNotFound,
     DatasetNotReady,
-    ExampleNotFound,
     ImportNotKept,
     SizesDiffer,
 )
-from app.datasets.intake.shards import Record, shard_key
+from app.datasets.intake.shards import Record, shard_prefix
 from app.datasets.looks import looks_of_dataset
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.datasets.pixels import Place, StoredImages
@@ -34,15 +32,6 @@ from app.uses import named, uses_of
 from clarinet.recipes.choices import Looks
 
 WAITING_AT_ONCE = 20
-
-
-@dataclass(frozen=True, slots=True)
-class StoredImage:
-    """The bytes of an example and what a browser needs to keep them."""
-
-    data: bytes
-    media_type: str
-    digest: str
 
 
 def create_dataset(
@@ -121,6 +110,15 @@ def get_dataset(session: Session, dataset_id: UUID, *, by: User) -> Dataset:
         DatasetNotFound: there is none.
     """
     accounts.require_admin(by)
+    return any_dataset(session, dataset_id)
+
+
+def any_dataset(session: Session, dataset_id: UUID) -> Dataset:
+    """One dataset, whoever asks: what a campaign's page says of its pictures.
+
+    Raises:
+        DatasetNotFound: there is none.
+    """
     dataset = session.get(Dataset, dataset_id)
     if dataset is None:
         raise DatasetNotFound
@@ -178,11 +176,7 @@ def prefix_of(dataset: Dataset) -> str:
     It holds the number of the claim that imported it, which never changes once the dataset is ready. So an
     import that was believed dead cannot touch the shards of the one that took over.
     """
-    return _prefix(dataset.id, dataset.claim_number)
-
-
-def _prefix(dataset_id: UUID, claim_number: int) -> str:
-    return f"datasets/{dataset_id}/{claim_number}"
+    return shard_prefix(dataset.id, dataset.claim_number)
 
 
 def insert_examples(
@@ -256,37 +250,6 @@ def samples_of(session: Session, dataset: Dataset, count: int) -> Sequence[Examp
         .where(Example.dataset_id == dataset.id, Example.position.in_(positions))
         .order_by(Example.position)
     ).all()
-
-
-def example_bytes(session: Session, storage: Storage, dataset_id: UUID, example_id: int) -> StoredImage:
-    """The encoded picture of an example. Whoever is signed in may see it: people answer questions about it.
-
-    Raises:
-        ExampleNotFound: no such example in this dataset, or the dataset is not ready.
-        StoredFileMissing, StoredFileDamaged: the server has lost it.
-    """
-    example, claim_number = _ready_example(session, dataset_id, example_id)
-    key = shard_key(_prefix(dataset_id, claim_number), example.shard)
-    data = storage.read_as_written(
-        key, example.digest, offset=example.byte_offset, length=example.byte_length
-    )
-    return StoredImage(data, example.media_type, example.digest)
-
-
-def example_digest(session: Session, dataset_id: UUID, example_id: int) -> str:
-    """The digest of an example's bytes, without reading them; raises ExampleNotFound like `example_bytes`."""
-    return _ready_example(session, dataset_id, example_id)[0].digest
-
-
-def _ready_example(session: Session, dataset_id: UUID, example_id: int) -> tuple[Example, int]:
-    found = session.execute(
-        select(Example, Dataset.claim_number)
-        .join(Dataset, Dataset.id == Example.dataset_id)
-        .where(Example.id == example_id, Dataset.id == dataset_id, Dataset.state == DatasetState.READY)
-    ).one_or_none()
-    if found is None:
-        raise ExampleNotFound
-    return found[0], found[1]
 
 
 def stored_images(

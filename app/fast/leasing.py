@@ -20,7 +20,7 @@ from app.annotation.leasing import (
     require_may_lease,
     standing_of,
 )
-from app.annotation.locking import LockedCampaign, lock_keys, require_may_know
+from app.annotation.locking import LockedCampaign, lock_keys, require_admitted
 from app.annotation.queue import MAX_TRIES, Block, Head, end_of_block
 from app.annotation.returning import hosts_among, mix_in_settled
 from app.annotation.rules import LEASE
@@ -66,12 +66,12 @@ def lock_campaign(
         person, state = lock_keys(campaign_id, by)
         locks = [statements.TAKE_LOCKS.bind(person=person, state=state)]
     # In a statement of its own: one that waits for a lock still sees what was before.
-    find = statements.CAMPAIGN.bind(campaign=campaign_id, me=by.id)
+    find = statements.CAMPAIGN.bind(campaign=campaign_id, me=by.id, outside=by.is_outside)
     results = run_all(session, *locks, find, *then)
     campaign = next(iter(results.of(find)), None)
     if campaign is None:
         raise CampaignNotFound
-    require_may_know(session, campaign.id, campaign.state, by)
+    require_admitted(session, campaign, by)
     return campaign, results
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Table,
     Uuid,
     bindparam,
@@ -22,6 +23,7 @@ import app.accounts.models  # noqa: F401  (columns have the type of the key that
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import Answer, AnswerValue, Lease, Participant, Question, Tally
 from app.annotation.rules import QuestionState
+from app.campaigns.admission import admitted
 from app.campaigns.models import Campaign, CampaignClass
 from app.db import BigId, UtcDateTime
 from app.fast.compiling import ListOf, in_list
@@ -249,7 +251,7 @@ TAKE_LOCKS = Prepared(
         func.set_config("plan_cache_mode", "force_generic_plan", True),
     ),
 )
-# :campaign, :me
+# :campaign, :me, :outside
 CAMPAIGN = Prepared(
     lambda row: LockedCampaign(*row),
     select(
@@ -271,5 +273,6 @@ CAMPAIGN = Prepared(
         _HAS_GOLD,
         _campaign.c.overlap,
         select(func.max(_class.c.position) + 1).where(_class.c.campaign_id == _in_campaign).scalar_subquery(),
+        admitted(_me, bindparam("outside", type_=Boolean())),
     ).where(_campaign.c.id == _in_campaign),
 )

@@ -57,10 +57,23 @@ class Action(enum.StrEnum):
     DATASET_DELETED = "dataset-deleted"
     MODEL_MADE = "model-made"
     MODEL_DOWNLOADED = "model-downloaded"
+    ADMISSION_CHANGED = "admission-changed"
+    MEMBER_ADDED = "member-added"
+    MEMBER_REMOVED = "member-removed"
+    GROUP_MADE = "group-made"
+    GROUP_CHANGED = "group-changed"
+    GROUP_DELETED = "group-deleted"
+    PERSON_RENAMED = "person-renamed"
+    PERSON_ERASED = "person-erased"
+    WORKER_LINK_MADE = "worker-link-made"
+    WORKER_LINK_ENDED = "worker-link-ended"
 
 
 class Entry(Base):
-    """One thing that somebody did. The database refuses to change or delete it."""
+    """One thing that somebody did. The database refuses to delete it, and to change what was done.
+
+    Erasing a person takes out their name and the addresses from which they came, and nothing else.
+    """
 
     __tablename__ = "journal_entry"
     __table_args__ = (Index("ix_journal_entry_campaign_id_id", "campaign_id", "id"),)
@@ -80,13 +93,26 @@ class Entry(Base):
 # The same statements stand in the migration.
 _REFUSE = {
     "sqlite": [
-        f"CREATE TRIGGER journal_entry_keep_{verb} BEFORE {verb} ON journal_entry "
-        "BEGIN SELECT RAISE(ABORT, 'the journal is only written to'); END"
-        for verb in ("UPDATE", "DELETE")
+        """CREATE TRIGGER journal_entry_keep_UPDATE BEFORE UPDATE ON journal_entry
+WHEN NEW.id IS NOT OLD.id OR NEW.at IS NOT OLD.at OR NEW.action IS NOT OLD.action
+  OR NEW.by_id IS NOT OLD.by_id OR NEW.campaign_id IS NOT OLD.campaign_id
+  OR (NEW.address IS NOT OLD.address AND NEW.address <> '')
+  OR (NEW.details IS NOT OLD.details
+      AND coalesce(json_extract(OLD.details, '$.person'), json_extract(OLD.details, '$.for'),
+        json_extract(OLD.details, '$.token')) IS NULL)
+BEGIN SELECT RAISE(ABORT, 'the journal is only written to'); END""",
+        "CREATE TRIGGER journal_entry_keep_DELETE BEFORE DELETE ON journal_entry "
+        "BEGIN SELECT RAISE(ABORT, 'the journal is only written to'); END",
     ],
     "postgresql": [
-        "CREATE OR REPLACE FUNCTION journal_keep() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RAISE EXCEPTION 'the journal is only written to'; END $$",
+        """CREATE OR REPLACE FUNCTION journal_keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+IF TG_OP = 'DELETE' OR NEW.id <> OLD.id OR NEW.at <> OLD.at OR NEW.action <> OLD.action
+  OR NEW.by_id IS DISTINCT FROM OLD.by_id OR NEW.campaign_id IS DISTINCT FROM OLD.campaign_id
+  OR (NEW.address <> OLD.address AND NEW.address <> '')
+  OR (NEW.details::text <> OLD.details::text
+      AND coalesce(OLD.details ->> 'person', OLD.details ->> 'for', OLD.details ->> 'token') IS NULL)
+THEN RAISE EXCEPTION 'the journal is only written to'; END IF;
+RETURN NEW; END $$""",
         "CREATE TRIGGER journal_entry_keep BEFORE UPDATE OR DELETE ON journal_entry "
         "FOR EACH ROW EXECUTE FUNCTION journal_keep()",
     ],

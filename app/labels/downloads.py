@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session
 
-from app.access import admin_only
+from app.access import admin_only, reviewers_too
 from app.campaigns import service as campaigns
 from app.campaigns.noting import note
 from app.datasets.models import Dataset
@@ -46,7 +46,7 @@ class PeopleShown(enum.StrEnum):
 
 
 @router.get("/campaigns/{campaign_id}/labels", response_class=StreamingResponse, responses=FILES)
-@admin_only
+@reviewers_too
 def download_labels(
     request: Request,
     campaign_id: UUID,
@@ -91,7 +91,7 @@ def download_labels(
     response_class=StreamingResponse,
     responses={200: {"content": {"application/zip": {"schema": BINARY}}, "description": "CLASS/picture"}},
 )
-@admin_only
+@reviewers_too
 def download_class_folders(
     request: Request,
     campaign_id: UUID,

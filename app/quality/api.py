@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request, status
 
-from app.access import admin_only, signed_in
+from app.access import admin_only, reviewers_too, signed_in
 from app.annotation import service as annotation
 from app.campaigns.deps import CampaignDep
 from app.clock import utc_now
@@ -29,15 +29,15 @@ def read_audit(
 ) -> schemas.AuditRead:
     """Whether the classes were drawn as promised, as the last check found: told once the seed is public.
 
-    An admin is told earlier as well, though not the seed, and can have all draws recomputed at once.
+    A reviewer is told earlier as well, though not the seed, and can have all draws recomputed at once.
     """
     return schemas.AuditRead.of(
         service.audit(
             session,
             campaign,
             now=utc_now(),
-            has_seed=user.is_admin,
-            recompute=recompute and user.is_admin,
+            has_seed=user.may_review,
+            recompute=recompute and user.may_review,
         )
     )
 
@@ -102,7 +102,7 @@ def count_again(campaign: CampaignDep, user_id: UUID, user: CurrentUser, session
 
 
 @router.get("/campaigns/{campaign_id}/review")
-@admin_only
+@reviewers_too
 def read_review(
     request: Request, campaign: CampaignDep, session: SessionDep, limit: Limit = 50, recompute: bool = False
 ) -> schemas.ReviewRead:
@@ -138,7 +138,7 @@ def read_review(
 
 
 @router.get("/campaigns/{campaign_id}/examples/{example_id}/history")
-@admin_only
+@reviewers_too
 def read_history(
     campaign: CampaignDep, example_id: ExampleId, user: CurrentUser, session: SessionDep
 ) -> schemas.HistoryRead:
@@ -147,7 +147,7 @@ def read_history(
 
 
 @router.post("/campaigns/{campaign_id}/review/ask-again")
-@admin_only
+@reviewers_too
 def ask_again(
     *,
     campaign_id: UUID,
@@ -162,7 +162,7 @@ def ask_again(
 
 
 @router.post("/campaigns/{campaign_id}/decisions", status_code=status.HTTP_201_CREATED)
-@admin_only
+@reviewers_too
 def decide(
     *,
     campaign: CampaignDep,
@@ -188,7 +188,7 @@ def decide(
 
 
 @router.post("/campaigns/{campaign_id}/decisions/{decision_id}/undo", status_code=status.HTTP_204_NO_CONTENT)
-@admin_only
+@reviewers_too
 def take_back_decision(
     campaign: CampaignDep, decision_id: DecisionId, user: CurrentUser, session: SessionDep
 ) -> None:

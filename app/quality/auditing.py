@@ -117,13 +117,19 @@ class Audit:
         return tuple(found)
 
 
-def started_campaign(session: Session, campaign_id: UUID) -> Campaign:
-    """A campaign that was opened, with its classes: anybody may check how its classes were drawn.
+def started_campaign(session: Session, campaign_id: UUID, *, by: User | None) -> Campaign:
+    """A campaign that was opened, with its classes: whoever is admitted may check how they were drawn.
+
+    Args:
+        by: who asks; None: the program.
 
     Raises:
-        CampaignNotFound: there is none, or it is a draft.
+        CampaignNotFound: there is none that `by` may know of, or it is a draft.
     """
-    campaign = campaigns.any_campaign(session, campaign_id)
+    if by is None:
+        campaign = campaigns.any_campaign(session, campaign_id)
+    else:
+        campaign = campaigns.visible_campaign(session, campaign_id, by=by)
     if campaign.state is CampaignState.DRAFT:
         raise CampaignNotFound
     return campaign

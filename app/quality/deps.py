@@ -10,15 +10,15 @@ from app.accounts.models import User
 from app.campaigns import service as campaigns
 from app.campaigns.models import Campaign
 from app.clock import utc_now
-from app.deps import SessionDep, UnitOfWork
+from app.deps import CurrentUser, SessionDep, UnitOfWork
 from app.idempotency import Once
 from app.quality import service
 from app.quality.schemas import AskAgain
 
 
-def get_started_campaign(campaign_id: UUID, session: SessionDep) -> Campaign:
-    """The campaign with its classes, for its audit: whoever is signed in may check it once it was opened."""
-    return service.started_campaign(session, campaign_id)
+def get_started_campaign(campaign_id: UUID, user: CurrentUser, session: SessionDep) -> Campaign:
+    """The campaign with its classes, for its audit: its members may check it once it was opened."""
+    return service.started_campaign(session, campaign_id, by=user)
 
 
 StartedDep = Annotated[Campaign, Depends(get_started_campaign)]

@@ -61,10 +61,10 @@ def history(session: Session, campaign: Campaign, example_id: int, *, by: User) 
     """Everything that is known of one example in this campaign.
 
     Raises:
-        NotAllowed: `by` is no admin.
+        NotAllowed: `by` is no reviewer.
         ExampleNotFound: the campaign asks nothing about such an example.
     """
-    accounts.require_admin(by)
+    accounts.require_reviewer(by)
     questions = session.scalars(
         select(Question).where(Question.campaign_id == campaign.id, Question.example_id == example_id)
     ).all()

@@ -18,6 +18,7 @@ from app.annotation.models import Answer, AnswerValue, Participant, PausedFor, P
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.journal.models import Action
+from app.journal.service import naming
 from app.quality import looking
 from app.quality.judging import IS_HASTY, left_out
 from app.quality.models import Decision
@@ -119,7 +120,7 @@ def _ask_again(session: Session, campaign: Campaign, user_id: UUID, *, now: date
         .where(Participant.campaign_id == campaign.id, Participant.user_id == user_id)
         .values(asked_again=asked)
     )
-    details = {"questions": asked, "person": person.name}
+    details = {"questions": asked, **naming(person)}
     note(session, Action.ASKED_AGAIN, campaign, by=None, details=details)
 
 

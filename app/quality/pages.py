@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Request, status
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from app.access import admin_only, signed_in
+from app.access import admin_only, reviewers_too, signed_in
 from app.annotation import service as annotation
 from app.annotation.errors import NothingKnown
 from app.campaigns import service as campaigns
@@ -33,13 +33,13 @@ DecisionId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 def show_audit(
     request: Request, campaign: StartedDep, user: CurrentUser, session: SessionDep, recompute: bool = False
 ) -> Response:
-    """How the classes were drawn, and what anybody can check of it; for an admin also checked anew."""
+    """How the classes were drawn, and what anybody can check of it; for a reviewer also checked anew."""
     audit = service.audit(
         session,
         campaign,
         now=utc_now(),
-        has_seed=user.is_admin,
-        recompute=recompute and user.is_admin,
+        has_seed=user.may_review,
+        recompute=recompute and user.may_review,
     )
     return render(
         request, "quality/audit.html", campaign=campaign, audit=audit, is_large=service.is_large(campaign)
@@ -141,16 +141,16 @@ def _people_page(request: Request, session: Session, campaign: Campaign, errors:
 
 
 @router.get("/campaigns/{campaign_id}/review")
-@admin_only
+@reviewers_too
 def show_review(
     request: Request, campaign: CampaignDep, session: SessionDep, recompute: bool = False
 ) -> Response:
-    """Questions without a label or with one in doubt, for an admin to settle."""
+    """Questions without a label or with one in doubt, for a reviewer to settle."""
     return _review_page(request, session, campaign, recompute=recompute)
 
 
 @router.get("/campaigns/{campaign_id}/examples/{example_id}")
-@admin_only
+@reviewers_too
 def show_history(
     request: Request, campaign: CampaignDep, example_id: ExampleId, user: CurrentUser, session: SessionDep
 ) -> Response:
@@ -164,7 +164,7 @@ def show_history(
 
 
 @router.post("/campaigns/{campaign_id}/review/ask-again")
-@admin_only
+@reviewers_too
 def ask_again_from_page(
     request: Request,
     *,
@@ -186,7 +186,7 @@ def ask_again_from_page(
 
 
 @router.post("/campaigns/{campaign_id}/decisions")
-@admin_only
+@reviewers_too
 def decide_from_page(
     request: Request,
     *,
@@ -209,7 +209,7 @@ def decide_from_page(
 
 
 @router.post("/campaigns/{campaign_id}/decisions/{decision_id}/undo")
-@admin_only
+@reviewers_too
 def take_back_decision_from_page(
     request: Request, campaign: CampaignDep, decision_id: DecisionId, user: CurrentUser, session: SessionDep
 ) -> Response:

@@ -1,4 +1,4 @@
-"""Questions that people's answers leave open or in doubt: asked again, or settled by an admin."""
+"""Questions that people's answers leave open or in doubt: asked again, or settled by a reviewer."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -155,10 +155,10 @@ def ask_again(
     work.
 
     Raises:
-        NotAllowed: `by` is no admin.
+        NotAllowed: `by` is no reviewer.
         CampaignNotOpen: the campaign takes no answers.
     """
-    accounts.require_admin(by)
+    accounts.require_reviewer(by)
     settled = set(
         session.scalars(
             select(Decision.question_id).where(
@@ -179,12 +179,12 @@ def decide(
     """Settle a question in everybody's place; "unsure" means that nobody can tell, so it has no label.
 
     Raises:
-        NotAllowed: `by` is no admin.
+        NotAllowed: `by` is no reviewer.
         QuestionNotFound: the campaign has no such labelling question.
         QuestionStillAsked: people are still being asked.
         AlreadyDecided: a decision stands; it must be taken back first.
     """
-    accounts.require_admin(by)
+    accounts.require_reviewer(by)
     is_waiting = session.scalar(
         select(Question.is_waiting).where(
             Question.id == question_id,
@@ -215,10 +215,10 @@ def get_decision(session: Session, campaign: Campaign, decision_id: int, *, by: 
     """One decision, whether it stands or not.
 
     Raises:
-        NotAllowed: `by` is no admin.
+        NotAllowed: `by` is no reviewer.
         DecisionNotFound: the campaign has no such decision.
     """
-    accounts.require_admin(by)
+    accounts.require_reviewer(by)
     decision = session.scalar(_decision(campaign, decision_id))
     if decision is None:
         raise DecisionNotFound
@@ -239,10 +239,10 @@ def take_back_decision(
     """Let people's answers count again. Twice is once.
 
     Raises:
-        NotAllowed: `by` is no admin.
+        NotAllowed: `by` is no reviewer.
         DecisionNotFound: the campaign has no such decision.
     """
-    accounts.require_admin(by)
+    accounts.require_reviewer(by)
     decision = session.scalar(_decision(campaign, decision_id).with_for_update(of=Decision))
     if decision is None:
         raise DecisionNotFound

@@ -19,7 +19,7 @@ from app.accounts.models import User
 from app.clock import utc_now
 from app.deps import Guard, get_session, get_user, refuse_unknown
 from app.fast.layer import FastLayer
-from tests.factories import make_user
+from tests.factories import make_token, make_user
 from tests.middleware import part_of
 
 # A route that joins this list is open to the whole world: think before you add one.
@@ -30,6 +30,8 @@ PUBLIC = {
     ("GET", "/invitations/{token}"),
     ("POST", "/invitations/{token}"),
     ("POST", "/sign-in/code"),
+    ("GET", "/join/{secret}"),
+    ("POST", "/join/{secret}"),
     ("GET", "/forgotten-password"),
     ("POST", "/forgotten-password"),
     ("GET", "/password/{token}"),
@@ -102,12 +104,50 @@ def test_nobody_unknown_gets_in(app: FastAPI, anonymous: TestClient) -> None:
         assert page.status_code == (303 if goes_to_sign_in else 401), f"{method} {path}"
 
 
-def test_annotators_stay_out_of_what_admins_do(app: FastAPI, annotator_client: TestClient) -> None:
-    admin_routes = [route for route in routes_of(app) if route[2] is Access.ADMIN]
+# What reviewers may call beside what annotators may: campaigns, what is in doubt about them, and labels.
+FOR_REVIEWERS = {
+    ("GET", "/campaigns"),
+    ("GET", "/campaigns/{campaign_id}"),
+    ("GET", "/campaigns/{campaign_id}/examples/{example_id}"),
+    ("GET", "/campaigns/{campaign_id}/review"),
+    ("POST", "/campaigns/{campaign_id}/decisions"),
+    ("POST", "/campaigns/{campaign_id}/decisions/{decision_id}/undo"),
+    ("POST", "/campaigns/{campaign_id}/review/ask-again"),
+    ("GET", "/api/v1/campaigns/{campaign_id}/examples/{example_id}/history"),
+    ("GET", "/api/v1/campaigns/{campaign_id}/labels"),
+    ("GET", "/api/v1/campaigns/{campaign_id}/labels/folders"),
+    ("GET", "/api/v1/campaigns/{campaign_id}/review"),
+    ("POST", "/api/v1/campaigns/{campaign_id}/decisions"),
+    ("POST", "/api/v1/campaigns/{campaign_id}/decisions/{decision_id}/undo"),
+    ("POST", "/api/v1/campaigns/{campaign_id}/review/ask-again"),
+}
 
-    assert admin_routes
-    for method, path, _ in admin_routes:
-        assert annotator_client.request(method, address(path)).status_code == 403, f"{method} {path}"
+
+def test_only_the_routes_named_here_are_for_reviewers(app: FastAPI) -> None:
+    marked = {(method, path) for method, path, access in routes_of(app) if access is Access.REVIEWER}
+
+    assert marked == FOR_REVIEWERS
+
+
+def test_each_role_gets_as_far_as_its_routes(
+    app: FastAPI, session: Session, client: TestClient, annotator_client: TestClient
+) -> None:
+    headers = {"Authorization": f"Bearer {make_token(session, make_user(session, role='reviewer'))}"}
+    reviewer_client = TestClient(app, headers=headers, follow_redirects=False, raise_server_exceptions=False)
+    # Where the access of a route ends: nothing exists there, so that who may call it is told so.
+    least = {Access.SIGNED_IN: 0, Access.REVIEWER: 1, Access.ADMIN: 2}
+    skipped = {"/sign-out"}
+
+    for method, path, access in routes_of(app):
+        if access not in least or path in skipped:
+            continue
+        for rank, caller in enumerate((annotator_client, reviewer_client, client)):
+            # An admin's own routes are tested with what they need; here it matters who is kept out.
+            if rank == 2 and access is Access.ADMIN:
+                continue
+            answer = caller.request(method, address(path), json=body_of(method, path))
+            is_out = answer.status_code == 403 and answer.json()["type"] == "/problems/not-allowed"
+            assert is_out == (rank < least[access]), f"{method} {path} by {rank}: {answer.status_code}"
 
 
 def test_a_route_without_a_mark_is_closed_even_to_admins(app: FastAPI, client: TestClient) -> None:

@@ -128,6 +128,7 @@ def addresses(context: BrowserContext) -> dict[str, str]:
         "weights": "/weights",
         "models": "/models",
         "people": "/people",
+        "groups": "/groups",
         "journal": "/journal",
         "account": "/account",
         "second-factor": "/account/second-factor",
@@ -146,7 +147,7 @@ def addresses(context: BrowserContext) -> dict[str, str]:
         if state != "draft":
             found.setdefault(f"campaign-{state}-audit", f"{path}/audit")
             found.setdefault("run-new", f"{path}/runs/new")
-            for part in ("quality", "review", "plan", "imports"):
+            for part in ("quality", "review", "plan", "imports", "members"):
                 found.setdefault(f"campaign-{part}", f"{path}/{part}")
         if state == "open":
             found.setdefault("annotate", f"/annotate/{campaign['id']}")

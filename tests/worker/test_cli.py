@@ -126,6 +126,10 @@ def test_accounts_from_the_terminal(tmp_path: Path) -> None:
     assert "/invitations/" in json.loads(link.stdout)["url"]
     reset = clarinet(tmp_path, "user", "reset", EMAIL, "--second-factor", "--json")
     assert "/password/" in json.loads(reset.stdout)["url"]
+    renamed = clarinet(tmp_path, "user", "rename", EMAIL, "Grace <Hopper>", "--json")
+    assert json.loads(renamed.stdout)["name"] == "Grace <Hopper>"
+    last = clarinet(tmp_path, "user", "erase", EMAIL, "--name", "Grace <Hopper>")
+    assert last.stderr.startswith("clarinet: Nobody else can administer this installation.")
     odd_scope = clarinet(tmp_path, "token", "add", EMAIL, "script", "--scope", "everything")
     assert odd_scope.returncode == 2
     token = clarinet(tmp_path, "token", "add", EMAIL, "script")

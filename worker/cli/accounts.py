@@ -45,6 +45,9 @@ def add_user(
     email: Annotated[str, typer.Argument(help="Address to sign in with; nothing is sent to it.")],
     name: Annotated[str, typer.Option(help="What others see.")] = "",
     admin: Annotated[bool, typer.Option("--admin", help="May do everything; else only answers.")] = False,
+    reviewer: Annotated[
+        bool, typer.Option("--reviewer", help="Settles disagreements and downloads labels.")
+    ] = False,
     password_stdin: Annotated[
         bool, typer.Option("--password-stdin", help="Read the password from standard input.")
     ] = False,
@@ -66,7 +69,7 @@ def add_user(
     email = TypeAdapter(Email).validate_python(email.strip())
     name = TypeAdapter(Name).validate_python(name.strip() or email.partition("@")[0])
     settings = Settings()
-    role = Role.ADMIN if admin else Role.ANNOTATOR
+    role = Role.ADMIN if admin else Role.REVIEWER if reviewer else Role.ANNOTATOR
     password: str | None = None
     if password_stdin:
         password = sys.stdin.readline().rstrip("\r\n")
@@ -108,6 +111,67 @@ def reset_user(
         found = {"url": service.password_url(settings.public_url, secret)}
     words = f"Open this link within a day to choose another password:\n{found['url']}"
     typer.echo(json.dumps(found) if as_json else words)
+
+
+@users.command("rename")
+def rename_user(
+    email: Annotated[str, typer.Argument(help="Whose name.")],
+    name: Annotated[str, typer.Argument(help="What others see from now on.")],
+    as_json: AsJson = False,
+) -> None:
+    """Call somebody otherwise."""
+    from pydantic import TypeAdapter
+
+    from app.accounts import service
+    from app.schemas import Name
+    from app.settings import Settings
+
+    name = TypeAdapter(Name).validate_python(name.strip())
+    with changes(Settings()) as session:
+        user = service.rename(session, service.user_by_email(session, email).id, name, by=None)
+        found = {"id": str(user.id), "name": user.name}
+    typer.echo(json.dumps(found) if as_json else f"{email} is called {name} now.")
+
+
+@users.command("role")
+def change_role(
+    email: Annotated[str, typer.Argument(help="Whose role.")],
+    role: Annotated[Literal["annotator", "reviewer", "admin"], typer.Argument(help="What they may do.")],
+    as_json: AsJson = False,
+) -> None:
+    """Give somebody another role. They sign in anew, and their tokens end."""
+    from app.accounts import service
+    from app.accounts.models import Role
+    from app.clock import utc_now
+    from app.settings import Settings
+
+    with changes(Settings()) as session:
+        user = service.user_by_email(session, email)
+        service.set_role(session, user.id, Role(role), by=None, now=utc_now())
+        found = {"id": str(user.id), "role": role}
+    typer.echo(json.dumps(found) if as_json else f"{email} is {role} now, and signs in anew.")
+
+
+@users.command("erase")
+def erase_user(
+    email: Annotated[str, typer.Argument(help="Whom to erase.")],
+    name: Annotated[
+        str, typer.Option(help="Their name, as a check against a slip; else it is asked for.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Erase what identifies somebody. Their answers stay, under a pseudonym. It cannot be undone."""
+    from app.accounts import service
+    from app.clock import utc_now
+    from app.members.service import erase_person
+    from app.settings import Settings
+
+    name = name or typer.prompt(f"Type the name of {email} to erase them", err=True)
+    with changes(Settings()) as session:
+        user = service.user_by_email(session, email)
+        erased = erase_person(session, user.id, name=name, by=None, now=utc_now())
+        found = {"id": str(erased.id), "pseudonym": erased.name}
+    typer.echo(json.dumps(found) if as_json else f"Erased. The answers stay under “{found['pseudonym']}”.")
 
 
 @tokens.command("add")

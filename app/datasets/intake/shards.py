@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
+from uuid import UUID
 
 from app.datasets.intake.limits import SHARD_BYTES
 from app.datasets.intake.pictures import Picture
@@ -61,6 +62,11 @@ class Record(NamedTuple):
             self.height,
             bytes.fromhex(self.digest),
         )
+
+
+def shard_prefix(dataset_id: UUID, claim_number: int) -> str:
+    """Storage prefix of what one claimed import of a dataset packs."""
+    return f"datasets/{dataset_id}/{claim_number}"
 
 
 def shard_key(prefix: str, shard: int) -> str:

@@ -22,7 +22,10 @@ def test_me_names_the_caller_and_no_secrets(client: TestClient, admin: User) -> 
     me = client.get("/api/v1/me").json()
 
     assert me["id"] == str(admin.id)
-    assert set(me) == {"id", "email", "name", "role", "is_simulated", "created_at", "disabled_at"}
+    assert set(me) == {
+        *("id", "email", "name", "role", "is_simulated", "is_outside"),
+        *("created_at", "disabled_at", "erased_at"),
+    }
 
 
 def test_tokens_are_made_listed_and_revoked(app: FastAPI, session: Session, annotator: User) -> None:

@@ -19,10 +19,11 @@ from app.accounts.strength import refuse_weak
 from app.clock import utc_now
 from app.db import Database
 from app.journal.models import Action, Entry
+from app.journal.service import naming
 from app.main import create_app
 from app.settings import Settings
 from tests.app.accounts.conftest import HTML, Browser, in_person
-from tests.factories import PASSWORD, make_user
+from tests.factories import PASSWORD, make_token, make_user
 
 
 def forget_proof(session: Session) -> None:
@@ -319,6 +320,8 @@ def test_admins_can_be_made_to_have_one(
     annotator = Browser(TestClient(app, follow_redirects=False))
     annotator.sign_in(grace.email)
     assert annotator.get("/annotate").status_code == 200
+    reviewer = {"Authorization": f"Bearer {make_token(session, make_user(session, role='reviewer'))}"}
+    assert TestClient(app).get("/campaigns", headers=reviewer).json()["type"] == refused.json()["type"]
 
 
 def test_an_admin_takes_a_lost_second_factor_away(
@@ -367,7 +370,7 @@ def test_what_concerns_security_is_in_the_journal_with_its_address(
         Action.ACCOUNT_ENABLED,
     ]
     assert {line.address for line in lines} == {"testclient"}
-    assert [line.details for line in lines[1:3]] == [{"person": grace.name}, {"account": "unknown"}]
+    assert [line.details for line in lines[1:3]] == [naming(grace), {"account": "unknown"}]
     assert "@" not in str([line.details for line in lines])
     page = admin.client.get("/journal", headers=HTML).text
     assert "Sign in refused" in page

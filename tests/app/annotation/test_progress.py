@@ -295,10 +295,10 @@ class TestAudit:
         draft = make_campaign(session, state="draft")
 
         with pytest.raises(CampaignNotFound):
-            quality.started_campaign(session, draft.id)
+            quality.started_campaign(session, draft.id, by=None)
 
     @pytest.mark.parametrize("state", ["open", "paused", "closed"])
     def test_whatever_was_opened_has_one(self, session: Session, state: str) -> None:
         campaign = make_campaign(session, state=state)
 
-        assert quality.started_campaign(session, campaign.id).state is CampaignState(state)
+        assert quality.started_campaign(session, campaign.id, by=None).state is CampaignState(state)

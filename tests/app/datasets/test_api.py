@@ -230,11 +230,11 @@ class TestImage:
         assert example
         return f"/api/v1/datasets/{dataset.id}/examples/{example.id}/image"
 
-    def test_it_may_be_kept_for_ever(self, annotator_client: TestClient, url: str) -> None:
-        first = annotator_client.get(url)
+    def test_it_may_be_kept_for_ever(self, client: TestClient, url: str) -> None:
+        first = client.get(url)
         etag = first.headers["etag"]
 
-        again = annotator_client.get(url, headers={"If-None-Match": f'"other", W/{etag}'})
+        again = client.get(url, headers={"If-None-Match": f'"other", W/{etag}'})
 
         assert first.status_code == 200
         assert first.content.startswith(b"\x89PNG")
@@ -243,7 +243,7 @@ class TestImage:
         assert first.headers["x-content-type-options"] == "nosniff"
         assert (again.status_code, again.content) == (304, b"")
         assert again.headers["etag"] == etag
-        assert annotator_client.get(url, headers={"If-None-Match": '"other"'}).status_code == 200
+        assert client.get(url, headers={"If-None-Match": '"other"'}).status_code == 200
 
     def test_other_bytes_than_were_stored_are_not_shown_nor_kept(
         self, client: TestClient, session: Session, storage: Storage, url: str

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from sqlalchemy import update
+from sqlalchemy import true, update
 from sqlalchemy.orm import Session
 
 from app import jobs
@@ -29,6 +29,7 @@ from app.datasets.errors import (
     PathNotAllowed,
     SizesDiffer,
 )
+from app.datasets.images import example_bytes
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.shards import Incoming, ShardWriter, read_records
 from app.datasets.models import Dataset, DatasetState, Example, Split
@@ -239,13 +240,13 @@ class TestExamples:
         example = session.scalars(service.examples_of(dataset.id)).first()
         assert example
 
-        assert service.example_bytes(session, storage, dataset.id, example.id).data.startswith(b"\x89PNG")
+        assert example_bytes(session, storage, dataset.id, example.id, true()).data.startswith(b"\x89PNG")
         with pytest.raises(ExampleNotFound):
-            service.example_bytes(session, storage, other.id, example.id)
+            example_bytes(session, storage, other.id, example.id, true())
         dataset.state = DatasetState.IMPORTING
         session.flush()
         with pytest.raises(ExampleNotFound):
-            service.example_bytes(session, storage, dataset.id, example.id)
+            example_bytes(session, storage, dataset.id, example.id, true())
 
 
 class TestStoredImages:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import true
 from sqlalchemy.orm import Session
 
 from app.datasets import service
+from app.datasets.images import example_bytes
 from app.datasets.models import Dataset, DatasetState, Split
 from app.storage import Storage
 from clarinet import load_folder
@@ -242,7 +244,7 @@ class TestImport:
         session.refresh(dataset)
         whole = hashlib.sha256()
         for example in examples_of(session, dataset):
-            stored = service.example_bytes(session, storage, dataset.id, example.id)
+            stored = example_bytes(session, storage, dataset.id, example.id, true())
             assert hashlib.sha256(stored.data).hexdigest() == example.digest == stored.digest
             whole.update(bytes.fromhex(example.digest))
         assert dataset.digest == whole.hexdigest()

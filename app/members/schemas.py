@@ -1,0 +1,167 @@
+"""What the JSON API and the forms of members, groups and outside workers accept and return."""
+
+import enum
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from app.campaigns.models import Admits
+from app.schemas import Input, Name, Output, printable
+
+Code = Annotated[str, StringConstraints(max_length=40), AfterValidator(printable)]
+Note = Annotated[str, StringConstraints(max_length=120), AfterValidator(printable)]
+
+
+class Admission(Input):
+    """Whom a campaign admits."""
+
+    admits: Annotated[
+        Admits, Field(description="everybody: all with an account; invited: members and people of its groups")
+    ]
+
+
+class MemberRead(Output):
+    """Somebody who is a member by name, or in a group."""
+
+    id: UUID
+    email: str
+    name: str
+
+
+class GroupRead(Output):
+    """A group of people."""
+
+    id: UUID
+    name: str
+    people: int
+
+
+class MembersRead(Output):
+    """Who is a member of a campaign. Outside workers stand under `workers`."""
+
+    admits: Admits
+    people: list[MemberRead]
+    groups: list[GroupRead]
+
+
+class GroupPage(Output):
+    """All groups."""
+
+    items: list[GroupRead]
+    next: None = None
+
+
+class GroupCreate(Input):
+    """A group to make."""
+
+    name: Name
+
+
+class GroupPeopleRead(Output):
+    """A group with its people."""
+
+    id: UUID
+    name: str
+    people: list[MemberRead]
+
+
+class WorkerLinkCreate(Input):
+    """A link for outside workers."""
+
+    answers_needed: Annotated[
+        int, Field(ge=1, le=100_000, description="Answers until the completion code is shown.")
+    ] = 50
+    max_workers: Annotated[int, Field(ge=1, le=10_000, description="Accounts that it makes at most.")] = 100
+    code: Annotated[Code, Field(description="That your platform expects; none: one is drawn.")] = ""
+    note: Annotated[Note, Field(description="Which study it is for.")] = ""
+
+
+class WorkerLinkRead(Output):
+    """A link for outside workers, without its secret."""
+
+    id: UUID
+    note: str
+    answers_needed: int
+    code: str
+    max_workers: int
+    workers: int
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class WorkerLinkCreated(WorkerLinkRead):
+    """The same with its address, which is shown this once."""
+
+    url: str
+
+
+class WorkerRead(Output):
+    """An outside worker, by the id of their platform."""
+
+    user_id: UUID
+    name: str
+    worker_id: str
+    link_id: UUID
+    answers: int
+    is_complete: bool
+
+
+class WorkersRead(Output):
+    """Links of a campaign, and who came by them."""
+
+    links: list[WorkerLinkRead]
+    workers: list[WorkerRead]
+
+
+class EraseInput(Input):
+    """The name of the person to erase, as a check against a slip."""
+
+    name: Name
+
+
+class EraseForm(EraseInput):
+    """The same in a form, which has one's own password as well where that is wanted."""
+
+    current: Annotated[str, Field(max_length=1000)] = ""
+
+
+class MembersAct(enum.StrEnum):
+    """What the buttons of a campaign's page of members do."""
+
+    ADMIT = "admit"
+    ADD_PERSON = "add-person"
+    REMOVE_PERSON = "remove-person"
+    ADD_GROUP = "add-group"
+    REMOVE_GROUP = "remove-group"
+    END_LINK = "end-link"
+
+
+class MembersForm(Input):
+    """One of those buttons, and what it is about."""
+
+    act: MembersAct
+    admits: Admits | None = None
+    id: UUID | None = None
+
+
+class GroupAct(enum.StrEnum):
+    """What the buttons of a group's page do."""
+
+    ADD = "add"
+    REMOVE = "remove"
+    DELETE = "delete"
+
+
+class GroupForm(Input):
+    """One of those buttons, and whom it is about."""
+
+    act: GroupAct
+    id: UUID | None = None
+
+
+class JoinForm(Input):
+    """The id with which an outside worker begins."""
+
+    worker: Annotated[str, StringConstraints(max_length=200)] = ""
