@@ -57,7 +57,7 @@ class UndoTooLate(Conflict):
     title = translatable("Too late to undo")
 
     def __init__(self) -> None:
-        super().__init__(_("Somebody else has this question now, so “can't tell” stays your answer."))
+        super().__init__(_("Somebody else has this question now, so your answer stays as it is."))
 
 
 class PersonPaused(Conflict):

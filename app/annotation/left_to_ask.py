@@ -9,7 +9,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from app.accounts.models import User
 from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT
-from app.annotation.models import Answer, Participant, Tally
+from app.annotation.models import ALL_ANSWERS, Answer, Participant, Tally
 from app.campaigns.models import Campaign, CampaignState
 
 AWAY = timedelta(days=1)  # without an answer while others answered: such a person is at work no longer
@@ -26,7 +26,7 @@ def people_at_work(session: Session, campaign_id: UUID) -> set[UUID]:
         )
         .where(
             Tally.campaign_id == campaign_id,
-            Tally.yes + Tally.no + Tally.unsure > 0,
+            ALL_ANSWERS > 0,
             User.disabled_at.is_(None),
         )
         .group_by(Tally.user_id)

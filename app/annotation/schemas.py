@@ -87,6 +87,10 @@ class LeasesRead(Output):
 class AnswerInput(Input):
     """An answer. The same key twice is the same answer.
 
+    "unsure" says that the question cannot be answered; "unusable" that the picture cannot be used, whatever
+    is asked about it. Once two people said so, nobody more is asked about it, and an admin keeps it or leaves
+    it out.
+
     `response_ms` is the time from the picture's first frame to the answer, without breaks. On a page of
     several pictures each has the page's time divided by their number, and `page` says how many they were.
     Null: not known, for example because the person was away.
@@ -190,11 +194,13 @@ class AnswerCounts(Output):
     yes: int
     no: int
     unsure: int
+    unusable: int
 
 
 Answers = Annotated[AnswerCounts, Field(validation_alias="counts")]
 YesRate = Annotated[float | None, Field(validation_alias=AliasPath("counts", "yes_rate"))]
 UnsureRate = Annotated[float | None, Field(validation_alias=AliasPath("counts", "unsure_rate"))]
+UnusableRate = Annotated[float | None, Field(validation_alias=AliasPath("counts", "unusable_rate"))]
 
 
 class ClassProgressRead(Output):
@@ -206,6 +212,7 @@ class ClassProgressRead(Output):
     answers: Answers
     yes_rate: YesRate
     unsure_rate: UnsureRate
+    unusable_rate: UnusableRate
 
 
 class AnnotatorProgressRead(Output):
@@ -217,6 +224,7 @@ class AnnotatorProgressRead(Output):
     answers: Answers
     yes_rate: YesRate
     unsure_rate: UnsureRate
+    unusable_rate: UnusableRate
     mean_ms: float | None
     last_at: datetime
 
@@ -235,6 +243,7 @@ class ProgressRead(Output):
     finished: int
     waiting: int
     fresh: int  # of these, which nobody has answered
+    set_aside: int  # pictures that cannot be used: they give no label until an admin keeps them
     answers: Answers
     simulated_answers: int
     expected_yes_rate: float

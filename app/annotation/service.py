@@ -20,6 +20,7 @@ from app.annotation.participants import (
 )
 from app.annotation.progress import finished_questions, progress
 from app.annotation.rules import LEASE
+from app.annotation.setting_aside import pictures_set_aside, review_picture
 from app.annotation.submissions import Outcome, Status, SubmittedAnswer
 from app.annotation.undoing import UNDO_LIMIT, undo_answers
 from app.annotation.waiting import wait_again, wait_no_longer
@@ -48,10 +49,12 @@ __all__ = [
     "pause_unreliable",
     "paused_count",
     "people_at_work",
+    "pictures_set_aside",
     "progress",
     "release_leases",
     "renew_leases",
     "resume_person",
+    "review_picture",
     "some_known",
     "standing",
     "undo_answers",

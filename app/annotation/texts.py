@@ -14,6 +14,7 @@ def screen_texts() -> dict[str, str | list[str]]:
         "yes": _("yes"),
         "no": _("no"),
         "unsure": _("can't tell"),
+        "unusable": _("cannot be used"),
         "progress": _("{done} of {all}"),
         "minutes": _several("~{count} min", "~{count} min"),
         "hours": _several("~{count} h", "~{count} h"),

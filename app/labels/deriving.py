@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.models import Tally
+from app.annotation.models import ALL_ANSWERS, Tally
 from app.campaigns.models import Campaign
 from app.labels.importing.storing import imported_labels
 from app.quality.service import AnsweredQuestion, Judge, judge_of, question_answers
@@ -158,7 +158,7 @@ def _standing(session: Session, campaign_id: UUID) -> tuple[int, int]:
     finished, answers = session.execute(
         select(
             func.coalesce(func.sum(Tally.finished), 0),
-            func.coalesce(func.sum(Tally.yes + Tally.no + Tally.unsure), 0),
+            func.coalesce(func.sum(ALL_ANSWERS), 0),
         ).where(Tally.campaign_id == campaign_id)
     ).one()
     return int(finished), int(answers)
@@ -186,7 +186,7 @@ def answered_per_class(session: Session, campaign_id: UUID, *, num_classes: int)
 def simulated_answers(session: Session, campaign_id: UUID) -> int:
     """How many live answers of the campaign simulated annotators gave."""
     query = (
-        select(func.coalesce(func.sum(Tally.yes + Tally.no + Tally.unsure), 0))
+        select(func.coalesce(func.sum(ALL_ANSWERS), 0))
         .join(User, User.id == Tally.user_id)
         .where(Tally.campaign_id == campaign_id, User.is_simulated)
     )

@@ -23,6 +23,7 @@ class LabelImport(Base):
     yes: Mapped[int]
     no: Mapped[int]
     unsure: Mapped[int]
+    unusable: Mapped[int] = mapped_column(default=0, server_default="0")
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
 

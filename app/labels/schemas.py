@@ -41,6 +41,7 @@ class ImportRead(Output):
     yes: int
     no: int
     unsure: int
+    unusable: int
     created_at: datetime
 
 

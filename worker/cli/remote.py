@@ -255,7 +255,8 @@ def import_labels(
             made = client.upload(f"/campaigns/{found['id']}/imports", stream, filename=file.name)
     show(
         made,
-        f"{made['filename']}: {made['yes']} yes, {made['no']} no, {made['unsure']} can't tell.",
+        f"{made['filename']}: {made['yes']} yes, {made['no']} no, {made['unsure']} can't tell, "
+        f"{made['unusable']} cannot be used.",
         as_json=as_json,
     )
 

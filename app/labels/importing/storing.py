@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
+from app.annotation import service as annotation
 from app.annotation.consensus import verdict
 from app.annotation.models import AnswerValue
 from app.campaigns.errors import WrongCampaignState
@@ -192,6 +193,7 @@ def store_import(session: Session, prepared: PreparedImport, *, by: User, now: d
         yes=prepared.count(AnswerValue.YES),
         no=prepared.count(AnswerValue.NO),
         unsure=prepared.count(AnswerValue.UNSURE),
+        unusable=prepared.count(AnswerValue.UNUSABLE),
         created_by_id=by.id,
         created_at=now,
     )
@@ -206,7 +208,13 @@ def store_import(session: Session, prepared: PreparedImport, *, by: User, now: d
         )
         raise AlreadyImported(before or prepared.filename) from error
     session.execute(insert(ImportedAnswer), [{"import_id": made.id, **row} for row in prepared.rows])
-    facts = {"file": prepared.filename, "yes": made.yes, "no": made.no, "unsure": made.unsure}
+    facts = {
+        "file": prepared.filename,
+        "yes": made.yes,
+        "no": made.no,
+        "unsure": made.unsure,
+        "unusable": made.unusable,
+    }
     campaign = session.get_one(Campaign, prepared.campaign_id)
     note(session, Action.LABELS_IMPORTED, campaign, by=by, details=facts)
     return made
@@ -261,7 +269,7 @@ def delete_import(session: Session, campaign: Campaign, import_id: UUID, *, by: 
 def imported_labels(session: Session, campaign_id: UUID) -> Iterator[LabelRow]:
     """What the majority of a campaign's imports say of each example and class, by position; streamed.
 
-    A tie and "can't tell" say nothing.
+    A tie, "can't tell" and "cannot be used" say nothing, nor does what is said of pictures set aside.
     """
     yes = func.sum(case((ImportedAnswer.value == AnswerValue.YES, 1), else_=0))
     no = func.sum(case((ImportedAnswer.value == AnswerValue.NO, 1), else_=0))
@@ -275,7 +283,10 @@ def imported_labels(session: Session, campaign_id: UUID) -> Iterator[LabelRow]:
         )
         .join(LabelImport, LabelImport.id == ImportedAnswer.import_id)
         .join(Example, Example.id == ImportedAnswer.example_id)
-        .where(LabelImport.campaign_id == campaign_id)
+        .where(
+            LabelImport.campaign_id == campaign_id,
+            ImportedAnswer.example_id.not_in(annotation.pictures_set_aside(campaign_id)),
+        )
         .group_by(ImportedAnswer.example_id, Example.position, ImportedAnswer.candidate_class)
         .order_by(Example.position, ImportedAnswer.candidate_class)
         .execution_options(yield_per=5_000)
