@@ -51,6 +51,19 @@ class NothingToUndo(Conflict):
         )
 
 
+class AnswerNotFound(NotFound):
+    """It is none of this person's last answers in this campaign."""
+
+    title = translatable("Answer not found")
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(
+            _("Only your last {limit} answers here can be changed, and this is none of them.").format(
+                limit=limit
+            )
+        )
+
+
 class UndoTooLate(Conflict):
     """The question went to somebody else after it was skipped."""
 

@@ -236,6 +236,15 @@ class Participant(Base):
     is_left_out: Mapped[bool] = mapped_column(default=False)  # their answers make no labels
 
 
+class Practice(Base):
+    """Somebody has done the practice cards of a campaign, or skipped them. Nothing else is kept of them."""
+
+    __tablename__ = "practice"
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), primary_key=True)
+
+
 class Tally(Base):
     """What one person's live answers about one class add up to, kept with each answer: pages need not count.
 

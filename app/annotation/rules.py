@@ -19,6 +19,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
@@ -163,6 +164,33 @@ def after_undo(
         is_first=slot_number == 0 and not is_hasty,
         finished=int(question.row.is_waiting) - int(is_waiting),
     )
+
+
+def after_change(
+    question: Asked, value: AnswerValue | None, *, by: UUID, slot: Slot, now: datetime, confirm_yes: bool
+) -> Effect | None:
+    """What follows where somebody's answer becomes another, on this slot; None for a known picture.
+
+    `value` is None where the answer says nothing: it was hasty, and stays so.
+    """
+    if question.is_gold:
+        return None
+    values = [*question.values(without=by), *([] if value is None else [value])]
+    slots = _slots(question, values, question.held_by_others(by, now), confirm_yes=confirm_yes)
+    is_waiting = not question.row.is_set_aside and _waits(values, slots)
+    return Effect(
+        slots,
+        is_waiting,
+        goes_to_the_end=is_waiting and not question.row.is_waiting,
+        is_first=slot.number == 0 and value is not None,
+        finished=int(question.row.is_waiting) - int(is_waiting),
+    )
+
+
+def slot_for_change(question: Asked, now: datetime) -> int:
+    """The slot for a changed answer that had given its own away: beyond the last one where all are taken."""
+    taken = {slot.number for slot in question.slots if slot.is_taken(now)}
+    return next(number for number in count() if number not in taken)
 
 
 def waits(question: Asked) -> bool:

@@ -15,6 +15,7 @@ from app.annotation.service import (
     Leased,
     LeasedQuestion,
     Outcome,
+    OwnFigures,
     Status,
     SubmittedAnswer,
 )
@@ -254,3 +255,65 @@ class ProgressRead(Output):
     cost: CostRead | None
     classes: list[ClassProgressRead]
     annotators: list[AnnotatorProgressRead]
+
+
+class ChangeInput(Input):
+    """What one of my last answers becomes. The same key twice is the same change."""
+
+    question_id: Annotated[int, Field(ge=1, le=2**63 - 1)]
+    value: AnswerValue
+    key: UUID
+
+
+class ChangeRead(Output):
+    """What became of it: stored, or repeated."""
+
+    status: Status
+
+
+class OwnAnswerRead(Output):
+    """An answer of mine that stands."""
+
+    question_id: int
+    image_url: str
+    candidate_class: int
+    class_name: str
+    value: AnswerValue
+    created_at: datetime
+    others: AnswerValue | None
+
+
+class OwnAnswersRead(Output):
+    """My last answers in a campaign, at most 200, newest first.
+
+    `may_change`: the campaign is open, so that each of them may be changed. `others` is what most other
+    people said, where the campaign tells it: once it is closed (`tells_others`).
+    """
+
+    items: list[OwnAnswerRead]
+    may_change: bool
+    tells_others: bool
+
+
+class OwnFiguresRead(Output):
+    """My answers in a campaign.
+
+    `agreement` is the share of others' answers to the same questions that said the same, over the first
+    `agreement_over` questions that I answered. It moves once per hundred questions, and nothing else moves
+    it: no undo, no change, nobody's later answer. Null where too few people answered the same.
+    """
+
+    answers: Annotated[AnswerCounts, Field(validation_alias="counts")]
+    mean_ms: float | None
+    agreement: float | None
+    agreement_over: int
+
+    @classmethod
+    def of(cls, figures: OwnFigures) -> "OwnFiguresRead":
+        """For the API."""
+        return cls(
+            counts=AnswerCounts(**figures.counts),
+            mean_ms=figures.mean_ms,
+            agreement=figures.agreement,
+            agreement_over=figures.agreement_over,
+        )

@@ -1,6 +1,7 @@
 """What routes, tasks and other features call: leases, answers, gold, progress."""
 
 from app.annotation.answering import PLAIN, Execution
+from app.annotation.changing import change_answer
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.holding import LeasedQuestion
 from app.annotation.leasing import (
@@ -11,6 +12,7 @@ from app.annotation.leasing import (
 )
 from app.annotation.left_to_ask import is_asked_of_all, nobody_is_left, people_at_work
 from app.annotation.locking import LockedCampaign, campaign_to_answer, lock_campaign
+from app.annotation.own import OwnAnswer, OwnFigures, last_answers, own_figures, tells_others
 from app.annotation.participants import (
     leave_out,
     pause_person,
@@ -18,6 +20,7 @@ from app.annotation.participants import (
     paused_count,
     resume_person,
 )
+from app.annotation.practice import PracticeCard, note_practised, practice_cards
 from app.annotation.progress import finished_questions, progress
 from app.annotation.rules import LEASE
 from app.annotation.setting_aside import pictures_set_aside, review_picture
@@ -35,21 +38,29 @@ __all__ = [
     "LeasedQuestion",
     "LockedCampaign",
     "Outcome",
+    "OwnAnswer",
+    "OwnFigures",
+    "PracticeCard",
     "Status",
     "SubmittedAnswer",
     "campaign_to_answer",
+    "change_answer",
     "finished_questions",
     "gold_count",
     "is_asked_of_all",
+    "last_answers",
     "leave_out",
     "lock_campaign",
     "mark_known",
     "nobody_is_left",
+    "note_practised",
+    "own_figures",
     "pause_person",
     "pause_unreliable",
     "paused_count",
     "people_at_work",
     "pictures_set_aside",
+    "practice_cards",
     "progress",
     "release_leases",
     "renew_leases",
@@ -57,6 +68,7 @@ __all__ = [
     "review_picture",
     "some_known",
     "standing",
+    "tells_others",
     "undo_answers",
     "wait_again",
     "wait_no_longer",

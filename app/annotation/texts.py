@@ -15,6 +15,15 @@ def screen_texts() -> dict[str, str | list[str]]:
         "no": _("no"),
         "unsure": _("can't tell"),
         "unusable": _("cannot be used"),
+        "own": _("{yes} yes, {no} no, {unsure} can't tell, {unusable} cannot be used."),
+        "own_pace": _("{seconds} s an answer."),
+        "own_agreement": _("Others said the same in {percent} % of your first {count} answers."),
+        "practice": _several("{count} picture to practise", "{count} pictures to practise"),
+        "practice_detail": _("After each you are told what is right. They do not count."),
+        "practice_right": _("That is right."),
+        "practice_wrong": _("Not quite."),
+        "practice_unsure": _("That is an answer, too."),
+        "practice_shows": _("This picture shows: {name}."),
         "progress": _("{done} of {all}"),
         "minutes": _several("~{count} min", "~{count} min"),
         "hours": _several("~{count} h", "~{count} h"),
@@ -38,6 +47,11 @@ def screen_texts() -> dict[str, str | list[str]]:
         "submit": _several("Send, {count} marked", "Send, {count} marked"),
         "press_key": _("Press a key"),
     }
+
+
+def answer_words() -> dict[str, str]:
+    """What each answer is called."""
+    return {"yes": _("yes"), "no": _("no"), "unsure": _("can't tell"), "unusable": _("cannot be used")}
 
 
 def _several(one: str, many: str) -> list[str]:

@@ -54,6 +54,7 @@ POLICY = (
     "least_picture_ms",
     "asks_again",
     "skip_twins",
+    "tells_others",
     "rounds",
     "modes",
 )
@@ -98,6 +99,8 @@ class Campaign(Claimable, Base):
     )
     # Ask about pictures that are the same, pixel by pixel, only once.
     skip_twins: Mapped[bool] = mapped_column(default=False, server_default=false())
+    # Once it is closed, annotators are told what others said to the questions that they answered.
+    tells_others: Mapped[bool] = mapped_column(default=False, server_default=false())
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
     modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
     seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed

@@ -51,6 +51,9 @@ class _Chosen(Input):
     least_picture_ms: LeastMs = 50
     asks_again: bool = True
     skip_twins: bool = Field(default=False, description="ask about images that are the same only once")
+    tells_others: bool = Field(
+        default=False, description="once closed, tell annotators what others said to the same questions"
+    )
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -89,6 +92,7 @@ class CampaignUpdate(Input):
     least_picture_ms: LeastMs | None = None
     asks_again: bool | None = None
     skip_twins: bool | None = None
+    tells_others: bool | None = None
     rounds: Rounds | None = None
     modes: Modes | None = None
 
@@ -176,6 +180,7 @@ class CampaignRead(Output):
     least_picture_ms: int
     asks_again: bool
     skip_twins: bool
+    tells_others: bool
     rounds: int
     modes: Modes
     price: float | None

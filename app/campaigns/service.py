@@ -49,6 +49,7 @@ class CampaignDetails:
     least_picture_ms: int = 50
     asks_again: bool = True
     skip_twins: bool = False
+    tells_others: bool = False
     rounds: int = 1
     modes: Modes = Modes.BOTH
 
