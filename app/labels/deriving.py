@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation.models import ALL_ANSWERS, Tally
+from app.annotation.service import pictures_set_aside
 from app.campaigns.models import Campaign
 from app.labels.importing.storing import imported_labels
 from app.quality.service import AnsweredQuestion, Judge, judge_of, question_answers
@@ -35,6 +36,7 @@ class Derived:
     simulated_count: int  # how many of them simulated annotators gave
     is_unfinished: bool  # some question still waits
     imported_count: int  # labels that rest on imports alone
+    set_aside_count: int  # pictures that give none, because they cannot be used
 
 
 def labels(session: Session, campaign: Campaign, *, imported: bool = False) -> Iterator[LabelRow]:
@@ -132,6 +134,7 @@ def derive(session: Session, campaign_id: UUID, *, imported: bool = False) -> De
         simulated_count=simulated_answers(session, campaign_id),
         is_unfinished=is_unfinished,
         imported_count=sum(row.imported for row in rows),
+        set_aside_count=len(session.scalars(pictures_set_aside(campaign_id)).all()),
     )
 
 

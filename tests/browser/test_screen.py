@@ -144,7 +144,7 @@ def test_a_picture_that_cannot_be_used_is_said_to_be_by_key_and_by_button(
     page.keyboard.press("-")
     wait_for_another(page, seen)
     seen = shown(page)
-    page.get_by_role("button", name="This picture cannot be used").click()
+    page.get_by_role("button", name="Cannot be used").click()
     wait_for_another(page, seen)
 
     live.wait(

@@ -86,7 +86,8 @@ def test_what_was_said_of_it_makes_no_label_until_it_is_kept(session: Session, a
     answer(session, campaign, second, "unusable")
 
     assert example_id not in labelled(session, campaign)
-    assert labelling.derive(session, campaign.id).answered.sum() == 0
+    derived = labelling.derive(session, campaign.id)
+    assert (derived.answered.sum(), derived.set_aside_count) == (0, 1)
     quality.review_picture(session, campaign, example_id, kept=True, by=admin, now=NOW)
     assert example_id in labelled(session, campaign)
     assert about(session, campaign, example_id) == [(False, False), (True, False)]
