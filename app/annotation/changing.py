@@ -13,14 +13,36 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import AnswerNotFound, CampaignNotOpen, KeyReused, PersonPaused
-from app.annotation.locking import LockedCampaign, apply_effect, lock_questions
+from app.annotation.locking import LockedCampaign, apply_effect, lock_campaign, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.annotation.own import LAST
 from app.annotation.participants import count_gold
+from app.annotation.public_ids import public_ids_of
 from app.annotation.setting_aside import bring_back_by_undo, questions_of_pictures, set_aside_by_answers
 from app.annotation.submissions import Status, Stored, SubmittedAnswer
 from app.annotation.tallies import count_answer, load_tallies
 from app.campaigns.models import CampaignState
+
+
+def change_shown_answer(
+    session: Session,
+    campaign_id: UUID,
+    public_id: int,
+    value: AnswerValue,
+    *,
+    key: UUID,
+    by: User,
+    now: datetime,
+) -> Status:
+    """Lock the campaign, and change the answer to the question with this public id, as `change_answer` does.
+
+    Raises:
+        CampaignNotFound: there is none that this person may know of.
+        CampaignNotOpen, PersonPaused, AnswerNotFound, KeyReused: as for that.
+    """
+    question_id = public_ids_of(session, campaign_id).question_id(public_id)
+    campaign = lock_campaign(session, campaign_id, by=by)
+    return change_answer(session, campaign, question_id, value, key=key, by=by, now=now)
 
 
 def change_answer(

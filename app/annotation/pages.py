@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from app.access import admin_only, signed_in
 from app.accounts.models import User
 from app.annotation import service
-from app.annotation.api import change_by
 from app.annotation.deps import ScreenDep
 from app.annotation.models import AnswerValue
 from app.annotation.public_ids import public_ids_of
@@ -170,7 +169,9 @@ def change_answer_from_page(
     read, errors = read_form(form, ChangeInput)
     if read is None:
         return _own_answers(request, campaign, user, session, refused=" ".join(errors.values()))
-    change_by(read, campaign.id, user, session)
+    service.change_shown_answer(
+        session, campaign.id, read.question_id, read.value, key=read.key, by=user, now=utc_now()
+    )
     return see_other(request, "list_own_answers", campaign_id=str(campaign.id))
 
 

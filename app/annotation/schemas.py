@@ -303,7 +303,7 @@ class OwnFiguresRead(Output):
     it: no undo, no change, nobody's later answer. Null where too few people answered the same.
     """
 
-    answers: Annotated[AnswerCounts, Field(validation_alias="counts")]
+    answers: AnswerCounts
     mean_ms: float | None
     agreement: float | None
     agreement_over: int
@@ -312,7 +312,7 @@ class OwnFiguresRead(Output):
     def of(cls, figures: OwnFigures) -> "OwnFiguresRead":
         """For the API."""
         return cls(
-            counts=AnswerCounts(**figures.counts),
+            answers=AnswerCounts(**figures.counts),
             mean_ms=figures.mean_ms,
             agreement=figures.agreement,
             agreement_over=figures.agreement_over,

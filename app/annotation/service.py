@@ -1,7 +1,7 @@
 """What routes, tasks and other features call: leases, answers, gold, progress."""
 
 from app.annotation.answering import PLAIN, Execution
-from app.annotation.changing import change_answer
+from app.annotation.changing import change_answer, change_shown_answer
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.holding import LeasedQuestion
 from app.annotation.leasing import (
@@ -45,6 +45,7 @@ __all__ = [
     "SubmittedAnswer",
     "campaign_to_answer",
     "change_answer",
+    "change_shown_answer",
     "finished_questions",
     "gold_count",
     "is_asked_of_all",

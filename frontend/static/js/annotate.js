@@ -7,8 +7,8 @@ const REMARK_MS = 6_000;
 
 // Parts lie beside this file, in a folder whose address names the version: what a browser kept cannot mix.
 const load = (...names) => Promise.all(names.map((name) => import(`./${name}.js`)));
-const [answers, words, hands, tabs, { furthest }, { makeQueue }] = await load(
-  "answers", "words", "hands", "tabs", "bar", "queue");
+const later = (name, use) => load(name).then(([part]) => use(part)).catch(() => {});
+const [answers, words, hands, tabs, { makeQueue }] = await load("answers", "words", "hands", "tabs", "queue");
 const { kept, recall } = answers;
 const { say } = words;
 
@@ -35,7 +35,7 @@ const screen = {
     find("sheet").inert = name !== null;
     for (const part of ["question", "about"]) find(part)?.toggleAttribute("data-blank", name !== null);
     screen.enable();
-    if (["break", "done", "stopped"].includes(name)) load("own").then(([{ tellOwn }]) => tellOwn(main, all("own"), say)).catch(() => {});
+    if (/break|done|stopped/.test(name)) later("own", (own) => own.tell(main, say));
   },
   show() {
     if (!queue.undoing && !screen.isLocked()) screen.view.show();
@@ -68,7 +68,7 @@ const screen = {
     const { answered, waiting, failures, pace } = queue;
     find("mine").textContent = say("questions", { count: answered });
     if (waiting !== null) find("progress").textContent = say("progress", { done: answered, all: answered + waiting });
-    find("bar").value = furthest(main.dataset.owner, answered, waiting);
+    later("bar", (bar) => bar.draw(main, queue));
     find("pace").textContent = pace && waiting ? words.duration((pace * waiting) / 1000) : "";
     if (failures > 0 && kept.size > 0) screen.remark(say(answers.durable ? "kept" : "kept_here", { count: kept.size }));
     else if (failures === 0 && performance.now() - lastRemark > REMARK_MS) find("remark").textContent = "";
@@ -140,7 +140,6 @@ async function begin() {
   on("go-on", goOn);
   for (const mode of ["card", "grid"]) on(`to-${mode}`, () => changeTo(mode));
   on("take-over", () => {
-    if ("practising" in main.dataset) location.reload();
     takeOver();
     recall();
     screen.lock("loading"); // what was shown here may be answered by now
@@ -161,13 +160,7 @@ async function begin() {
     else queue.renew();
   });
   setInterval(queue.renew, RENEW_MS);
-  const cards = document.querySelector("[data-practice-cards]");
-  if (cards) {
-    const { view } = screen;
-    await load("practice", "card").then(([{ practise }, { makeCard }]) => practise(screen, JSON.parse(cards.textContent), {
-      words, post: answers.post, make: (queue) => makeCard(screen, queue, words, () => load("gestures")) })).catch(() => {});
-    screen.view = view;
-  }
+  if (find("practice-next")) await later("practice", (part) => part.practise(screen, words, answers, load));
   screen.idle();
   queue.refill();
   const { other } = main.dataset;

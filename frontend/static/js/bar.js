@@ -1,8 +1,8 @@
 // How far somebody is. What is to come is a guess that may grow; the bar stays where it was then.
 
-/** The furthest share of their answers so far, between 0 and 1; kept as long as the tab. */
-export function furthest(owner, answered, waiting) {
-  const key = `clarinet:${owner}:bar`;
+/** Draw the furthest share of their answers so far; it is kept as long as the tab. */
+export function draw(main, { answered, waiting }) {
+  const key = `clarinet:${main.dataset.owner}:bar`;
   let before = 0;
   try {
     before = Number(sessionStorage.getItem(key)) || 0;
@@ -12,5 +12,5 @@ export function furthest(owner, answered, waiting) {
   try {
     sessionStorage.setItem(key, String(share));
   } catch { /* as above */ }
-  return share;
+  main.querySelector("[data-bar]").value = share;
 }

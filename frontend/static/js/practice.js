@@ -1,10 +1,12 @@
 // Practice cards: a few pictures with feedback before the first questions. Loaded only where there are some.
 
-const LATER = ["yes", "no"]; // answers that can be right
+const RIGHT = ["yes", "no"]; // answers that can be right
 
-/** Show the cards one after the other. `make` makes a card view over what stands in for the queue. */
-export async function practise(screen, cards, { words, post, make }) {
-  const { main, find } = screen;
+/** Show the cards one after the other, as the view of real ones does over what stands in for the queue. */
+export async function practise(screen, words, { post }, load) {
+  const cards = JSON.parse(document.querySelector("[data-practice-cards]").textContent);
+  const [{ makeCard }] = await load("card");
+  const { main, find, view } = screen;
   const { say } = words;
   const { mode } = main.dataset;
   const blank = find("picture"); // which the view of the questions knows
@@ -30,13 +32,14 @@ export async function practise(screen, cards, { words, post, make }) {
     screen.lock(null);
     screen.view.show();
     const value = await answered;
-    const verdict = !LATER.includes(value) ? "practice_unsure" : value === card.right ? "practice_right" : "practice_wrong";
+    const verdict = !RIGHT.includes(value) ? "practice_unsure" : value === card.right ? "practice_right" : "practice_wrong";
     return ask(say(verdict), say("practice_shows", { name: card.shows }));
   }
 
+  find("take-over").addEventListener("click", () => "practising" in main.dataset && location.reload());
   main.dataset.practising = "";
   main.dataset.mode = "card";
-  screen.view = make(inside);
+  screen.view = makeCard(screen, inside, words, () => load("gestures"));
   try {
     let goesOn = await ask(say("practice", { count: cards.length }), say("practice_detail"));
     for (let number = 0; goesOn && number < cards.length; number++) goesOn = await show(cards[number], number);
@@ -47,6 +50,7 @@ export async function practise(screen, cards, { words, post, make }) {
     delete main.dataset.practising;
     delete main.dataset.shown;
     main.dataset.mode = mode;
+    screen.view = view;
     screen.lock(null);
   }
 }

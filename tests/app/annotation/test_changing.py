@@ -121,7 +121,7 @@ def test_a_known_picture_is_changed_like_any_other(session: Session, admin: User
     service.mark_known(session, campaign, [service.KnownPicture(example_id, 0)], by=admin)
     gold = session.scalars(
         select(Question.id).where(
-            Question.campaign_id == campaign.id, Question.purpose == Purpose.GOLD, Question.is_match
+            Question.campaign_id == campaign.id, Question.purpose == Purpose.GOLD, Question.is_match.is_(True)
         )
     ).one()
     person = answer(session, campaign, gold, "no")
