@@ -57,6 +57,7 @@ def test_a_page_by_keyboard_with_an_undo_after_a_reload(
         "yes": 1,
         "no": len(first) - 2,
         "unsure": 1,
+        "unusable": 0,
     }
     second = pictures(page)
     assert not set(first) & set(second)
