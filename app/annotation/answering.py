@@ -16,6 +16,7 @@ from app.annotation.leasing import Leased, lease, lease_questions
 from app.annotation.locking import LockedCampaign, apply_effect, lock_campaign, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease
 from app.annotation.participants import note_gold
+from app.annotation.setting_aside import set_aside_by_answers, with_their_pictures
 from app.annotation.submissions import Outcome, Stored, SubmittedAnswer, decide
 from app.annotation.tallies import count_answer, load_tallies
 
@@ -77,7 +78,8 @@ def _store(
     now: datetime,
 ) -> list[Outcome]:
     known = _known(session, submitted, by=by)
-    questions, asked = lock_questions(session, campaign.id, {item.question_id for item in submitted})
+    ids = with_their_pictures(session, campaign.id, submitted)
+    questions, asked = lock_questions(session, campaign.id, ids)
     decision = decide(
         submitted,
         known,
@@ -98,6 +100,7 @@ def _store(
             tally = tallies[question.row.candidate_class]
             count_answer(tally, effect, value=answer.value, response_ms=answer.response_ms)
     session.flush()
+    set_aside_by_answers(session, campaign, decision.stored, asked, by=by, now=now)
     return decision.outcomes()
 
 

@@ -11,8 +11,10 @@ from sqlalchemy.orm import Session
 from app.access import admin_only, signed_in
 from app.accounts.models import User
 from app.annotation import schemas, service
+from app.annotation.deps import ScreenDep
 from app.annotation.public_ids import public_ids_of
 from app.campaigns.deps import CampaignDep
+from app.campaigns.models import CampaignState
 from app.clock import utc_now
 from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, SessionDep
@@ -97,6 +99,68 @@ def undo_answers(
             for question, value in undone
         ]
     )
+
+
+@router.get("/campaigns/{campaign_id}/my-answers")
+@signed_in
+def read_my_answers(
+    request: Request, campaign: ScreenDep, user: CurrentUser, session: SessionDep
+) -> schemas.OwnAnswersRead:
+    """My last answers here, newest first, at most 200."""
+    ids, address_of = public_ids_of(session, campaign.id), image_addresses(request, campaign.dataset_id)
+    return schemas.OwnAnswersRead(
+        items=[
+            schemas.OwnAnswerRead(
+                question_id=ids.of(item.question_id),
+                image_url=address_of(item.example_id),
+                candidate_class=item.candidate_class,
+                class_name=campaign.class_names[item.candidate_class],
+                value=item.value,
+                created_at=item.created_at,
+                others=item.others,
+            )
+            for item in service.last_answers(session, campaign, by=user)
+        ],
+        may_change=campaign.state is CampaignState.OPEN,
+        tells_others=service.tells_others(campaign),
+    )
+
+
+@router.get("/campaigns/{campaign_id}/my-figures")
+@signed_in
+def read_my_figures(campaign: ScreenDep, user: CurrentUser, session: SessionDep) -> schemas.OwnFiguresRead:
+    """How many answers I gave here, how fast, and how far others agree."""
+    return schemas.OwnFiguresRead.of(service.own_figures(session, campaign, by=user))
+
+
+@router.post("/campaigns/{campaign_id}/my-answers")
+@signed_in
+def change_answer(
+    request: Request,  # noqa: ARG001
+    campaign_id: UUID,
+    body: schemas.ChangeInput,
+    user: CurrentUser,
+    session: SessionDep,
+) -> schemas.ChangeRead:
+    """Let one of my last 200 answers be another one, while the campaign is open."""
+    status = service.change_shown_answer(
+        session, campaign_id, body.question_id, body.value, key=body.key, by=user, now=utc_now()
+    )
+    return schemas.ChangeRead(status=status)
+
+
+@router.post("/campaigns/{campaign_id}/practised", status_code=status.HTTP_204_NO_CONTENT)
+@signed_in
+def note_practised(
+    request: Request,  # noqa: ARG001
+    campaign_id: UUID,
+    body: schemas.Empty,  # noqa: ARG001
+    user: CurrentUser,
+    session: SessionDep,
+) -> None:
+    """I did the practice cards, or skipped them: offer me none any more."""
+    campaign = service.campaign_to_answer(session, campaign_id, by=user)
+    service.note_practised(session, campaign, by=user)
 
 
 @router.post("/campaigns/{campaign_id}/leases/renew")

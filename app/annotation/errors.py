@@ -51,13 +51,26 @@ class NothingToUndo(Conflict):
         )
 
 
+class AnswerNotFound(NotFound):
+    """It is none of this person's last answers in this campaign."""
+
+    title = translatable("Answer not found")
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(
+            _("Only your last {limit} answers here can be changed, and this is none of them.").format(
+                limit=limit
+            )
+        )
+
+
 class UndoTooLate(Conflict):
     """The question went to somebody else after it was skipped."""
 
     title = translatable("Too late to undo")
 
     def __init__(self) -> None:
-        super().__init__(_("Somebody else has this question now, so “can't tell” stays your answer."))
+        super().__init__(_("Somebody else has this question now, so your answer stays as it is."))
 
 
 class PersonPaused(Conflict):

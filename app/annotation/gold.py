@@ -21,7 +21,8 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation.errors import CampaignNotOpen, NothingKnown, UnknownPicture
 from app.annotation.locking import LockedCampaign
-from app.annotation.models import Answer, Lease, Purpose, Question
+from app.annotation.models import IS_SET_ASIDE, Answer, Lease, Purpose, Question
+from app.annotation.setting_aside import pictures_set_aside
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.datasets.models import Dataset, Example, Split
@@ -45,7 +46,7 @@ class KnownPicture:
 def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPicture], *, by: User) -> int:
     """Make gold of pictures; gives how many were not gold before. `campaign` has its classes.
 
-    Each picture gives two questions: one about its class, one about another.
+    Each picture gives two questions: one about its class, one about another; one that is set aside none.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -72,7 +73,10 @@ def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPictur
             Question.purpose == Purpose.GOLD,
             Question.example_id.in_(part),
         )
-        fresh = sorted(set(part) - set(session.scalars(is_gold)))
+        unusable = select(Question.example_id).where(
+            Question.campaign_id == campaign.id, IS_SET_ASIDE, Question.example_id.in_(part)
+        )
+        fresh = sorted(set(part) - set(session.scalars(is_gold)) - set(session.scalars(unusable)))
         rows = [row for id_ in fresh for row in _questions(campaign, id_, wanted[id_])]
         if rows:
             session.execute(insert(Question), rows)
@@ -115,6 +119,7 @@ def some_known(session: Session, campaign: Campaign, *, per_class: int) -> list[
                 Example.dataset_id == dataset.id,
                 Example.split == Split.TRAIN,
                 Example.true_class == position,
+                Example.id.not_in(pictures_set_aside(campaign.id)),
             )
         ).all()
         chosen = _chance.sample(ids, min(per_class, len(ids)))
@@ -201,6 +206,7 @@ def _unanswered(
         select(Question.id, Question.candidate_class, Question.is_match).where(
             Question.campaign_id == campaign.id,
             _IS_GOLD,
+            ~Question.is_set_aside,
             Question.candidate_class.in_(classes),
             ~answered,
             ~held,

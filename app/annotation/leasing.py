@@ -13,7 +13,7 @@ from app.annotation.errors import CampaignNotOpen
 from app.annotation.holding import LeasedQuestion, held_questions
 from app.annotation.locking import LockedCampaign, lock_campaign
 from app.annotation.mixing import mixture
-from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally
+from app.annotation.models import ALL_ANSWERS, Answer, Lease, Participant, Purpose, Question, Tally
 from app.annotation.participants import require_not_paused
 from app.annotation.queue import HELD_BY_ME, first_block, holding, mine, take
 from app.annotation.rules import LEASE
@@ -27,7 +27,7 @@ MAX_LEASED = 100  # questions one person can hold in one campaign
 
 _others = aliased(Lease)
 _CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
-_answers_of = func.coalesce(func.sum(Tally.yes + Tally.no + Tally.unsure), 0)
+_answers_of = func.coalesce(func.sum(ALL_ANSWERS), 0)
 _mine = select(_answers_of).where(Tally.campaign_id == _CAMPAIGN, Tally.user_id == _ME)
 _my_gold = select(Participant.gold_answers).where(
     Participant.campaign_id == _CAMPAIGN, Participant.user_id == _ME

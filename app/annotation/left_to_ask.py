@@ -9,7 +9,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from app.accounts.models import Role, User
 from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT
-from app.annotation.models import Answer, Participant, Tally
+from app.annotation.models import ALL_ANSWERS, Answer, Participant, Tally
 from app.campaigns.admission import admitted
 from app.campaigns.models import Campaign, CampaignState
 
@@ -28,7 +28,7 @@ def people_at_work(session: Session, campaign_id: UUID) -> set[UUID]:
         )
         .where(
             Tally.campaign_id == campaign_id,
-            Tally.yes + Tally.no + Tally.unsure > 0,
+            ALL_ANSWERS > 0,
             User.disabled_at.is_(None),
             or_(User.role != Role.ANNOTATOR, admitted(User.id, User.is_outside)),
         )

@@ -4,7 +4,16 @@ import enum
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, false, text
+from sqlalchemy import (
+    CheckConstraint,
+    ColumnElement,
+    ForeignKey,
+    Index,
+    UniqueConstraint,
+    false,
+    literal_column,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db import Base, BigId, enum_column
@@ -24,6 +33,15 @@ class AnswerValue(enum.StrEnum):
     YES = "yes"
     NO = "no"
     UNSURE = "unsure"
+    UNUSABLE = "unusable"  # the picture cannot be used, whatever is asked about it
+
+    @property
+    def is_of_class(self) -> bool:
+        """Whether it says something about the class that was asked about."""
+        return self in OF_CLASS
+
+
+OF_CLASS = (AnswerValue.YES, AnswerValue.NO)
 
 
 class Question(Base):
@@ -64,6 +82,14 @@ class Question(Base):
             sqlite_where=text("slots > 1"),
             postgresql_where=text("slots > 1"),
         ),
+        # Pictures that cannot be used: few, and left out of all that labels come from.
+        Index(
+            "ix_question_set_aside",
+            "campaign_id",
+            "example_id",
+            sqlite_where=text("is_set_aside"),
+            postgresql_where=text("is_set_aside"),
+        ),
         CheckConstraint("probability > 0 AND probability <= 1", name="probability"),
         CheckConstraint("slots >= 1", name="slots_positive"),
         CheckConstraint("least BETWEEN 1 AND 4", name="least_in_range"),
@@ -82,6 +108,26 @@ class Question(Base):
     least: Mapped[int] = mapped_column(default=1, server_default="1")
     slots: Mapped[int] = mapped_column(default=1)  # how many yes/no answers it needs; grows with confirmation
     is_waiting: Mapped[bool] = mapped_column(default=True)  # some slot has no answer yet
+    # Its picture cannot be used: nobody more is asked, and what was answered gives no label.
+    is_set_aside: Mapped[bool] = mapped_column(default=False, server_default=false())
+
+
+# As the partial index has it: for `is_set_aside = 1` SQLite would not use that.
+IS_SET_ASIDE: ColumnElement[bool] = literal_column("question.is_set_aside")
+
+
+class PictureReview(Base):
+    """What an admin said of a picture of which people said that it cannot be used; the last word counts."""
+
+    __tablename__ = "picture_review"
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True)
+    example_id: Mapped[int] = mapped_column(
+        BigId, ForeignKey("example.id", ondelete="RESTRICT"), primary_key=True, autoincrement=False
+    )
+    is_kept: Mapped[bool]  # False: it is left out
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
+    reviewed_at: Mapped[datetime]
 
 
 class Lease(Base):
@@ -130,6 +176,12 @@ class Answer(Base):
             "question_id",
             sqlite_where=text("value = 'unsure' AND superseded_at IS NULL"),
             postgresql_where=text("value = 'unsure' AND superseded_at IS NULL"),
+        ),
+        Index(
+            "ix_answer_unusable",
+            "question_id",
+            sqlite_where=text("value = 'unusable' AND superseded_at IS NULL"),
+            postgresql_where=text("value = 'unusable' AND superseded_at IS NULL"),
         ),
         Index(
             "ix_answer_hasty",
@@ -184,6 +236,15 @@ class Participant(Base):
     is_left_out: Mapped[bool] = mapped_column(default=False)  # their answers make no labels
 
 
+class Practice(Base):
+    """Somebody has done the practice cards of a campaign, or skipped them. Nothing else is kept of them."""
+
+    __tablename__ = "practice"
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), primary_key=True)
+
+
 class Tally(Base):
     """What one person's live answers about one class add up to, kept with each answer: pages need not count.
 
@@ -199,9 +260,15 @@ class Tally(Base):
     yes: Mapped[int] = mapped_column(default=0)
     no: Mapped[int] = mapped_column(default=0)
     unsure: Mapped[int] = mapped_column(default=0)
+    unusable: Mapped[int] = mapped_column(default=0, server_default="0")
     first_yes: Mapped[int] = mapped_column(default=0)  # to questions that nobody had said yes or no to
     first_no: Mapped[int] = mapped_column(default=0)
     finished: Mapped[int] = mapped_column(default=0)  # questions that stopped waiting by these answers, net
     timed: Mapped[int] = mapped_column(default=0)  # answers whose time is known
     active_ms: Mapped[int] = mapped_column(BigId, default=0)  # their times added up
     last_at: Mapped[datetime]
+
+
+_sums = Tally.__table__.c
+# All that somebody answered about a class.
+ALL_ANSWERS: ColumnElement[int] = _sums.yes + _sums.no + _sums.unsure + _sums.unusable

@@ -1,24 +1,30 @@
 """HTML routes of annotation: what to answer, the screen for it; campaigns with their progress."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
-from uuid import UUID
+from uuid import UUID, uuid4
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, status
 from fastapi.responses import Response
+from sqlalchemy.orm import Session
 
 from app.access import reviewers_too, signed_in
+from app.accounts.models import User
 from app.annotation import service
 from app.annotation.deps import ScreenDep
-from app.annotation.texts import screen_texts, yes_key
+from app.annotation.models import AnswerValue
+from app.annotation.public_ids import public_ids_of
+from app.annotation.schemas import ChangeInput
+from app.annotation.texts import answer_words, screen_texts, yes_key
 from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
-from app.campaigns.models import CampaignState, Modes
+from app.campaigns.models import Campaign, CampaignState, Modes
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.pictures import image_addresses
-from app.deps import CurrentUser, SessionDep
-from app.pages import render
+from app.deps import CurrentUser, FormDep, SessionDep
+from app.pages import read_form, render, see_other
 
 router = APIRouter(include_in_schema=False)
 
@@ -48,6 +54,19 @@ class ShownClass:
     name: str
     description: str
     example_urls: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """An answer of one's own, with a key for a change of it."""
+
+    question_id: int
+    image_url: str
+    class_name: str
+    value: AnswerValue
+    created_at: datetime
+    others: AnswerValue | None
+    key: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +112,13 @@ def list_annotation(request: Request, user: CurrentUser, session: SessionDep) ->
 
 @router.get("/annotate/{campaign_id}")
 @signed_in
-def annotate(request: Request, campaign: ScreenDep, mode: Literal["card", "grid", ""] = "") -> Response:
+def annotate(
+    request: Request,
+    campaign: ScreenDep,
+    user: CurrentUser,
+    session: SessionDep,
+    mode: Literal["card", "grid", ""] = "",
+) -> Response:
     """The screen; the questions come through the API. `mode` counts where the campaign leaves the choice."""
     address_of = image_addresses(request, campaign.dataset_id)
     classes = [
@@ -109,6 +134,16 @@ def annotate(request: Request, campaign: ScreenDep, mode: Literal["card", "grid"
     shown = ShownCampaign(
         campaign.id, campaign.name, campaign.instructions, campaign.modes, campaign.class_language, classes
     )
+    practice = [
+        {
+            "image_url": address_of(card.example_id),
+            "candidate_class": card.asked_class,
+            "class_name": campaign.class_names[card.asked_class],
+            "right": "yes" if card.is_match else "no",
+            "shows": campaign.class_names[card.shown_class],
+        }
+        for card in service.practice_cards(session, campaign, by=user)
+    ]
     return render(
         request,
         "annotation/screen.html",
@@ -116,6 +151,59 @@ def annotate(request: Request, campaign: ScreenDep, mode: Literal["card", "grid"
         mode=begins_with,
         texts=screen_texts(campaign.class_language),
         yes_key=yes_key(),
+        practice=practice,
+    )
+
+
+@router.get("/annotate/{campaign_id}/answers")
+@signed_in
+def list_own_answers(
+    request: Request, campaign: ScreenDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """One's own last answers, which may be changed while the campaign is open."""
+    return _own_answers(request, campaign, user, session)
+
+
+@router.post("/annotate/{campaign_id}/answers")
+@signed_in
+def change_answer_from_page(
+    request: Request, *, form: FormDep, campaign: ScreenDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Let one of them be another."""
+    read, errors = read_form(form, ChangeInput)
+    if read is None:
+        return _own_answers(request, campaign, user, session, refused=" ".join(errors.values()))
+    service.change_shown_answer(
+        session, campaign.id, read.question_id, read.value, key=read.key, by=user, now=utc_now()
+    )
+    return see_other(request, "list_own_answers", campaign_id=str(campaign.id))
+
+
+def _own_answers(
+    request: Request, campaign: Campaign, user: User, session: Session, *, refused: str = ""
+) -> Response:
+    ids, address_of = public_ids_of(session, campaign.id), image_addresses(request, campaign.dataset_id)
+    return render(
+        request,
+        "annotation/answers.html",
+        status=status.HTTP_422_UNPROCESSABLE_CONTENT if refused else status.HTTP_200_OK,
+        campaign=campaign,
+        figures=service.own_figures(session, campaign, by=user),
+        answers=[
+            ShownAnswer(
+                question_id=ids.of(item.question_id),
+                image_url=address_of(item.example_id),
+                class_name=campaign.class_names[item.candidate_class],
+                value=item.value,
+                created_at=item.created_at,
+                others=item.others,
+                key=uuid4(),
+            )
+            for item in service.last_answers(session, campaign, by=user)
+        ],
+        tells_others=service.tells_others(campaign),
+        words=answer_words(),
+        refused=refused,
     )
 
 

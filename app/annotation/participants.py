@@ -15,7 +15,7 @@ from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import ParticipantNotFound, PersonPaused
 from app.annotation.locking import LockedCampaign
-from app.annotation.models import AnswerValue, Lease, Participant, PausedFor, Question, Tally
+from app.annotation.models import Lease, Participant, PausedFor, Question, Tally
 from app.annotation.submissions import Stored
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
@@ -66,7 +66,7 @@ def note_gold(
         return
     right = wrong = 0
     for answer, question, *_ in gold:
-        if answer.value is not AnswerValue.UNSURE:
+        if answer.value.is_of_class:
             is_right = answer.value is rules.right_value(question)
             right += is_right
             wrong += not is_right

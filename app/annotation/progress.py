@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation.models import Answer, Question, Tally
+from app.annotation.setting_aside import pictures_set_aside
 from app.campaigns.models import Campaign, CampaignState, PricePer
 
 PACE_ANSWERS = 500  # latest answers that the pace is taken from
@@ -26,11 +27,12 @@ class Counts:
     unsure: int = 0
     first_yes: int = 0
     first_no: int = 0
+    unusable: int = 0
 
     @property
     def total(self) -> int:
         """All of them."""
-        return self.yes + self.no + self.unsure
+        return self.yes + self.no + self.unsure + self.unusable
 
     @property
     def yes_rate(self) -> float | None:
@@ -48,6 +50,11 @@ class Counts:
     def unsure_rate(self) -> float | None:
         """Share of "can't tell"."""
         return self.unsure / self.total if self.total else None
+
+    @property
+    def unusable_rate(self) -> float | None:
+        """Share of "this picture cannot be used"."""
+        return self.unusable / self.total if self.total else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,7 @@ class Progress:
 
     questions: int
     finished: int  # questions that need no more answers
+    set_aside: int  # pictures that give no label, because people said that they cannot be used
     counts: Counts
     simulated_answers: int
     expected_yes_rate: float
@@ -113,7 +121,9 @@ class Progress:
         return self.finished / self.questions if self.questions else 0.0
 
 
-_SUMS = tuple(func.sum(getattr(Tally, name)) for name in ("yes", "no", "unsure", "first_yes", "first_no"))
+_SUMS = tuple(
+    func.sum(getattr(Tally, name)) for name in ("yes", "no", "unsure", "first_yes", "first_no", "unusable")
+)
 
 
 def progress(session: Session, campaign: Campaign, *, now: datetime) -> Progress:
@@ -134,6 +144,7 @@ def progress(session: Session, campaign: Campaign, *, now: datetime) -> Progress
         unsure=sum(c.unsure for c in by_class.values()),
         first_yes=sum(c.first_yes for c in by_class.values()),
         first_no=sum(c.first_no for c in by_class.values()),
+        unusable=sum(c.unusable for c in by_class.values()),
     )
     expected = 1 / campaign.num_classes
     pace = _answers_per_minute(session, campaign, now=now)
@@ -141,6 +152,8 @@ def progress(session: Session, campaign: Campaign, *, now: datetime) -> Progress
     return Progress(
         questions=campaign.question_count,
         finished=int(finished),
+        set_aside=session.scalar(select(func.count()).select_from(pictures_set_aside(campaign.id).subquery()))
+        or 0,
         counts=counts,
         simulated_answers=sum(person.counts.total for person in annotators if person.is_simulated),
         expected_yes_rate=expected,

@@ -63,6 +63,7 @@ _SETTLED = (
         Question.candidate_class == bindparam("class_", type_=Integer()),
         Question.purpose == Purpose.LABELLING,
         ~Question.is_waiting,
+        ~Question.is_set_aside,
         ~exists().where(Lease.question_id == Question.id, Lease.expires_at > _NOW),
         _answers(Answer.user_id == _ME) == 0,
     )

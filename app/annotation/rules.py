@@ -2,12 +2,14 @@
 
 * Only who has a slot of a question may answer it, once. A lease that ran out still counts while the question
   waits, for then nobody took the slot.
-* A yes or a no keeps its slot for good. "Can't tell" gives it back.
+* A yes or a no keeps its slot for good. "Can't tell" and "cannot be used" give it back.
 * A question needs as many yes and no answers as `consensus.answers_needed` says of those it has. Slots that
   other people hold at the moment are never taken from under them.
-* It waits while a yes or no is missing and fewer than UNSURE_LIMIT people could not tell. What still waits
-  after an answer goes to the end of the queue, where somebody else meets it. The head of the queue stays free
-  of questions that the people at work cannot answer.
+* It waits while a yes or no is missing and fewer than UNSURE_LIMIT people could not tell, or said that its
+  picture cannot be used. What still waits after an answer goes to the end of the queue, where somebody else
+  meets it. The head of the queue stays free of questions that the people at work cannot answer.
+* Once UNUSABLE_LIMIT people said that a picture cannot be used, about whichever of its questions, it is set
+  aside: nobody more is asked about it, until an admin keeps it.
 * An undone answer leaves its slot with whoever took it back, and the question waits for them.
 * A hasty answer, too, gives its slot back, and says nothing: somebody else is asked.
 * A known picture stands in no queue and enters no sum; it only says how its person is doing. Whatever they
@@ -17,14 +19,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
 from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT, answers_needed
-from app.annotation.models import AnswerValue, Purpose
+from app.annotation.models import OF_CLASS, AnswerValue, Purpose
 
 LEASE = timedelta(minutes=10)
-YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
+UNUSABLE_LIMIT = 2  # people: one person's word takes no picture away
+YES, NO, UNSURE, UNUSABLE = AnswerValue
 
 
 class QuestionState(NamedTuple):
@@ -38,6 +42,8 @@ class QuestionState(NamedTuple):
     is_waiting: bool
     purpose: Purpose
     is_match: bool | None
+    example_id: int
+    is_set_aside: bool
 
 
 class Slot(NamedTuple):
@@ -82,7 +88,12 @@ class Asked:
     @property
     def decided(self) -> int:
         """Live yes and no answers."""
-        return sum(value in (YES, NO) for _, value in self.answers)
+        return sum(value in OF_CLASS for _, value in self.answers)
+
+    @property
+    def told_unusable(self) -> set[UUID]:
+        """Who said that its picture cannot be used."""
+        return {user_id for user_id, value in self.answers if value is UNUSABLE}
 
     def values(self, *, without: UUID | None = None) -> list[AnswerValue]:
         """Live answers that say something, all or all but one person's."""
@@ -105,7 +116,7 @@ class Effect(NamedTuple):
 
 def keeps_slot(question: Asked, value: AnswerValue, *, is_hasty: bool) -> bool:
     """Whether who answered so holds the slot for good."""
-    return question.is_gold or (value is not UNSURE and not is_hasty)
+    return question.is_gold or (value in OF_CLASS and not is_hasty)
 
 
 def may_answer(question: Asked, user_id: UUID, now: datetime) -> bool:
@@ -127,8 +138,7 @@ def after_answer(
         return None
     values = [*question.values(), *([] if value is None else [value])]
     slots = _slots(question, values, question.held_by_others(by, now), confirm_yes=confirm_yes)
-    decided = len(values) - values.count(UNSURE)
-    is_waiting = decided < slots and values.count(UNSURE) < UNSURE_LIMIT
+    is_waiting = not question.row.is_set_aside and _waits(values, slots)
     return Effect(
         slots,
         is_waiting,
@@ -146,22 +156,56 @@ def after_undo(
         return None
     held = question.held_by_others(by, now) + 1
     slots = _slots(question, question.values(without=by), held, confirm_yes=confirm_yes)
+    is_waiting = not question.row.is_set_aside
     return Effect(
         slots,
-        is_waiting=True,
+        is_waiting,
         goes_to_the_end=False,
         is_first=slot_number == 0 and not is_hasty,
-        finished=int(question.row.is_waiting) - 1,
+        finished=int(question.row.is_waiting) - int(is_waiting),
     )
 
 
-def slot_after_unsure(question: Asked, now: datetime) -> int | None:
-    """The slot for whoever takes back "can't tell", which gave theirs away; None where all are taken by now.
+def after_change(
+    question: Asked, value: AnswerValue | None, *, by: UUID, slot: Slot, now: datetime, confirm_yes: bool
+) -> Effect | None:
+    """What follows where somebody's answer becomes another, on this slot; None for a known picture.
 
-    A question that too many could not tell about is no longer asked, but this person may have it again.
+    `value` is None where the answer says nothing: it was hasty, and stays so.
+    """
+    if question.is_gold:
+        return None
+    values = [*question.values(without=by), *([] if value is None else [value])]
+    slots = _slots(question, values, question.held_by_others(by, now), confirm_yes=confirm_yes)
+    is_waiting = not question.row.is_set_aside and _waits(values, slots)
+    return Effect(
+        slots,
+        is_waiting,
+        goes_to_the_end=is_waiting and not question.row.is_waiting,
+        is_first=slot.number == 0 and value is not None,
+        finished=int(question.row.is_waiting) - int(is_waiting),
+    )
+
+
+def slot_for_change(question: Asked, now: datetime) -> int:
+    """The slot for a changed answer that had given its own away: beyond the last one where all are taken."""
+    taken = {slot.number for slot in question.slots if slot.is_taken(now)}
+    return next(number for number in count() if number not in taken)
+
+
+def waits(question: Asked) -> bool:
+    """Whether a question is asked on that is set aside no longer."""
+    return not question.is_gold and _waits(question.values(), question.row.slots)
+
+
+def slot_after_unsure(question: Asked, now: datetime) -> int | None:
+    """The slot for whoever takes back an answer that gave theirs away; None where all are taken by now.
+
+    A question that too many could not tell about, or that is set aside, is no longer asked, but this person
+    may have it again.
     """
     taken = [slot.number for slot in question.slots if slot.is_taken(now)]
-    was_stopped = question.values().count(UNSURE) >= UNSURE_LIMIT
+    was_stopped = question.row.is_set_aside or _untold(question.values()) >= UNSURE_LIMIT
     if len(taken) >= question.row.slots or not (question.row.is_waiting or was_stopped):
         return None
     return min(set(range(MAX_SLOTS)) - set(taken))
@@ -175,6 +219,14 @@ def after_asking_again(answers: int) -> Effect:
 def right_value(question: Asked) -> AnswerValue:
     """What is right about a known picture."""
     return YES if question.row.is_match else NO
+
+
+def _untold(values: Sequence[AnswerValue]) -> int:
+    return sum(value not in OF_CLASS for value in values)
+
+
+def _waits(values: Sequence[AnswerValue], slots: int) -> bool:
+    return len(values) - _untold(values) < slots and _untold(values) < UNSURE_LIMIT
 
 
 def _slots(question: Asked, values: Sequence[AnswerValue], held: int, *, confirm_yes: bool) -> int:

@@ -15,6 +15,7 @@ from app.annotation.service import (
     Leased,
     LeasedQuestion,
     Outcome,
+    OwnFigures,
     Status,
     SubmittedAnswer,
 )
@@ -86,6 +87,10 @@ class LeasesRead(Output):
 
 class AnswerInput(Input):
     """An answer. The same key twice is the same answer.
+
+    "unsure" says that the question cannot be answered; "unusable" that the picture cannot be used, whatever
+    is asked about it. Once two people said so, nobody more is asked about it, and an admin keeps it or leaves
+    it out.
 
     `response_ms` is the time from the picture's first frame to the answer, without breaks. On a page of
     several pictures each has the page's time divided by their number, and `page` says how many they were.
@@ -190,11 +195,13 @@ class AnswerCounts(Output):
     yes: int
     no: int
     unsure: int
+    unusable: int
 
 
 Answers = Annotated[AnswerCounts, Field(validation_alias="counts")]
 YesRate = Annotated[float | None, Field(validation_alias=AliasPath("counts", "yes_rate"))]
 UnsureRate = Annotated[float | None, Field(validation_alias=AliasPath("counts", "unsure_rate"))]
+UnusableRate = Annotated[float | None, Field(validation_alias=AliasPath("counts", "unusable_rate"))]
 
 
 class ClassProgressRead(Output):
@@ -206,6 +213,7 @@ class ClassProgressRead(Output):
     answers: Answers
     yes_rate: YesRate
     unsure_rate: UnsureRate
+    unusable_rate: UnusableRate
 
 
 class AnnotatorProgressRead(Output):
@@ -217,6 +225,7 @@ class AnnotatorProgressRead(Output):
     answers: Answers
     yes_rate: YesRate
     unsure_rate: UnsureRate
+    unusable_rate: UnusableRate
     mean_ms: float | None
     last_at: datetime
 
@@ -235,6 +244,7 @@ class ProgressRead(Output):
     finished: int
     waiting: int
     fresh: int  # of these, which nobody has answered
+    set_aside: int  # pictures that cannot be used: they give no label until an admin keeps them
     answers: Answers
     simulated_answers: int
     expected_yes_rate: float
@@ -245,3 +255,65 @@ class ProgressRead(Output):
     cost: CostRead | None
     classes: list[ClassProgressRead]
     annotators: list[AnnotatorProgressRead]
+
+
+class ChangeInput(Input):
+    """What one of my last answers becomes. The same key twice is the same change."""
+
+    question_id: Annotated[int, Field(ge=1, le=2**63 - 1)]
+    value: AnswerValue
+    key: UUID
+
+
+class ChangeRead(Output):
+    """What became of it: stored, or repeated."""
+
+    status: Status
+
+
+class OwnAnswerRead(Output):
+    """An answer of mine that stands."""
+
+    question_id: int
+    image_url: str
+    candidate_class: int
+    class_name: str
+    value: AnswerValue
+    created_at: datetime
+    others: AnswerValue | None
+
+
+class OwnAnswersRead(Output):
+    """My last answers in a campaign, at most 200, newest first.
+
+    `may_change`: the campaign is open, so that each of them may be changed. `others` is what most other
+    people said, where the campaign tells it: once it is closed (`tells_others`).
+    """
+
+    items: list[OwnAnswerRead]
+    may_change: bool
+    tells_others: bool
+
+
+class OwnFiguresRead(Output):
+    """My answers in a campaign.
+
+    `agreement` is the share of others' answers to the same questions that said the same, over the first
+    `agreement_over` questions that I answered. It moves once per hundred questions, and nothing else moves
+    it: no undo, no change, nobody's later answer. Null where too few people answered the same.
+    """
+
+    answers: AnswerCounts
+    mean_ms: float | None
+    agreement: float | None
+    agreement_over: int
+
+    @classmethod
+    def of(cls, figures: OwnFigures) -> "OwnFiguresRead":
+        """For the API."""
+        return cls(
+            answers=AnswerCounts(**figures.counts),
+            mean_ms=figures.mean_ms,
+            agreement=figures.agreement,
+            agreement_over=figures.agreement_over,
+        )

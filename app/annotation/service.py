@@ -1,6 +1,7 @@
 """What routes, tasks and other features call: leases, answers, gold, progress."""
 
 from app.annotation.answering import PLAIN, Execution
+from app.annotation.changing import change_answer, change_shown_answer
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.holding import LeasedQuestion, end_leases_of_strangers
 from app.annotation.leasing import (
@@ -11,6 +12,7 @@ from app.annotation.leasing import (
 )
 from app.annotation.left_to_ask import is_asked_of_all, nobody_is_left, people_at_work
 from app.annotation.locking import LockedCampaign, campaign_to_answer, lock_campaign
+from app.annotation.own import OwnAnswer, OwnFigures, last_answers, own_figures, tells_others
 from app.annotation.participants import (
     leave_out,
     pause_person,
@@ -18,8 +20,10 @@ from app.annotation.participants import (
     paused_count,
     resume_person,
 )
+from app.annotation.practice import PracticeCard, note_practised, practice_cards
 from app.annotation.progress import finished_questions, progress
 from app.annotation.rules import LEASE
+from app.annotation.setting_aside import pictures_set_aside, review_picture
 from app.annotation.submissions import Outcome, Status, SubmittedAnswer
 from app.annotation.undoing import UNDO_LIMIT, undo_answers
 from app.annotation.waiting import wait_again, wait_no_longer
@@ -34,27 +38,39 @@ __all__ = [
     "LeasedQuestion",
     "LockedCampaign",
     "Outcome",
+    "OwnAnswer",
+    "OwnFigures",
+    "PracticeCard",
     "Status",
     "SubmittedAnswer",
     "campaign_to_answer",
+    "change_answer",
+    "change_shown_answer",
     "end_leases_of_strangers",
     "finished_questions",
     "gold_count",
     "is_asked_of_all",
+    "last_answers",
     "leave_out",
     "lock_campaign",
     "mark_known",
     "nobody_is_left",
+    "note_practised",
+    "own_figures",
     "pause_person",
     "pause_unreliable",
     "paused_count",
     "people_at_work",
+    "pictures_set_aside",
+    "practice_cards",
     "progress",
     "release_leases",
     "renew_leases",
     "resume_person",
+    "review_picture",
     "some_known",
     "standing",
+    "tells_others",
     "undo_answers",
     "wait_again",
     "wait_no_longer",

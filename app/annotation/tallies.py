@@ -11,7 +11,7 @@ from app.annotation.locking import LockedCampaign
 from app.annotation.models import AnswerValue, Tally
 from app.annotation.rules import Effect
 
-_COUNTS = ("yes", "no", "unsure", "first_yes", "first_no", "finished", "timed", "active_ms")
+_COUNTS = ("yes", "no", "unsure", "unusable", "first_yes", "first_no", "finished", "timed", "active_ms")
 _OF_CLASSES = (
     select(Tally)
     .where(
@@ -45,7 +45,7 @@ def count_answer(
 ) -> None:
     """Add an answer and what follows from it; `sign` -1 takes the answer out again."""
     setattr(tally, value, getattr(tally, value) + sign)
-    if effect.is_first and value is not AnswerValue.UNSURE:
+    if effect.is_first and value.is_of_class:
         setattr(tally, f"first_{value}", getattr(tally, f"first_{value}") + sign)
     tally.finished += effect.finished
     tally.timed += sign * (response_ms is not None)

@@ -21,6 +21,16 @@ def screen_texts(class_language: str) -> dict[str, str | list[str]]:
         "yes": _("yes"),
         "no": _("no"),
         "unsure": _("can't tell"),
+        "unusable": _("cannot be used"),
+        "own": _("{yes} yes, {no} no, {unsure} can't tell, {unusable} cannot be used."),
+        "own_pace": _("{seconds} s an answer."),
+        "own_agreement": _("Others said the same in {percent} % of your first {count} answers."),
+        "practice": _several("{count} picture to practise", "{count} pictures to practise"),
+        "practice_detail": _("After each you are told what is right. They do not count."),
+        "practice_right": _("That is right."),
+        "practice_wrong": _("Not quite."),
+        "practice_unsure": _("That is an answer, too."),
+        "practice_shows": _("This picture shows: {name}."),
         "progress": _("{done} of {all}"),
         "minutes": _several("~{count} min", "~{count} min"),
         "hours": _several("~{count} h", "~{count} h"),
@@ -57,6 +67,11 @@ def question_texts(class_language: str) -> dict[str, str | list[str]]:
         "ask_an": _("Is this an {name}?"),
         "mark": _("Tap every {name}"),
     }
+
+
+def answer_words() -> dict[str, str]:
+    """What each answer is called."""
+    return {"yes": _("yes"), "no": _("no"), "unsure": _("can't tell"), "unusable": _("cannot be used")}
 
 
 def _several(one: str, many: str) -> list[str]:

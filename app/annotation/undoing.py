@@ -13,6 +13,7 @@ from app.annotation.locking import LockedCampaign, apply_effect, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease, Question
 from app.annotation.participants import count_gold
 from app.annotation.rules import LEASE
+from app.annotation.setting_aside import bring_back_by_undo, questions_of_pictures
 from app.annotation.tallies import count_answer, load_tallies
 from app.campaigns.draws import MAX_BLOCK
 from app.campaigns.models import CampaignState
@@ -44,11 +45,13 @@ def undo_answers(
     if not last:
         raise NothingToUndo(limit=UNDO_LIMIT)
     # All at once, so that they are locked in the order in which every other request locks them.
-    questions, asked = lock_questions(session, campaign.id, [answer.question_id for answer in last])
+    unusable = [answer.question_id for answer in last if answer.value is AnswerValue.UNUSABLE]
+    ids = {answer.question_id for answer in last} | questions_of_pictures(session, campaign.id, unusable)
+    questions, asked = lock_questions(session, campaign.id, ids)
     undone: dict[int, AnswerValue] = {}
     for answer in last:
         slot = _take_back_slot(session, campaign, asked[answer.question_id], by=by, now=now)
-        if slot is None:  # it was "can't tell", and somebody else has the question by now
+        if slot is None:  # the answer had given its slot away, and somebody else has the question by now
             break
         answer.superseded_at = now
         undone[answer.question_id] = answer.value
@@ -56,6 +59,9 @@ def undo_answers(
         _undo(session, campaign, *place, answer=answer, slot=slot, by=by)
     if not undone:
         raise UndoTooLate
+    session.flush()
+    taken_back = {questions[id_].example_id for id_ in unusable if id_ in undone}
+    bring_back_by_undo(session, campaign, taken_back, by=by, now=now)
     held = {question.id: question for question in held_questions(session, campaign, by=by, now=now)}
     return [(held[question_id], value) for question_id, value in reversed(undone.items())]
 
@@ -99,7 +105,7 @@ def _take_back_gold(
     by: User,
     now: datetime,
 ) -> None:
-    is_counted = value is not AnswerValue.UNSURE
+    is_counted = value.is_of_class
     is_right = value is rules.right_value(asked)
     count_gold(
         session,
@@ -117,7 +123,7 @@ def _take_back_slot(
 ) -> int | None:
     """Hold a slot of the question again, before everything else this person holds; gives which.
 
-    None, and nothing is changed, where "can't tell" gave the slot away and no other is free.
+    None, and nothing is changed, where the answer gave the slot away and no other is free.
     """
     before = select(func.coalesce(func.min(Lease.turn), 1) - 1).join(
         Question, Question.id == Lease.question_id

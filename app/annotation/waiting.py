@@ -20,7 +20,8 @@ def wait_again(
 ) -> int:
     """Let each of these wait for one more answer than it has; gives how many do.
 
-    Those stay as they are that wait already, have MAX_SLOTS answers, or were answered by everybody at work.
+    Those stay as they are that wait already, are set aside, have MAX_SLOTS answers, or were answered by
+    everybody at work.
 
     Raises:
         CampaignNotOpen: the campaign takes no answers.
@@ -36,6 +37,7 @@ def wait_again(
         question
         for question in questions.values()
         if not question.is_waiting
+        and not question.is_set_aside
         and given[question.id] < MAX_SLOTS
         and not people <= {user_id for user_id, _ in asked[question.id].answers}
     ]

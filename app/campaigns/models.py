@@ -62,6 +62,7 @@ POLICY = (
     "asks_again",
     "skip_twins",
     "class_language",
+    "tells_others",
     "rounds",
     "modes",
 )
@@ -108,6 +109,8 @@ class Campaign(Claimable, Base):
     skip_twins: Mapped[bool] = mapped_column(default=False, server_default=false())
     # Of the classes' names, as in `lang` attributes; empty: not said, and questions use no article.
     class_language: Mapped[str] = mapped_column(String(35), default="", server_default="")
+    # Once it is closed, annotators are told what others said to the questions that they answered.
+    tells_others: Mapped[bool] = mapped_column(default=False, server_default=false())
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
     modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
     # Who may know of it; can change at any time.

@@ -61,6 +61,9 @@ class _Chosen(Input):
     asks_again: bool = True
     skip_twins: bool = Field(default=False, description="ask about images that are the same only once")
     class_language: ClassLanguage = ""
+    tells_others: bool = Field(
+        default=False, description="once closed, tell annotators what others said to the same questions"
+    )
     rounds: Rounds = 1
     modes: Modes = Modes.BOTH
 
@@ -100,6 +103,7 @@ class CampaignUpdate(Input):
     asks_again: bool | None = None
     skip_twins: bool | None = None
     class_language: ClassLanguage | None = None
+    tells_others: bool | None = None
     rounds: Rounds | None = None
     modes: Modes | None = None
 
@@ -188,6 +192,7 @@ class CampaignRead(Output):
     asks_again: bool
     skip_twins: bool
     class_language: str
+    tells_others: bool
     rounds: int
     modes: Modes
     price: float | None

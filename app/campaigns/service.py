@@ -52,6 +52,7 @@ class CampaignDetails:
     asks_again: bool = True
     skip_twins: bool = False
     class_language: str = ""  # a tag as in `lang` attributes
+    tells_others: bool = False
     rounds: int = 1
     modes: Modes = Modes.BOTH
 

@@ -12,7 +12,9 @@ from app.annotation.answering import Execution
 from app.annotation.errors import CampaignNotOpen, PersonPaused
 from app.annotation.leasing import Leased
 from app.annotation.locking import LockedCampaign
+from app.annotation.models import AnswerValue
 from app.annotation.participants import note_gold
+from app.annotation.setting_aside import set_aside_by_answers, with_their_pictures
 from app.annotation.submissions import Decision, Outcome, Stored, SubmittedAnswer, decide
 from app.fast import statements
 from app.fast.leasing import lease, lease_questions, lock_campaign
@@ -40,9 +42,13 @@ def answer(
     now: datetime,
 ) -> tuple[LockedCampaign, list[Outcome], Leased | None]:
     """As `app.annotation.answering.answer`."""
-    campaign, decision = _decided(session, campaign_id, submitted, by=by, now=now)
+    campaign, decision, asked = _decided(session, campaign_id, submitted, by=by, now=now)
     note_gold(session, campaign, decision.stored, by=by, now=now)
     writes = _writes(campaign, decision.stored, by=by, now=now)
+    if any(item.answer.value is AnswerValue.UNUSABLE for item in decision.stored):  # seldom
+        run_all(session, *writes)
+        writes = []
+        set_aside_by_answers(session, campaign, decision.stored, asked, by=by, now=now)
     leased = None
     try:
         if count:
@@ -73,21 +79,22 @@ def _decided(
     *,
     by: User,
     now: datetime,
-) -> tuple[LockedCampaign, Decision]:
-    ids = sorted({item.question_id for item in submitted})
+) -> tuple[LockedCampaign, Decision, dict[int, rules.Asked]]:
+    ids = sorted(with_their_pictures(session, campaign_id, submitted))
     known = statements.KNOWN_KEYS.bind(me=by.id, keys=[item.key for item in submitted])
     locked = statements.LOCK_QUESTIONS.bind(ids=ids, campaign=campaign_id)
     around = statements.SLOTS_AND_ANSWERS.bind(ids=ids)
     campaign, results = lock_campaign(session, campaign_id, known, locked, around, by=by)
+    asked = _asked(campaign_id, results.of(locked), results.of(around))
     decision = decide(
         submitted,
         {row.key: (row.question_id, row.value) for row in results.of(known)},
-        _asked(campaign_id, results.of(locked), results.of(around)),
+        asked,
         campaign=campaign,
         by=by,
         now=now,
     )
-    return campaign, decision
+    return campaign, decision, asked
 
 
 def _asked(

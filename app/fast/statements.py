@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 import app.accounts.models  # noqa: F401  (columns have the type of the key that they point at)
 from app.annotation.locking import LockedCampaign
-from app.annotation.models import Answer, AnswerValue, Lease, Participant, Question, Tally
+from app.annotation.models import ALL_ANSWERS, Answer, AnswerValue, Lease, Participant, Question, Tally
 from app.annotation.rules import QuestionState
 from app.campaigns.admission import admitted
 from app.campaigns.models import Campaign, CampaignClass
@@ -140,6 +140,7 @@ _COUNTS = {
     "yes": "CASE WHEN value = 'yes' THEN 1 ELSE 0 END",
     "no": "CASE WHEN value = 'no' THEN 1 ELSE 0 END",
     "unsure": "CASE WHEN value = 'unsure' THEN 1 ELSE 0 END",
+    "unusable": "CASE WHEN value = 'unusable' THEN 1 ELSE 0 END",
     "first_yes": "CASE WHEN value = 'yes' AND is_first THEN 1 ELSE 0 END",
     "first_no": "CASE WHEN value = 'no' AND is_first THEN 1 ELSE 0 END",
     "finished": "finished",
@@ -221,7 +222,7 @@ _GOLD_GIVEN = (
     .where(_participant.c.campaign_id == _in_campaign)
     .scalar_subquery()
 )
-_ANSWERS_OF = func.coalesce(func.sum(_tally.c.yes + _tally.c.no + _tally.c.unsure), 0)
+_ANSWERS_OF = func.coalesce(func.sum(ALL_ANSWERS), 0)
 # :campaign, :me
 MY_ANSWERS = Prepared(
     MyAnswers._make,

@@ -13,7 +13,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.models import Tally
+from app.annotation.models import ALL_ANSWERS, Tally
+from app.annotation.service import pictures_set_aside
 from app.campaigns.models import Campaign
 from app.labels.importing.storing import imported_labels
 from app.quality.service import AnsweredQuestion, Judge, judge_of, question_answers
@@ -35,6 +36,7 @@ class Derived:
     simulated_count: int  # how many of them simulated annotators gave
     is_unfinished: bool  # some question still waits
     imported_count: int  # labels that rest on imports alone
+    set_aside_count: int  # pictures that give none, because they cannot be used
 
 
 def labels(session: Session, campaign: Campaign, *, imported: bool = False) -> Iterator[LabelRow]:
@@ -132,6 +134,7 @@ def derive(session: Session, campaign_id: UUID, *, imported: bool = False) -> De
         simulated_count=simulated_answers(session, campaign_id),
         is_unfinished=is_unfinished,
         imported_count=sum(row.imported for row in rows),
+        set_aside_count=len(session.scalars(pictures_set_aside(campaign_id)).all()),
     )
 
 
@@ -158,7 +161,7 @@ def _standing(session: Session, campaign_id: UUID) -> tuple[int, int]:
     finished, answers = session.execute(
         select(
             func.coalesce(func.sum(Tally.finished), 0),
-            func.coalesce(func.sum(Tally.yes + Tally.no + Tally.unsure), 0),
+            func.coalesce(func.sum(ALL_ANSWERS), 0),
         ).where(Tally.campaign_id == campaign_id)
     ).one()
     return int(finished), int(answers)
@@ -186,7 +189,7 @@ def answered_per_class(session: Session, campaign_id: UUID, *, num_classes: int)
 def simulated_answers(session: Session, campaign_id: UUID) -> int:
     """How many live answers of the campaign simulated annotators gave."""
     query = (
-        select(func.coalesce(func.sum(Tally.yes + Tally.no + Tally.unsure), 0))
+        select(func.coalesce(func.sum(ALL_ANSWERS), 0))
         .join(User, User.id == Tally.user_id)
         .where(Tally.campaign_id == campaign_id, User.is_simulated)
     )

@@ -41,6 +41,7 @@ class LabelImport(Claimable, Base):
     yes: Mapped[int] = mapped_column(default=0)
     no: Mapped[int] = mapped_column(default=0)
     unsure: Mapped[int] = mapped_column(default=0)
+    unusable: Mapped[int] = mapped_column(default=0, server_default="0")
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
 

@@ -43,6 +43,7 @@ class ImportRead(Output):
     yes: int = Field(description="0 until it is ready, as the others")
     no: int
     unsure: int
+    unusable: int
     created_at: datetime
 
 

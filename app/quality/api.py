@@ -1,5 +1,6 @@
 """JSON routes of the audit, of people and known pictures, and of the review."""
 
+from collections.abc import Callable
 from typing import Annotated
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from app.deps import CurrentUser, ReadingDep, SessionDep, UnitOfWorkDep
 from app.idempotency import OnceDep
 from app.quality import schemas, service
 from app.quality.deps import StartedDep, ask_about_doubtful
+from app.quality.unusable import UnusablePicture
 
 router = APIRouter(tags=["annotation"])
 
@@ -159,6 +161,54 @@ def ask_again(
 ) -> schemas.AskedAgain:
     """Ask one more person about each of the most doubtful questions."""
     return schemas.AskedAgain(asked=ask_about_doubtful(campaign_id, body, user, reading, work, once=once))
+
+
+@router.get("/campaigns/{campaign_id}/unusable-pictures")
+@admin_only
+def list_unusable_pictures(
+    request: Request,
+    *,
+    campaign: CampaignDep,
+    user: CurrentUser,
+    session: SessionDep,
+    after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0,
+    limit: Limit = 50,
+) -> schemas.UnusablePicturesRead:
+    """Pictures of which people said that they cannot be used, and those that an admin reviewed."""
+    found = service.unusable_pictures(session, campaign, by=user, after=after, limit=limit + 1)
+    address_of = image_addresses(request, campaign.dataset_id)
+    return schemas.UnusablePicturesRead(
+        items=[_unusable(item, address_of) for item in found[:limit]],
+        next=found[limit - 1].example_id if len(found) > limit else None,
+    )
+
+
+@router.put("/campaigns/{campaign_id}/unusable-pictures/{example_id}")
+@admin_only
+def review_picture(
+    request: Request,
+    *,
+    campaign: CampaignDep,
+    example_id: ExampleId,
+    body: schemas.PictureReviewInput,
+    user: CurrentUser,
+    session: SessionDep,
+) -> schemas.UnusablePictureRead:
+    """Keep a picture, which is asked about on, or leave it out, so that it gives no label."""
+    made = service.review_picture(session, campaign, example_id, kept=body.kept, by=user, now=utc_now())
+    return _unusable(made, image_addresses(request, campaign.dataset_id))
+
+
+def _unusable(item: UnusablePicture, address_of: Callable[[int], str]) -> schemas.UnusablePictureRead:
+    return schemas.UnusablePictureRead(
+        example_id=item.example_id,
+        image_url=address_of(item.example_id),
+        said_by=list(item.said_by),
+        set_aside=item.set_aside,
+        kept=item.kept,
+        reviewed_by=item.reviewed_by,
+        reviewed_at=item.reviewed_at,
+    )
 
 
 @router.post("/campaigns/{campaign_id}/decisions", status_code=status.HTTP_201_CREATED)

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.models import Tally
+from app.annotation.models import ALL_ANSWERS, AnswerValue, Tally
 from app.annotation.progress import Counts, Progress, progress
 from app.campaigns import service as campaigns
 from app.campaigns.errors import CampaignNotFound
@@ -30,8 +30,9 @@ ALARM = 0.001  # a test whose p-value lies below this is worth looking into
 
 @dataclass(frozen=True, slots=True)
 class NamedConcentration:
-    """Where "can't tell" is far more common than elsewhere."""
+    """Where an answer that names no class is far more common than elsewhere."""
 
+    answer: AnswerValue  # can't tell, or cannot be used
     class_name: str | None  # None: over all classes
     person: str | None  # name; None: of all people
     skips: int
@@ -39,14 +40,19 @@ class NamedConcentration:
     expected: float
 
     @property
+    def said(self) -> str:
+        """The answer in words."""
+        return "can't tell" if self.answer is AnswerValue.UNSURE else "cannot be used"
+
+    @property
     def sentence(self) -> str:
         """It in words, without a name: anybody may read them."""
         if self.person is None:
-            what = f"“Can't tell” concentrates on {self.class_name}"
+            what = f"“{self.said[0].upper()}{self.said[1:]}” concentrates on {self.class_name}"
         elif self.class_name is None:
-            what = "Somebody says “can't tell” far more often than others"
+            what = f"Somebody says “{self.said}” far more often than others"
         else:
-            what = f"Somebody says “can't tell” far more often about {self.class_name} than about the rest"
+            what = f"Somebody says “{self.said}” far more often about {self.class_name} than about the rest"
         return f"{what}: {self.skips} of {self.answers} answers, {self.expected:.0f} expected."
 
 
@@ -64,7 +70,8 @@ class Audit:
     drawn_per_class: tuple[int, ...] | None
     uniformity: chi_square.ChiSquare | None  # of the drawn classes; over all rounds the one that looks worst
     unsure_by_class: chi_square.ChiSquare  # whether "can't tell" is equally common for all classes
-    concentrations: tuple[NamedConcentration, ...]  # where "can't tell" is far more common than elsewhere
+    unusable_by_class: chi_square.ChiSquare  # likewise "this picture cannot be used"
+    concentrations: tuple[NamedConcentration, ...]  # where one of the two is far more common than elsewhere
     yes_p_value: float  # how often chance gives a yes rate as far from 1 / K
     yes_by_true_class: SeenClasses | None  # see seen_classes
     seen_at: datetime | None  # when that was counted; None: a job has yet to do it
@@ -169,6 +176,9 @@ def audit(
         unsure_by_class=chi_square.same_rate(
             [item.counts.unsure for item in far.classes], [item.counts.total for item in far.classes]
         ),
+        unusable_by_class=chi_square.same_rate(
+            [item.counts.unusable for item in far.classes], [item.counts.total for item in far.classes]
+        ),
         concentrations=tuple(_concentrations(session, campaign)),
         yes_p_value=_yes_p_value(far),
         yes_by_true_class=None if hides_answers else seen,
@@ -200,7 +210,7 @@ def _yes_p_value(far: Progress) -> float:
 
 def _concentrations(session: Session, campaign: Campaign) -> Iterator[NamedConcentration]:
     rows = session.execute(
-        select(Tally.user_id, User.name, Tally.candidate_class, Tally.unsure, Tally.yes + Tally.no)
+        select(Tally.user_id, User.name, Tally.candidate_class, Tally.unsure, Tally.unusable, ALL_ANSWERS)
         .join(User, User.id == Tally.user_id)
         .where(Tally.campaign_id == campaign.id)
         .order_by(User.name, Tally.user_id)
@@ -209,15 +219,17 @@ def _concentrations(session: Session, campaign: Campaign) -> Iterator[NamedConce
     places = {user_id: place for place, user_id in enumerate(names)}
     people = list(names.values())
     unsure = np.zeros((len(places), campaign.num_classes), dtype=np.int64)
-    answers = np.zeros_like(unsure)
-    for user_id, _, class_, skipped, told in rows:
-        unsure[places[user_id], class_] = skipped
-        answers[places[user_id], class_] = skipped + told
-    for item in skips.concentrations(unsure, answers):
-        yield NamedConcentration(
-            class_name=None if item.class_ is None else campaign.class_names[item.class_],
-            person=None if item.person is None else people[item.person],
-            skips=item.skips,
-            answers=item.answers,
-            expected=item.expected,
-        )
+    unusable, answers = np.zeros_like(unsure), np.zeros_like(unsure)
+    for user_id, _, class_, *counts in rows:
+        place = places[user_id], class_
+        unsure[place], unusable[place], answers[place] = counts
+    for answer, skipped in ((AnswerValue.UNSURE, unsure), (AnswerValue.UNUSABLE, unusable)):
+        for item in skips.concentrations(skipped, answers):
+            yield NamedConcentration(
+                answer=answer,
+                class_name=None if item.class_ is None else campaign.class_names[item.class_],
+                person=None if item.person is None else people[item.person],
+                skips=item.skips,
+                answers=item.answers,
+                expected=item.expected,
+            )

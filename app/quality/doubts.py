@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, CompoundSelect, Select, exists, func, literal_column, or_, select, union
 from sqlalchemy.orm import Session
 
 from app.annotation import service as annotation
 from app.annotation.consensus import MAX_SLOTS, Verdict, verdict, weighed, wrong
-from app.annotation.models import Answer, AnswerValue, Purpose, Question
+from app.annotation.models import OF_CLASS, Answer, Purpose, Question
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Example
 from app.quality.judging import (
@@ -34,7 +34,9 @@ DOUBTFUL_YES = 0.05
 DOUBTFUL = 0.4  # of that of a class that nobody was asked about, 1 / K; of a yes, too, where that is more
 
 
-_UNSURE = Answer.value == literal_column("'unsure'")  # as in the partial index
+# As in the partial indexes.
+_UNSURE = Answer.value == literal_column("'unsure'")
+_UNUSABLE = Answer.value == literal_column("'unusable'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,19 @@ def _asked_of_all(session: Session, campaign: Campaign, people: Collection[UUID]
     if len(people) <= 1 or campaign.state is CampaignState.CLOSED:
         return lambda _: True  # whoever is alone answered all that has answers
     all_answered = annotation.is_asked_of_all(Question.id, people)
-    in_vain = Question.id.in_(select(Answer.question_id).where(_UNSURE, Answer.superseded_at.is_(None)))
+    in_vain = Question.id.in_(_asked_in_vain())
     here = select(Question.id).where(Question.campaign_id == campaign.id, all_answered)
     found = {id_ for which in (ASKED_SEVERAL, in_vain) for id_ in session.scalars(here.where(which))}
     return found.__contains__
+
+
+def _asked_in_vain(*more: Select[int]) -> CompoundSelect[int]:
+    """Of all campaigns, the questions to which somebody said neither yes nor no; and more."""
+    said = (
+        select(Answer.question_id).where(which, Answer.superseded_at.is_(None))
+        for which in (_UNSURE, _UNUSABLE)
+    )
+    return union(*said, *more)
 
 
 def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
@@ -139,16 +150,12 @@ def _is_doubted(judge: Judge, place: int) -> bool:
 
 
 def _untold(session: Session, campaign: Campaign, is_over: ColumnElement[bool]) -> Iterator[OpenQuestion]:
-    """Questions to which everybody asked said "can't tell", or whose answers are all left out."""
-    asked_in_vain = select(Answer.question_id).where(
-        _UNSURE,
-        Answer.superseded_at.is_(None),
-    )
+    """Questions to which nobody asked could say yes or no, or whose answers are all left out."""
     not_counted = select(Answer.question_id).where(Answer.user_id.in_(left_out(campaign.id)))
     told = exists().where(
         Answer.question_id == Question.id,
         Answer.superseded_at.is_(None),
-        Answer.value != AnswerValue.UNSURE,
+        Answer.value.in_(OF_CLASS),
         ~Answer.is_hasty,
         Answer.user_id.not_in(left_out(campaign.id)),
     )
@@ -159,8 +166,9 @@ def _untold(session: Session, campaign: Campaign, is_over: ColumnElement[bool]) 
         .where(
             Question.campaign_id == campaign.id,
             Question.purpose == Purpose.LABELLING,
+            ~Question.is_set_aside,
             is_over,
-            Question.id.in_(asked_in_vain.union(not_counted)),
+            Question.id.in_(_asked_in_vain(not_counted)),
             ~told,
             ~decided,
         )

@@ -23,7 +23,16 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from app.annotation.consensus import Verdict, verdict, weighed
-from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question, Tally
+from app.annotation.models import (
+    IS_SET_ASIDE,
+    OF_CLASS,
+    Answer,
+    AnswerValue,
+    Participant,
+    Purpose,
+    Question,
+    Tally,
+)
 from app.campaigns.models import Campaign, Consensus
 from app.datasets.models import Example
 from app.quality import dependence, looking
@@ -266,8 +275,9 @@ def _enters(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
         Question.campaign_id == campaign.id,
         Question.purpose != Purpose.EVALUATION,
         Answer.superseded_at.is_(None),
-        Answer.value != AnswerValue.UNSURE,
+        Answer.value.in_(OF_CLASS),
         ~Answer.is_hasty,
+        ~Question.is_set_aside,
         Answer.user_id.not_in(left_out(campaign.id)),
     )
 
@@ -308,9 +318,10 @@ def _alone(
     for place, counts in told.items():
         alone[place] = counts
     np.subtract.at(alone, (several["person"], several["is_yes"].astype(np.int64)), 1)
-    for by, said_yes, count in session.connection().execute(_hasty(campaign)):
-        if by in places:
-            alone[places[by], int(said_yes)] -= count
+    for said_nothing in (_hasty(campaign), _set_aside(campaign)):
+        for by, said_yes, count in session.connection().execute(said_nothing):
+            if by in places:
+                alone[places[by], int(said_yes)] -= count
     people, values = np.nonzero(alone > 0)
     table = np.zeros(len(people), dtype=_ROW)
     table["question"] = -1 - np.arange(len(people))  # each stands for many questions
@@ -321,6 +332,15 @@ def _alone(
 
 def _hasty(campaign: Campaign) -> Select[str, int, int]:
     """How many hasty answers each person gave, yes and no; sums have them, and they say nothing."""
+    return _yes_and_no_of(campaign, IS_HASTY)
+
+
+def _set_aside(campaign: Campaign) -> Select[str, int, int]:
+    """Likewise those about pictures that cannot be used."""
+    return _yes_and_no_of(campaign, IS_SET_ASIDE & ~Answer.is_hasty)
+
+
+def _yes_and_no_of(campaign: Campaign, which: ColumnElement[bool]) -> Select[str, int, int]:
     said_yes = case((Answer.value == AnswerValue.YES, 1), else_=0)
     return (
         select(person(), said_yes, func.count())
@@ -329,7 +349,8 @@ def _hasty(campaign: Campaign) -> Select[str, int, int]:
             Question.campaign_id == campaign.id,
             Question.purpose == Purpose.LABELLING,
             Answer.superseded_at.is_(None),
-            IS_HASTY,
+            Answer.value.in_(OF_CLASS),
+            which,
         )
         .group_by(Answer.user_id, said_yes)
     )
@@ -386,9 +407,10 @@ def question_answers(campaign_id: UUID) -> Select[int, int, int, int, int, int, 
         .where(
             Question.campaign_id == campaign_id,
             Question.purpose == Purpose.LABELLING,
+            ~Question.is_set_aside,
             Answer.superseded_at.is_(None),
             or_(Answer.user_id.not_in(left_out(campaign_id)), Question.id.in_(decided)),
-            or_(and_(Answer.value != AnswerValue.UNSURE, ~Answer.is_hasty), Question.id.in_(decided)),
+            or_(and_(Answer.value.in_(OF_CLASS), ~Answer.is_hasty), Question.id.in_(decided)),
         )
         .group_by(Question.id, Question.example_id, Example.position, Question.candidate_class)
         .order_by(Example.position, Question.id)

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, aliased
 
 from app.accounts.models import User
 from app.annotation import service as annotation
-from app.annotation.models import Answer, AnswerValue, Participant, PausedFor, Purpose, Question
+from app.annotation.models import OF_CLASS, Answer, Participant, PausedFor, Purpose, Question
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.journal.models import Action
@@ -131,7 +131,7 @@ def alone(session: Session, campaign: Campaign, user_id: UUID) -> list[int]:
         other.question_id == Question.id,
         other.user_id != user_id,
         other.superseded_at.is_(None),
-        other.value != AnswerValue.UNSURE,
+        other.value.in_(OF_CLASS),
         ~other.is_hasty,
         other.user_id.not_in(left_out(campaign.id)),
     )
@@ -144,9 +144,10 @@ def alone(session: Session, campaign: Campaign, user_id: UUID) -> list[int]:
                 Question.campaign_id == campaign.id,
                 Question.purpose == Purpose.LABELLING,
                 ~Question.is_waiting,
+                ~Question.is_set_aside,
                 Answer.user_id == user_id,
                 Answer.superseded_at.is_(None),
-                Answer.value != AnswerValue.UNSURE,
+                Answer.value.in_(OF_CLASS),
                 ~Answer.is_hasty,
                 ~others,
                 ~decided,

@@ -18,7 +18,7 @@ from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, UnitOfWorkDep
 from app.pages import read_form, render, see_other
 from app.quality import service
 from app.quality.deps import StartedDep, ask_about_doubtful
-from app.quality.schemas import AskAgain, DecisionInput, GoldForm
+from app.quality.schemas import AskAgain, DecisionInput, GoldForm, PictureReviewInput
 
 router = APIRouter(include_in_schema=False)
 
@@ -218,6 +218,30 @@ def take_back_decision_from_page(
     return _to_review(request, campaign)
 
 
+@router.post("/campaigns/{campaign_id}/unusable-pictures/{example_id}")
+@admin_only
+def review_picture_from_page(
+    request: Request,
+    *,
+    form: FormDep,
+    campaign_id: UUID,
+    example_id: ExampleId,
+    user: CurrentUser,
+    reading: ReadingDep,
+    work: UnitOfWorkDep,
+) -> Response:
+    """Keep a picture or leave it out."""
+    read, errors = read_form(form, PictureReviewInput)
+    if read is None:
+        with reading.begin() as looking:
+            campaign = campaigns.find_campaign(looking, campaign_id, by=user)
+            return _review_page(request, looking, campaign, refused=" ".join(errors.values()))
+    with work() as session:
+        campaign = campaigns.find_campaign(session, campaign_id, by=user)
+        service.review_picture(session, campaign, example_id, kept=read.kept, by=user, now=utc_now())
+    return _to_review(request, campaign)
+
+
 def _to_review(request: Request, campaign: Campaign) -> Response:
     return see_other(request, "show_review", campaign_id=str(campaign.id))
 
@@ -245,6 +269,8 @@ def _review_page(
         questions=found.questions,
         decided=decided,
         decisions=decisions,
+        unusable=service.pictures_to_review(session, campaign, limit=SHOWN),
+        reviewed=service.reviewed_pictures(session, campaign, limit=SHOWN_DECISIONS),
         errors=errors or {},
         refused=refused,
     )

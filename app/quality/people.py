@@ -8,7 +8,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.models import Participant, PausedFor, Tally
+from app.annotation.models import ALL_ANSWERS, Participant, PausedFor, Tally
 from app.campaigns.models import Campaign
 from app.quality.judging import Claims
 from app.quality.minding import conducts
@@ -87,7 +87,7 @@ def people_and_claims(session: Session, campaign: Campaign) -> tuple[list[Person
 
 
 def _everybody(campaign: Campaign) -> Select[Participant | None, UUID, str, bool, int]:
-    answers = func.sum(Tally.yes + Tally.no + Tally.unsure).label("answers")
+    answers = func.sum(ALL_ANSWERS).label("answers")
     counted = (
         select(Tally.user_id, answers)
         .where(Tally.campaign_id == campaign.id)

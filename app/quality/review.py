@@ -132,12 +132,14 @@ def _still_in_doubt(
         Decision.question_id == DoubtfulQuestion.question_id, Decision.superseded_at.is_(None)
     )
     waits = select(Question.is_waiting).where(Question.id == DoubtfulQuestion.question_id)
+    is_set_aside = select(Question.is_set_aside).where(Question.id == DoubtfulQuestion.question_id)
     last_answer = select(func.max(Answer.created_at)).where(
         Answer.question_id == DoubtfulQuestion.question_id, Answer.superseded_at.is_(None)
     )
     return (
         DoubtfulQuestion.campaign_id == kept.campaign_id,
         ~settled,
+        ~is_set_aside.correlate(DoubtfulQuestion).scalar_subquery(),
         or_(
             ~waits.correlate(DoubtfulQuestion).scalar_subquery(),
             annotation.nobody_is_left(campaign, DoubtfulQuestion.question_id, people),

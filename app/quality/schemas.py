@@ -1,7 +1,7 @@
 """What the JSON API and the forms of the audit, of people and of the review accept and return."""
 
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import Field, model_validator
@@ -131,6 +131,7 @@ class ClassAuditRead(Output):
     answered: int | None  # questions with a yes or a no
     yes_rate: float | None
     unsure_rate: float | None
+    unusable_rate: float | None
 
 
 class AuditRead(Output):
@@ -154,6 +155,7 @@ class AuditRead(Output):
     commitment_matches: bool | None
     uniformity: ChiSquareRead | None
     unsure_by_class: ChiSquareRead | None
+    unusable_by_class: ChiSquareRead | None
     expected_yes_rate: float
     yes_rate: float | None
     yes_p_value: float | None
@@ -179,6 +181,9 @@ class AuditRead(Output):
             unsure_by_class=None
             if audit.hides_answers
             else ChiSquareRead.model_validate(audit.unsure_by_class),
+            unusable_by_class=None
+            if audit.hides_answers
+            else ChiSquareRead.model_validate(audit.unusable_by_class),
             expected_yes_rate=audit.progress.expected_yes_rate,
             yes_rate=shown(audit.progress.counts.yes_rate),
             yes_p_value=shown(audit.yes_p_value),
@@ -193,6 +198,7 @@ class AuditRead(Output):
                     answered=audit.answered(item.counts),
                     yes_rate=shown(item.counts.yes_rate),
                     unsure_rate=shown(item.counts.unsure_rate),
+                    unusable_rate=shown(item.counts.unusable_rate),
                 )
                 for position, item in enumerate(audit.progress.classes)
             ],
@@ -215,7 +221,35 @@ class DecisionInput(Input):
     """What is right; "unsure": nobody can tell, so the question gives no label."""
 
     question_id: Annotated[int, Field(ge=1, le=2**63 - 1)]
-    value: AnswerValue
+    value: Literal[AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE]
+
+
+class PictureReviewInput(Input):
+    """What becomes of a picture of which people said that it cannot be used."""
+
+    kept: bool  # true: it is asked about on, and answers make labels again; false: it is left out
+
+
+class UnusablePictureRead(Output):
+    """A picture of which somebody said that it cannot be used, or that an admin reviewed.
+
+    `set_aside`: nobody more is asked about it, and it gives no label. `kept` is null before the review.
+    """
+
+    example_id: int
+    image_url: str
+    said_by: list[str]  # names, in the order in which they said so
+    set_aside: bool
+    kept: bool | None
+    reviewed_by: str | None
+    reviewed_at: datetime | None
+
+
+class UnusablePicturesRead(Output):
+    """Pictures by their example's id."""
+
+    items: list[UnusablePictureRead]
+    next: int | None  # to be given as `after`
 
 
 class OpenQuestionRead(Output):

@@ -4,7 +4,7 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.annotation.models import Answer, AnswerValue, Purpose, Question
+from app.annotation.models import OF_CLASS, Answer, AnswerValue, Purpose, Question
 from app.campaigns.models import Campaign
 from app.datasets.models import Dataset, Example
 from clarinet.files.names import NO_LABEL, numbers_among
@@ -31,7 +31,8 @@ def seen_classes(session: Session, campaign: Campaign, dataset: Dataset) -> Seen
             Question.campaign_id == campaign.id,
             Question.purpose == Purpose.LABELLING,
             Answer.superseded_at.is_(None),
-            Answer.value != AnswerValue.UNSURE,
+            Answer.value.in_(OF_CLASS),
+            ~Question.is_set_aside,
             ~Answer.is_hasty,
         )
         .group_by(Answer.question_id)

@@ -25,6 +25,7 @@ from app.quality.review import (
     standing_decisions,
     take_back_decision,
 )
+from app.quality.unusable import pictures_to_review, review_picture, reviewed_pictures, unusable_pictures
 
 __all__ = [
     "INDEPENDENT",
@@ -51,13 +52,17 @@ __all__ = [
     "open_questions",
     "people",
     "people_and_claims",
+    "pictures_to_review",
     "precompute",
     "question_answers",
+    "review_picture",
+    "reviewed_pictures",
     "spreads",
     "standing_decisions",
     "started_campaign",
     "take_back_decision",
     "thresholds_of",
+    "unusable_pictures",
     "usual",
     "waiting_checks",
     "waiting_figures",

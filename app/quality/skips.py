@@ -1,4 +1,4 @@
-"""Does "can't tell" concentrate somewhere? Pure.
+"""Does "can't tell", or "cannot be used", concentrate somewhere? Pure.
 
 Skipping is fair as long as it does not depend on the class asked about. Three things are compared, each with
 what its surroundings let expect: a class over all people, one person's answers about one class, one person

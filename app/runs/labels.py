@@ -35,6 +35,7 @@ def collect(session: Session, campaign: Campaign, *, imported: bool = False) -> 
         simulated=found.simulated_count,
         unfinished=found.is_unfinished,
         imported=found.imported_count,
+        set_aside=found.set_aside_count,
     )
     return found.labels, facts
 
@@ -47,6 +48,7 @@ def facts_of(
     simulated: int,
     unfinished: bool,
     imported: int = 0,
+    set_aside: int = 0,
 ) -> dict[str, Any]:
     """What a page and a model card say about the labels of a run.
 
@@ -57,6 +59,7 @@ def facts_of(
         simulated: how many of those were given by simulated annotators.
         unfinished: whether questions were still open; the weights then make up for uneven classes.
         imported: labels that rest on imports alone.
+        set_aside: pictures that give none, because people said that they cannot be used.
     """
     return {
         "classes": list(classes),
@@ -66,6 +69,7 @@ def facts_of(
         "simulated_share": simulated / answers if answers else 0.0,
         "is_unfinished": unfinished,
         "imported": imported,
+        "set_aside": set_aside,
     }
 
 

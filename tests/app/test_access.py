@@ -268,7 +268,7 @@ def test_what_the_fast_layer_serves_skips_no_dependency(app: FastAPI, client: Te
         if route.endpoint in hot
     }
 
-    assert len(hot) == len(found) == 5
+    assert len(hot) == len(found) == 7
     for endpoint, calls in found.items():
         assert calls == [refuse_unknown, get_user, get_session], endpoint
     assert app.router.dependencies == [Guard]

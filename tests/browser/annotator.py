@@ -36,6 +36,9 @@ def open_screen(context: BrowserContext, live: Live, campaign: Any, *, mode: str
     page.add_init_script(COUNT_SHIFTS)
     new_annotator(page, live)
     page.goto(f"{live.url}/annotate/{campaign['id']}?mode={mode}")
+    page.wait_for_selector("[data-shown], [data-pause=practice]:not([hidden])")
+    if page.locator("[data-pause=practice]").is_visible():
+        page.locator("[data-practice-skip]").click()
     page.wait_for_selector("[data-shown]")
     return page
 

@@ -132,3 +132,25 @@ def test_cards_are_fetched_with_the_answers_before_them(
     assert {name for name, _ in asked} == {"answers"}
     assert sum(asks for _, asks in asked) == 1
     assert sum(counts(live, campaign).values()) == before + 15
+
+
+def test_a_picture_that_cannot_be_used_is_said_to_be_by_key_and_by_button(
+    anywhere: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = open_screen(anywhere, live, campaign)
+    before = counts(live, campaign)
+
+    seen = shown(page)
+    page.keyboard.press("-")
+    wait_for_another(page, seen)
+    seen = shown(page)
+    page.get_by_role("button", name="Cannot be used").click()
+    wait_for_another(page, seen)
+
+    live.wait(
+        f"/campaigns/{campaign['id']}/progress",
+        until=lambda p: p["answers"]["unusable"] == before["unusable"] + 2,
+    )
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("[data-remark]")).to_contain_text("cannot be used")

@@ -114,7 +114,7 @@ def test_without_errors_every_answer_is_right(live: Live, digits: Any) -> None:
 
     progress = live.api("GET", f"/campaigns/{campaign['id']}/progress")
     assert (tally.wrong, tally.refused, progress["waiting"]) == (0, 0, 0)
-    assert progress["answers"] == {"yes": tally.yes, "no": tally.no, "unsure": 0}
+    assert progress["answers"] == {"yes": tally.yes, "no": tally.no, "unsure": 0, "unusable": 0}
     assert progress["simulated_answers"] == tally.answers
     # Every yes was said by two people, every no by one. At the end some settled ones are asked again, so that
     # yes stays rare: at most one in twenty.

@@ -18,7 +18,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 
 from app.accounts import service as accounts
-from app.annotation.models import Answer, AnswerValue, Question
+from app.annotation.models import OF_CLASS, Answer, Question
 from app.clock import utc_now
 from worker.bench.load import TIMEOUT_S, Client, Clock, work
 from worker.bench.rows import add_campaign, add_dataset, add_people, fresh_context
@@ -152,7 +152,7 @@ def checked(context: Context, campaign_id: UUID, acknowledged: set[str]) -> tupl
         too_many = (
             select(Question.id)
             .join(Answer, Answer.question_id == Question.id)
-            .where(here, Answer.value != AnswerValue.UNSURE, Answer.superseded_at.is_(None))
+            .where(here, Answer.value.in_(OF_CLASS), Answer.superseded_at.is_(None))
             .group_by(Question.id, Question.slots)
             .having(func.count() > Question.slots)
         )

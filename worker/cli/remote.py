@@ -271,7 +271,8 @@ def import_labels(
         raise AppError("\n".join([row["failure"], *(f"{one['where']} {one['why']}." for one in faults)]))
     show(
         row,
-        f"{row['filename']}: {row['yes']} yes, {row['no']} no, {row['unsure']} can't tell.",
+        f"{row['filename']}: {row['yes']} yes, {row['no']} no, {row['unsure']} can't tell, "
+        f"{row['unusable']} cannot be used.",
         as_json=as_json,
     )
 

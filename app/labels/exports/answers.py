@@ -22,7 +22,8 @@ from app.labels.exports.formats import ExportFormat
 
 FETCHED = 5_000  # rows at a time
 PSEUDONYM_BYTES = 8
-VALUES = (AnswerValue.NO, AnswerValue.YES, AnswerValue.UNSURE)  # in an npz their number says the value
+# In an npz their number says the value.
+VALUES = (AnswerValue.NO, AnswerValue.YES, AnswerValue.UNSURE, AnswerValue.UNUSABLE)
 PURPOSES = tuple(Purpose)  # likewise
 
 

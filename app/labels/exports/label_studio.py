@@ -6,7 +6,7 @@ The names below belong to a labelling interface like this one, which an import i
       <Image name="image" value="$image"/>
       <Choices name="class" toName="image" choice="single"> one <Choice value="..."/> per class </Choices>
       <Choices name="not_class" toName="image" choice="multiple"> the same </Choices>
-      <Choices name="answer" toName="image"> one each for yes, no and unsure </Choices>
+      <Choices name="answer" toName="image"> one each for yes, no, unsure, unusable </Choices>
     </View>
 """
 

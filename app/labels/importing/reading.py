@@ -35,6 +35,7 @@ VALUES = {
     "0": AnswerValue.NO,
     "unsure": AnswerValue.UNSURE,
     "can't tell": AnswerValue.UNSURE,
+    "unusable": AnswerValue.UNUSABLE,
 }
 OF_KIND = {LabelKind.TRUE: AnswerValue.YES, LabelKind.COMPLEMENTARY: AnswerValue.NO}
 PICTURE = {"filename", "file_name", "file", "position", "example_id"}  # columns; one is needed of each
@@ -144,8 +145,8 @@ def _lines(text: str) -> Iterator[AnswerInFile | BadLine]:
         if not PICTURE & header or not CLASS & header:
             raise BadImport(
                 "The first line must name the columns: filename, position or example_id; class (or label), "
-                "class_name or class_index; and, if you have them, answer (yes, no, unsure), annotator, "
-                "answered_at. Nothing was stored."
+                "class_name or class_index; and, if you have them, answer (yes, no, unsure, unusable), "
+                "annotator, answered_at. Nothing was stored."
             )
         column = _reading(text).value
         column = column if column in header else LABEL
@@ -169,7 +170,7 @@ def _of_line(row: Mapping[Any, Any], number: int, column: str) -> AnswerInFile:
     answer = (given.get("answer") or given.get("value") or "").lower()
     kind = given.get("kind", "").lower()
     if answer and answer not in VALUES:
-        raise BadLine(number, f"answers {answer[:40]!r} instead of yes, no or unsure")
+        raise BadLine(number, f"answers {answer[:40]!r} instead of yes, no, unsure or unusable")
     if not answer and kind and kind not in set(OF_KIND):
         raise BadLine(number, f"is of the kind {kind[:40]!r} instead of true or complementary")
     of_kind = OF_KIND[LabelKind(kind)] if kind and not answer else AnswerValue.YES  # a class label
@@ -260,7 +261,7 @@ def _chosen(region: dict[str, Any], data: dict[str, Any], number: int) -> Iterat
     if control == label_studio.ANSWER:
         for choice in choices:
             if choice.lower() not in VALUES:
-                raise BadLine(number, f"answers {choice[:40]!r} instead of yes, no or unsure")
+                raise BadLine(number, f"answers {choice[:40]!r} instead of yes, no, unsure or unusable")
             yield _cell(str(data["class_name"]), number), VALUES[choice.lower()]
     elif control == label_studio.IS_NOT:
         for choice in choices:

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from app import claims
 from app.accounts.models import User
+from app.annotation import service as annotation
 from app.annotation.consensus import verdict
 from app.annotation.models import AnswerValue
 from app.campaigns.models import Campaign
@@ -126,7 +127,7 @@ def finish_import(session: Session, claim: Claim, counts: Mapping[AnswerValue, i
 def imported_labels(session: Session, campaign_id: UUID) -> Iterator[LabelRow]:
     """What the majority of a campaign's imports say of each example and class, by position; streamed.
 
-    A tie and "can't tell" say nothing.
+    A tie, "can't tell" and "cannot be used" say nothing, nor does what is said of pictures set aside.
     """
     yes = func.sum(case((ImportedAnswer.value == AnswerValue.YES, 1), else_=0))
     no = func.sum(case((ImportedAnswer.value == AnswerValue.NO, 1), else_=0))
@@ -140,7 +141,11 @@ def imported_labels(session: Session, campaign_id: UUID) -> Iterator[LabelRow]:
         )
         .join(LabelImport, LabelImport.id == ImportedAnswer.import_id)
         .join(Example, Example.id == ImportedAnswer.example_id)
-        .where(LabelImport.campaign_id == campaign_id, LabelImport.state == ImportState.READY)
+        .where(
+            LabelImport.campaign_id == campaign_id,
+            LabelImport.state == ImportState.READY,
+            ImportedAnswer.example_id.not_in(annotation.pictures_set_aside(campaign_id)),
+        )
         .group_by(ImportedAnswer.example_id, Example.position, ImportedAnswer.candidate_class)
         .order_by(Example.position, ImportedAnswer.candidate_class)
         .execution_options(yield_per=5_000)

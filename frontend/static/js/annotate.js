@@ -7,6 +7,7 @@ const REMARK_MS = 6_000;
 
 // Parts lie beside this file, under an address with the version: what a browser kept cannot mix.
 const load = (...names) => Promise.all(names.map((name) => import(`./${name}.js`)));
+const later = (name, use) => load(name).then(([part]) => use(part)).catch(() => {});
 const [answers, words, hands, tabs, { makeQueue }] = await load("answers", "words", "hands", "tabs", "queue");
 const { kept, recall } = answers;
 const { say } = words;
@@ -23,7 +24,7 @@ const screen = {
   view: null, // card or grid
   stopped: null, // name of the panel shown instead of a question
   /** Panels that only the person, or another tab, takes away. */
-  isLocked: () => ["break", "elsewhere", "signed-out"].includes(screen.stopped),
+  isLocked: () => ["break", "practice", "elsewhere", "signed-out"].includes(screen.stopped),
   pause(name) {
     if (!screen.isLocked()) screen.lock(name);
   },
@@ -34,6 +35,7 @@ const screen = {
     find("sheet").inert = name !== null;
     for (const part of ["question", "about"]) find(part)?.toggleAttribute("data-blank", name !== null);
     screen.enable();
+    if (/break|done|stopped/.test(name)) later("own", (own) => own.tell(main, say));
   },
   show() {
     if (!queue.undoing && !screen.isLocked()) screen.view.show();
@@ -67,6 +69,7 @@ const screen = {
     const { answered, waiting, failures, pace } = queue;
     find("mine").textContent = say("questions", { count: answered });
     if (waiting !== null) find("progress").textContent = say("progress", { done: answered, all: answered + waiting });
+    later("bar", (bar) => bar.draw(main, queue));
     find("pace").textContent = pace && waiting ? words.duration((pace * waiting) / 1000) : "";
     if (failures > 0 && kept.size > 0) screen.remark(say(answers.durable ? "kept" : "kept_here", { count: kept.size }));
     else if (failures === 0 && performance.now() - lastRemark > REMARK_MS) find("remark").textContent = "";
@@ -158,6 +161,7 @@ async function begin() {
     else queue.renew();
   });
   setInterval(queue.renew, RENEW_MS);
+  if (find("practice-next")) await later("practice", (part) => part.practise(screen, words, answers, load));
   screen.idle();
   queue.refill();
   const { other } = main.dataset;

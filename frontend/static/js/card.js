@@ -92,7 +92,7 @@ export function makeCard(screen, queue, { say }, gestures) {
     },
     away: (ms) => { shownAt = ms === null || shownAt === null ? null : shownAt + ms; },
     act(action) {
-      if (["yes", "no", "unsure"].includes(action)) give(action);
+      if (["yes", "no", "unsure", "unusable"].includes(action)) give(action);
       else if (action === "zoom" && held()) listen().then(() => zoom?.toggle());
       else return false;
       return true;

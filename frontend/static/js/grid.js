@@ -6,8 +6,8 @@ const LEAST = 12;
 const FEW = 6; // fewer wait for more of their class
 const MOST_HELD = 100; // the server leases no more to one person
 const NARROW_PX = 640;
-const TOO_SOON_MS = 300; // a bouncing key must not send a page that nobody has seen
-const NEXT = { no: "yes", yes: "unsure", unsure: "no" };
+const TOO_SOON_MS = 300; // a key or finger that bounces must not send a page that nobody has seen
+const NEXT = { no: "yes", yes: "unsure", unsure: "unusable", unusable: "no" };
 
 export function makeGrid(screen, queue, { say }, { tileKeys }) {
   const { main, find } = screen;

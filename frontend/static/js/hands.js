@@ -1,6 +1,6 @@
 // Keys that answer: which they are, and listening to them.
 
-const DEFAULTS = { yes: "y", no: "n", unsure: "u", undo: "z", zoom: "x", pause: "p" };
+const DEFAULTS = { yes: "y", no: "n", unsure: "u", unusable: "-", undo: "z", zoom: "x", pause: "p" };
 const ALWAYS = { arrowright: "yes", arrowleft: "no", arrowdown: "unsure", backspace: "undo" };
 const SWITCH = "clarinet:keys";
 export const MAP = "clarinet:keymap";

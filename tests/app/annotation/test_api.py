@@ -231,7 +231,7 @@ class TestProgressAndAudit:
 
         body = client.get(url(campaign, "progress")).json()
 
-        assert body["answers"] == {"yes": 1, "no": 1, "unsure": 0}
+        assert body["answers"] == {"yes": 1, "no": 1, "unsure": 0, "unusable": 0}
         assert (body["questions"], body["finished"], body["waiting"]) == (30, 1, 29)
         assert body["annotators"][0]["name"] == annotator.name
         assert body["annotators"][0]["is_simulated"] is False

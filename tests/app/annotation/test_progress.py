@@ -99,8 +99,8 @@ class TestProgress:
 def assert_sums(session: Session, campaign: Campaign) -> None:
     """The tallies equal what the answers themselves add up to."""
     expected = {
-        (user_id, class_): (int(yes), int(no), int(unsure), int(timed), int(ms or 0))
-        for user_id, class_, yes, no, unsure, timed, ms in session.execute(
+        (user_id, class_): tuple(int(count or 0) for count in counts)
+        for user_id, class_, *counts in session.execute(
             select(
                 Answer.user_id,
                 Question.candidate_class,
@@ -115,7 +115,14 @@ def assert_sums(session: Session, campaign: Campaign) -> None:
     }
     rows = session.scalars(select(Tally).where(Tally.campaign_id == campaign.id)).all()
     kept = {
-        (row.user_id, row.candidate_class): (row.yes, row.no, row.unsure, row.timed, row.active_ms)
+        (row.user_id, row.candidate_class): (
+            row.yes,
+            row.no,
+            row.unsure,
+            row.unusable,
+            row.timed,
+            row.active_ms,
+        )
         for row in rows
     }
     assert {key: sums for key, sums in kept.items() if any(sums)} == expected

@@ -10,7 +10,7 @@ from app.annotation.models import AnswerValue, Purpose
 from app.annotation.rules import Asked, QuestionState, Slot, after_answer, after_undo
 from tests.factories import NOW
 
-YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
+YES, NO, UNSURE, UNUSABLE = AnswerValue
 ME, SHE, HE, THEY = (UUID(int=number) for number in range(1, 5))
 SOON, OVER = NOW + timedelta(minutes=5), NOW - timedelta(minutes=5)
 
@@ -23,7 +23,7 @@ def asked(
     purpose: Purpose = Purpose.LABELLING,
 ) -> Asked:
     """A question with these answers, and a slot of mine."""
-    row = QuestionState(7, UUID(int=9), 2, least, slots, is_waiting, purpose, True)
+    row = QuestionState(7, UUID(int=9), 2, least, slots, is_waiting, purpose, True, 3, False)
     held = [Slot(1, 0, ME, SOON)]
     return Asked(row, held, list(answers))
 
@@ -37,6 +37,9 @@ def asked(
         ([(SHE, YES)], NO, 3, True, 0),  # and a third where they disagree
         ([], UNSURE, 1, True, 0),  # somebody else may be able to tell
         ([(SHE, UNSURE), (HE, UNSURE)], UNSURE, 1, False, 1),  # or nobody is
+        ([], UNUSABLE, 1, True, 0),  # one person's word takes nothing away
+        ([(SHE, UNSURE), (HE, UNSURE)], UNUSABLE, 1, False, 1),
+        ([(SHE, UNUSABLE)], YES, 2, True, 0),
         ([(SHE, UNSURE), (HE, UNSURE)], NO, 1, False, 1),
     ],
 )

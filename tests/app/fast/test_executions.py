@@ -221,7 +221,7 @@ class Walk:
         batch = []
         for place in places:
             self.keys += 1
-            value = self.chance.choice([AnswerValue.YES, AnswerValue.NO, AnswerValue.NO, AnswerValue.UNSURE])
+            value = self.chance.choice([AnswerValue.NO, *AnswerValue])
             batch.append(Submission(place, value, self.chance.choice([None, 400, 1_200]), self.keys))
         mine = [item for number, item in self.sent if number == person]
         if mine and self.chance.random() < 0.2:

@@ -1,0 +1,78 @@
+"""Practice cards: a few pictures with feedback for who enters a campaign, counted nowhere.
+
+They are pictures that the admin set beside the classes, which everybody sees anyway. Drawn questions and
+known pictures are never among them unless an admin set those beside a class: feedback would tell a known one.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation.models import Answer, Practice, Question
+from app.campaigns.models import Campaign
+
+CARDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PracticeCard:
+    """A picture of a class, and about which class it is asked."""
+
+    example_id: int
+    asked_class: int
+    shown_class: int
+
+    @property
+    def is_match(self) -> bool:
+        """Whether yes is right."""
+        return self.asked_class == self.shown_class
+
+
+def practice_cards(session: Session, campaign: Campaign, *, by: User) -> list[PracticeCard]:
+    """The cards for this person, if they did none yet and answered nothing; `campaign` has its classes.
+
+    As many as classes have pictures, at most CARDS.
+    """
+    if not any(item.example_ids for item in campaign.classes):
+        return []
+    if session.get(Practice, (campaign.id, by.id)) is not None:
+        return []
+    answered = (
+        select(Answer.id)
+        .join(Question, Question.id == Answer.question_id)
+        .where(Answer.user_id == by.id, Question.campaign_id == campaign.id)
+    )
+    if session.scalar(answered.limit(1)) is not None:
+        return []
+    return list(_drawn(campaign, Random(by.id.int ^ campaign.id.int)))
+
+
+def _drawn(campaign: Campaign, chance: Random) -> Iterator[PracticeCard]:
+    """A card per class; of the first yes is right, of the second no, of the third chance says which.
+
+    A picture that stands beside several classes is none of either.
+    """
+    shown_by = Counter(id_ for item in campaign.classes for id_ in set(item.example_ids))
+    own = {
+        item.position: [id_ for id_ in item.example_ids if shown_by[id_] == 1] for item in campaign.classes
+    }
+    pictures = [(position, chance.choice(ids)) for position, ids in own.items() if ids]
+    chance.shuffle(pictures)
+    for place, (shown, example_id) in enumerate(pictures[:CARDS]):
+        is_match = (True, False, chance.random() < 1 / 2)[place]
+        others = [item.position for item in campaign.classes if item.position != shown]
+        yield PracticeCard(example_id, shown if is_match else chance.choice(others), shown)
+
+
+def note_practised(session: Session, campaign: Campaign, *, by: User) -> None:
+    """Offer this person no cards of the campaign any more. Twice is once."""
+    insert = postgresql_insert if session.get_bind().dialect.name == "postgresql" else sqlite_insert
+    row = insert(Practice).values(campaign_id=campaign.id, user_id=by.id)
+    session.execute(row.on_conflict_do_nothing())
