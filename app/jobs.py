@@ -10,7 +10,9 @@ from sqlalchemy.orm import Session
 from app.settings import Settings
 
 IMPORT_DATASET = "datasets.import"
+ADD_IMAGES = "datasets.grow"
 OPEN_CAMPAIGN = "campaigns.open"
+DRAW_FURTHER = "campaigns.draw"
 CHECK_DRAWS = "campaigns.check"
 KEEP_FIGURES = "campaigns.figures"
 TRAIN_TRIAL = "runs.train"
@@ -18,7 +20,9 @@ TRAIN_TRIAL = "runs.train"
 # Training waits behind nothing short, and nothing short waits behind training.
 QUEUE_OF = {
     IMPORT_DATASET: "io",
+    ADD_IMAGES: "io",
     OPEN_CAMPAIGN: "io",
+    DRAW_FURTHER: "io",
     CHECK_DRAWS: "io",
     KEEP_FIGURES: "io",
     TRAIN_TRIAL: "gpu",

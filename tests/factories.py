@@ -23,6 +23,7 @@ from app.campaigns.classes import ClassDetails
 from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus
 from app.clock import utc_now
 from app.datasets import service as datasets
+from app.datasets import versions
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.shards import Incoming, ShardWriter, delete_index, read_records
 from app.datasets.models import Dataset, DatasetState, Example, Split
@@ -117,6 +118,7 @@ def make_dataset(
     )
     for column, values in datasets.per_class(counts, class_names).items():
         setattr(dataset, column, values)
+    session.add(versions.first_version(dataset, now=NOW))
     session.flush()
     return dataset
 
@@ -213,6 +215,7 @@ def make_rows_only_dataset(session: Session, *, examples: int, class_names: Sequ
     )
     session.add(dataset)
     session.flush()
+    session.add(versions.first_version(dataset, now=NOW))
     rows = [
         {
             "dataset_id": dataset.id,
@@ -279,7 +282,7 @@ def make_campaign(
     claimed = campaigns.claim_opening(session, campaign.id, by="test", now=NOW)
     assert claimed is not None
     claim, opening = claimed
-    places = campaigns.examples_to_label(session, dataset.id)
+    places = campaigns.examples_to_label(session, dataset.id, end_position=opening.end_position)
     positions = np.array([position for position, _ in places], dtype=np.int64)
     drawn = draws.draw(seed, positions, num_classes=len(names), rounds=rounds)
     add_questions(

@@ -20,7 +20,9 @@ from worker.heartbeat import Heartbeat
 # does not load what only the other one needs.
 TASKS = {
     jobs.IMPORT_DATASET: ("worker.intake", "import_dataset"),
+    jobs.ADD_IMAGES: ("worker.intake", "add_images"),
     jobs.OPEN_CAMPAIGN: ("worker.drawing", "open_campaign"),
+    jobs.DRAW_FURTHER: ("worker.drawing", "draw_further"),
     jobs.CHECK_DRAWS: ("worker.drawing", "check_draws"),
     jobs.KEEP_FIGURES: ("worker.precomputing", "keep_figures"),
     jobs.TRAIN_TRIAL: ("worker.supervisor", "train_trial"),

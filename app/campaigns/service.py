@@ -22,9 +22,19 @@ from app.campaigns.errors import (
     SourceNotReady,
     WrongCampaignState,
 )
-from app.campaigns.models import CHOSEN, Campaign, CampaignClass, CampaignState, Consensus, Modes, PricePer
+from app.campaigns.models import (
+    CHOSEN,
+    Campaign,
+    CampaignClass,
+    CampaignState,
+    Consensus,
+    FurtherDrawing,
+    Modes,
+    PricePer,
+)
 from app.campaigns.noting import draft_facts, note, policy_facts
 from app.claims import MAX_ATTEMPTS, Claim
+from app.datasets import versions
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.journal.models import Action
 
@@ -67,7 +77,9 @@ class Opening:
     rounds: int
     overlap: int
     dataset_id: UUID
+    dataset_version: int
     dataset_digest: str
+    end_position: int  # of the images of that version
     skip_twins: bool
 
 
@@ -108,7 +120,7 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
         SourceNotReady, InvalidClasses, CampaignNameTaken: nothing was changed.
     """
     accounts.require_admin(by)
-    _lock(session, campaign)
+    lock(session, campaign)
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise NotADraft
     classes = checked_classes(session, details.dataset_id, details.classes, rounds=details.rounds)
@@ -136,7 +148,7 @@ def delete_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
         WrongCampaignState: its opening was asked for already.
     """
     accounts.require_admin(by)
-    _lock(session, campaign)
+    lock(session, campaign)
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise WrongCampaignState(step="deleted", state=campaign.shown_state, needs="a draft")
     session.execute(delete(Campaign).where(Campaign.id == campaign.id))  # its classes go with it
@@ -196,7 +208,7 @@ def open_campaign(session: Session, campaign: Campaign, *, by: User, now: dateti
         WrongCampaignState: open already, or closed.
     """
     accounts.require_admin(by)
-    _lock(session, campaign)
+    lock(session, campaign)
     if campaign.state is CampaignState.PAUSED:
         campaign.state = CampaignState.OPEN
         note(session, Action.CAMPAIGN_RESUMED, campaign, by=by)
@@ -222,7 +234,7 @@ def pause_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
         WrongCampaignState: it is not open.
     """
     accounts.require_admin(by)
-    _lock(session, campaign)
+    lock(session, campaign)
     if campaign.state is not CampaignState.OPEN:
         raise WrongCampaignState(step="paused", state=campaign.state, needs="an open")
     campaign.state = CampaignState.PAUSED
@@ -230,18 +242,22 @@ def pause_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
 
 
 def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datetime) -> None:
-    """End the campaign for good: no more answers, and the seed of its draws becomes public.
+    """End the campaign for good: no more answers, and the seeds of its draws become public.
 
     Raises:
         NotAllowed: `by` is no admin.
         WrongCampaignState: never opened, or closed already.
     """
     accounts.require_admin(by)
-    _lock(session, campaign)
+    lock(session, campaign)
     if campaign.state not in (CampaignState.OPEN, CampaignState.PAUSED):
         raise WrongCampaignState(step="closed", state=campaign.state, needs="an open or a paused")
     campaign.state = CampaignState.CLOSED
     campaign.closed_at = now
+    # What is still being drawn is not asked any more; a job takes its questions away.
+    unfinished = FurtherDrawing.campaign_id == campaign.id, FurtherDrawing.drawn_at.is_(None)
+    if session.scalars(delete(FurtherDrawing).where(*unfinished).returning(FurtherDrawing.id)).all():
+        jobs.enqueue(session, jobs.DRAW_FURTHER, campaign.id)
     note(session, Action.CAMPAIGN_CLOSED, campaign, by=by)
     jobs.enqueue(session, jobs.CHECK_DRAWS, campaign.id)
 
@@ -266,7 +282,7 @@ def state_lock_key(campaign_id: UUID) -> int:
     return campaign_id.int % 2**63
 
 
-def _lock(session: Session, campaign: Campaign) -> None:
+def lock(session: Session, campaign: Campaign) -> None:
     """Hold the state against other changes, wait for answers under way, and see the newest state.
 
     Classes stay loaded. The row comes after the advisory lock: whoever answers may need the row as well.
@@ -321,6 +337,8 @@ def claim_opening(
         return None
     campaign = any_campaign(session, campaign_id)
     dataset = session.get_one(Dataset, campaign.dataset_id)
+    version = versions.newest(session, dataset)
+    assert version.number is not None  # it is published
     opening = Opening(
         campaign_id=campaign_id,
         seed=campaign.seed,
@@ -328,25 +346,37 @@ def claim_opening(
         rounds=campaign.rounds,
         overlap=campaign.overlap,
         dataset_id=dataset.id,
-        dataset_digest=dataset.digest or "",
+        dataset_version=version.number,
+        dataset_digest=version.digest or "",
+        end_position=version.image_count,
         skip_twins=campaign.skip_twins,
     )
     return claim, opening
 
 
 def examples_to_label(
-    session: Session, dataset_id: UUID, *, skip_twins: bool = False
+    session: Session,
+    dataset_id: UUID,
+    *,
+    first_position: int = 0,
+    end_position: int,
+    skip_twins: bool = False,
 ) -> list[tuple[int, int]]:
-    """(position, id) of the images that a campaign over this dataset asks about, by position.
+    """(position, id) of the images at these positions that a campaign asks about, by position.
 
-    `skip_twins`: of images that are the same only the first.
+    `skip_twins`: of images that are the same only the first, which may lie before these.
     """
-    train = Example.dataset_id == dataset_id, Example.split == Split.TRAIN
-    query = select(Example.position, Example.id).where(*train).order_by(Example.position)
+    train = (
+        Example.dataset_id == dataset_id,
+        Example.split == Split.TRAIN,
+        Example.position < end_position,
+    )
+    query = select(Example.position, Example.id).where(*train, Example.position >= first_position)
     if skip_twins:
         firsts = select(func.min(Example.position)).where(*train).group_by(Example.digest)
         query = query.where(Example.position.in_(firsts))
-    return [(position, example_id) for position, example_id in session.execute(query)]
+    rows = session.execute(query.order_by(Example.position))
+    return [(position, example_id) for position, example_id in rows]
 
 
 def finish_opening(
@@ -364,6 +394,8 @@ def finish_opening(
         state=CampaignState.OPEN,
         opened_at=now,
         question_count=count,
+        rank_step=count,
+        dataset_version=opening.dataset_version,
         dataset_digest=opening.dataset_digest,
         commitment=commitment(
             opening.seed,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Request, Response, status
 
 from app.access import admin_only, signed_in
 from app.clock import utc_now
-from app.datasets import schemas, service
+from app.datasets import importing, schemas, service
 from app.datasets.models import Dataset, Example, Split
 from app.datasets.receiving import BINARY, OPENAPI, ReceivedDep, opened
 from app.deps import CurrentUser, SessionDep, SettingsDep, StorageDep
@@ -78,7 +78,7 @@ def import_dataset_again(
 ) -> Dataset:
     """Import once more what an import has refused, with the choice that it lacked."""
     dataset = service.get_dataset(session, dataset_id, by=user)
-    service.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+    importing.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
     return dataset
 
 

@@ -9,7 +9,7 @@ from starlette.datastructures import FormData
 
 from app.access import admin_only
 from app.clock import utc_now
-from app.datasets import schemas, service
+from app.datasets import importing, schemas, service
 from app.datasets.errors import BadUpload, DatasetNameTaken, PathNotAllowed
 from app.datasets.intake.member_names import ENCODINGS, title_of
 from app.datasets.models import Dataset, DatasetState, Split
@@ -161,7 +161,7 @@ def import_dataset_again_from_page(
     refuse_unknown_fields(form, schemas.ImportAgain.model_fields)
     given, _ = read_form(form, schemas.ImportAgain)
     if given is not None:
-        service.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+        importing.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
     return see_other(request, "show_dataset", dataset_id=dataset_id)
 
 

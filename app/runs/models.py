@@ -36,6 +36,9 @@ class Run(Base):
     number: Mapped[int] = mapped_column(unique=True)  # what people call it: "run 7"
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="RESTRICT"), index=True)
     target_dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="RESTRICT"), index=True)
+    # Numbers of the versions of both datasets that it trains on, whatever joins them later.
+    source_version: Mapped[int] = mapped_column(default=1, server_default="1")
+    target_version: Mapped[int] = mapped_column(default=1, server_default="1")
     method: Mapped[str] = mapped_column(String(40))
     setting: Mapped[str] = mapped_column(String(8))
     preset: Mapped[str] = mapped_column(String(40))

@@ -211,8 +211,13 @@ def in_a_row(names: Sequence[str]) -> str:
     return " and ".join([part for part in (", ".join(shown[:-1]), shown[-1]) if part])
 
 
+def are_numbers(names: Collection[str]) -> bool:
+    """Whether class names are mere numbers, as an npz has them that names none; those say nothing to people."""
+    return bool(names) and all(name.isdecimal() for name in names)
+
+
 def share_no_class(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two lists of class names have none in common; numbers are no names, and share all there are."""
-    if any(not names or all(name.isdecimal() for name in names) for names in (one, other)):
+    if any(not names or are_numbers(names) for names in (one, other)):
         return False
     return all(number == NO_LABEL for number in numbers_among(one, other))
