@@ -17,7 +17,7 @@ from app.annotation import service as annotation
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.models import AnswerValue, Lease, Question
 from app.annotation.questions import add_questions
-from app.campaigns import draws
+from app.campaigns import draws, openings
 from app.campaigns import service as campaigns
 from app.campaigns.classes import ClassDetails
 from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus
@@ -279,10 +279,10 @@ def make_campaign(
         return campaign
     campaign.opening_requested_at = NOW
     session.flush()
-    claimed = campaigns.claim_opening(session, campaign.id, by="test", now=NOW)
+    claimed = openings.claim_opening(session, campaign.id, by="test", now=NOW)
     assert claimed is not None
     claim, opening = claimed
-    places = campaigns.examples_to_label(session, dataset.id, end_position=opening.end_position)
+    places = openings.examples_to_label(session, dataset.id, end_position=opening.end_position)
     positions = np.array([position for position, _ in places], dtype=np.int64)
     drawn = draws.draw(seed, positions, num_classes=len(names), rounds=rounds)
     add_questions(
@@ -296,7 +296,7 @@ def make_campaign(
         stop=len(drawn),
     )
     per_class = np.bincount(drawn.classes, minlength=len(names)).tolist()
-    campaigns.finish_opening(session, claim, opening, drawn_per_class=per_class, now=NOW)
+    openings.finish_opening(session, claim, opening, drawn_per_class=per_class, now=NOW)
     session.refresh(campaign)
     session.refresh(campaign, ["classes"])
     campaign.state = CampaignState(state)

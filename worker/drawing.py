@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from app import claims, jobs
 from app.annotation import questions
-from app.campaigns import drawings, draws
-from app.campaigns import service as campaigns
+from app.campaigns import drawings, draws, openings
 from app.campaigns.errors import CampaignNotFound
 from app.claims import ClaimLost
 from app.clock import utc_now
@@ -30,7 +29,7 @@ def open_campaign(context: Context, campaign_id: UUID) -> None:
     was cut off starts again from the same seed.
     """
     with context.unit_of_work() as session:
-        claimed = campaigns.claim_opening(session, campaign_id, by=WORKER, now=utc_now())
+        claimed = openings.claim_opening(session, campaign_id, by=WORKER, now=utc_now())
     if claimed is None:
         log.info("campaign.opening_not_ours", campaign_id=str(campaign_id))
         return
@@ -77,11 +76,11 @@ def draw_further(context: Context, campaign_id: UUID) -> None:
         log.warning("campaign.drawing_lost", campaign_id=str(campaign_id), drawing=further.number)
 
 
-def _draw(context: Context, claim: claims.Claim, opening: campaigns.Opening) -> None:
+def _draw(context: Context, claim: claims.Claim, opening: openings.Opening) -> None:
     with context.unit_of_work() as session:
         claims.renew(session, claim, now=utc_now())
         questions.forget_questions(session, opening.campaign_id)
-        examples = campaigns.examples_to_label(
+        examples = openings.examples_to_label(
             session,
             opening.dataset_id,
             end_position=opening.end_position,
@@ -90,7 +89,7 @@ def _draw(context: Context, claim: claims.Claim, opening: campaigns.Opening) -> 
     per_class = _put(context, claim, opening, examples)
     with context.unit_of_work() as session:
         _refresh_statistics(session)
-        campaigns.finish_opening(session, claim, opening, drawn_per_class=per_class, now=utc_now())
+        openings.finish_opening(session, claim, opening, drawn_per_class=per_class, now=utc_now())
         jobs.enqueue(session, jobs.CHECK_DRAWS, opening.campaign_id)
     log.info("campaign.opened", campaign_id=str(opening.campaign_id), questions=sum(per_class))
 
@@ -99,7 +98,7 @@ def _draw_further(context: Context, further: drawings.Further) -> None:
     with context.unit_of_work() as session:
         claims.renew(session, further.claim, now=utc_now())
         questions.forget_questions(session, further.campaign_id, since=further.number)
-        examples = campaigns.examples_to_label(
+        examples = openings.examples_to_label(
             session,
             further.dataset_id,
             first_position=further.first_position,
@@ -120,13 +119,13 @@ def _draw_further(context: Context, further: drawings.Further) -> None:
 def _put(
     context: Context,
     claim: claims.Claim,
-    what: campaigns.Opening | drawings.Further,
+    what: openings.Opening | drawings.Further,
     examples: list[tuple[int, int]],
     *,
     drawing: int = 1,
     first_rank: int = 0,
 ) -> list[int]:
-    """Draw questions about these examples and put them into the table; gives how many ask about each class."""
+    """Draw questions about these examples and put them into the table; gives how many each class has."""
     positions = np.array([position for position, _ in examples], dtype=np.int64)
     num_classes = len(what.class_names)
     drawn = draws.draw(what.seed, positions, num_classes=num_classes, rounds=what.rounds)

@@ -13,8 +13,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from app import jobs
-from app.campaigns import drawings
-from app.campaigns import service as campaigns
+from app.campaigns import drawings, openings
 from app.clock import utc_now
 from app.datasets import importing
 from app.quality import service as quality
@@ -53,8 +52,8 @@ class Upkeep:
             self._nudge(session, job, importing.waiting_imports(session, model, now))
 
     def _openings(self, session: Session, now: datetime) -> None:
-        campaigns.give_up_openings(session, now)
-        self._nudge(session, jobs.OPEN_CAMPAIGN, campaigns.waiting_openings(session, now))
+        openings.give_up_openings(session, now)
+        self._nudge(session, jobs.OPEN_CAMPAIGN, openings.waiting_openings(session, now))
         drawings.give_up_drawings(session, now)
         self._nudge(session, jobs.DRAW_FURTHER, drawings.waiting_drawings(session, now))
 

@@ -11,14 +11,17 @@ from app.access import admin_only, signed_in
 from app.annotation import service
 from app.annotation.deps import ScreenDep
 from app.annotation.texts import screen_texts
+from app.campaigns import drawings
 from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
 from app.campaigns.models import CampaignState, Modes
 from app.clock import utc_now
+from app.datasets import naming
 from app.datasets import service as datasets
 from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, SessionDep
 from app.pages import render
+from clarinet.files.names import are_numbers
 
 router = APIRouter(include_in_schema=False)
 
@@ -134,12 +137,18 @@ def show_campaign(
 ) -> Response:
     """How far a campaign is; asks for its own progress while something moves."""
     whole = request.headers.get("hx-target") == "main"  # it has just opened: buttons and all are new
+    drawn = drawings.drawings_of(session, campaign)
+    dataset = datasets.get_dataset(session, campaign.dataset_id, by=user)
     return render(
         request,
         "campaigns/show.html",
         fragment="campaigns/_contents.html" if whole else "campaigns/_progress.html",
         campaign=campaign,
         paused_people=service.paused_count(session, campaign.id),
-        dataset=datasets.get_dataset(session, campaign.dataset_id, by=user),
+        dataset=dataset,
+        drawings=drawn,
+        pending=drawings.pending_drawing(session, campaign),
+        further_images=drawings.further_images(session, campaign),
+        names_for_numbers=naming.has_numbered_classes(dataset) and not are_numbers(campaign.class_names),
         progress=service.progress(session, campaign, now=utc_now()),
     )

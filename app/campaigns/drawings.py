@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from app import claims, jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.campaigns import service
+from app.campaigns import openings, service
 from app.campaigns.draws import commitment, new_seed
 from app.campaigns.errors import NothingFurther, WrongCampaignState
 from app.campaigns.models import Campaign, CampaignClass, CampaignState, FurtherDrawing
@@ -132,7 +132,7 @@ def _asked_until(session: Session, campaign: Campaign) -> DatasetVersion:
 def _to_ask(
     session: Session, campaign: Campaign, start: DatasetVersion, end: DatasetVersion
 ) -> list[tuple[int, int]]:
-    return service.examples_to_label(
+    return openings.examples_to_label(
         session,
         campaign.dataset_id,
         first_position=start.image_count,
@@ -180,7 +180,7 @@ def ask_further(session: Session, campaign: Campaign, *, by: User, now: datetime
     session.add(drawing)
     session.flush()
     facts = {"drawing": drawing.number, "dataset_version": drawing.dataset_version}
-    note(session, Action.FURTHER_ASKED, campaign, by=by, details=facts)
+    note(session, Action.CAMPAIGN_CHANGED, campaign, by=by, details=facts)
     jobs.enqueue(session, jobs.DRAW_FURTHER, campaign.id)
     return drawing
 

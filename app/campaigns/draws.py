@@ -69,7 +69,7 @@ def commitment(
     rounds: int,
     first_position: int = 0,
 ) -> str:
-    """What is published with a drawing and can be checked once the seed is known: SHA-256 over canonical JSON.
+    """What is published with a drawing and checked once the seed is known: SHA-256 over canonical JSON.
 
     `first_position`: of a further drawing's images in their dataset; the first drawing does not name it.
     """

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import event, select
+from sqlalchemy import event, func, select
 from sqlalchemy.orm import Session
 
 from app import claims, jobs
@@ -89,7 +89,9 @@ def add_images(
         storage.delete_tree(upload_prefix(addition.id))
         raise
     jobs.enqueue(session, jobs.ADD_IMAGES, addition.id)
-    journal.write(session, Action.IMAGES_ADDED, by=by, details={"dataset": dataset.name})
+    journal.write(
+        session, Action.DATASET_MADE, by=by, details={"dataset": dataset.name, "of": "further images"}
+    )
     return addition
 
 
@@ -122,6 +124,8 @@ def publish(session: Session, storage: Storage, claim: Claim, packed: Packed, *,
         CannotJoin: roll the transaction back.
     """
     dataset_id = session.scalar(select(DatasetVersion.dataset_id).where(DatasetVersion.id == claim.id))
+    if dataset_id is None:
+        raise ClaimLost
     # The dataset before the addition, as a deletion has them; so one addition at a time joins.
     dataset = session.get(Dataset, dataset_id, populate_existing=True, with_for_update={"key_share": True})
     claims.renew(session, claim, now=now)  # holds the row, so that nobody else can publish or drop it
@@ -129,20 +133,17 @@ def publish(session: Session, storage: Storage, claim: Claim, packed: Packed, *,
         raise ClaimLost
     addition = session.get_one(DatasetVersion, claim.id, populate_existing=True)
     joined = _joined(dataset, packed.class_names)
-    known = _Known.of(session, dataset.id)
-    added = _insert(
-        session,
-        storage,
-        dataset,
-        packed,
-        joined,
-        known,
-        skip_known=(addition.upload or {}).get("skip_known", False),
-    )
-    _count(dataset, joined, packed, added, known.sum.hexdigest())
+    last_shard = select(func.max(Example.shard)).where(Example.dataset_id == dataset.id)
+    first_shard = (session.scalar(last_shard) or 0) + 1
+    skip_known = bool((addition.upload or {}).get("skip_known"))
+    added = _insert(session, dataset, packed, joined, first_shard=first_shard, skip_known=skip_known)
+    for shard in range(packed.shards):
+        to = shard_key(service.prefix_of(dataset), first_shard + shard)
+        storage.move(shard_key(packed.prefix, shard), to)
+    _count(dataset, joined, packed, added)
     number = versions.newest(session, dataset).number
     assert number is not None  # it is published
-    addition.number, addition.published_at = number + 1, now
+    addition.state, addition.number, addition.published_at = DatasetState.READY, number + 1, now
     addition.first_position = dataset.image_count - added.images
     for name in versions.HELD:
         setattr(addition, name, getattr(dataset, name))
@@ -203,6 +204,7 @@ class _Added:
     same: int = 0  # joined although they are the same as one that is there
     twins: int = 0  # joined although they are the same as one that came with them
     size_bytes: int = 0
+    digest: str = ""  # of the dataset with them
 
 
 def _joined(dataset: Dataset, given: Sequence[str] | None) -> _Joined:
@@ -229,17 +231,10 @@ def _joined(dataset: Dataset, given: Sequence[str] | None) -> _Joined:
 
 
 def _insert(
-    session: Session,
-    storage: Storage,
-    dataset: Dataset,
-    packed: Packed,
-    joined: _Joined,
-    known: _Known,
-    *,
-    skip_known: bool,
+    session: Session, dataset: Dataset, packed: Packed, joined: _Joined, *, first_shard: int, skip_known: bool
 ) -> _Added:
-    last = select(Example.shard).where(Example.dataset_id == dataset.id)
-    first_shard = (session.scalar(last.order_by(Example.shard.desc()).limit(1)) or 0) + 1
+    """Rows for the images that join, behind those that are there."""
+    known = _Known.of(session, dataset.id)
     added, before = _Added(), frozenset(known.digests)
     for records in packed.chunks:
         rows = []
@@ -263,14 +258,11 @@ def _insert(
         raise CannotJoin("The dataset has all of these images already; nothing was added.")
     if dataset.image_count + added.images > MAX_EXAMPLES:
         raise CannotJoin(f"Together there would be more than {MAX_EXAMPLES} images.")
-    for shard in range(packed.shards):
-        storage.move(
-            shard_key(packed.prefix, shard), shard_key(service.prefix_of(dataset), first_shard + shard)
-        )
+    added.digest = known.sum.hexdigest()
     return added
 
 
-def _count(dataset: Dataset, joined: _Joined, packed: Packed, added: _Added, digest: str) -> None:
+def _count(dataset: Dataset, joined: _Joined, packed: Packed, added: _Added) -> None:
     """Let the dataset's own row say what it holds now."""
     more = service.per_class(added.counts, joined.names)
     for column, counts in more.items():
@@ -284,16 +276,15 @@ def _count(dataset: Dataset, joined: _Joined, packed: Packed, added: _Added, dig
     dataset.channels = max(dataset.channels or 1, packed.channels)
     dataset.looks = packed.looks if dataset.looks is None else looks_of_pair(dataset.looks, packed.looks)
     dataset.size_bytes += added.size_bytes
-    dataset.digest = digest
+    dataset.digest = added.digest
     dataset.made = dataset.made or packed.said["made"]
 
 
 def _told(added: _Added, joined: _Joined, dataset: Dataset) -> list[str]:
     told = []
     if added.left_out:
-        told.append(
-            f"{many(added.left_out, 'image')} {is_or_are(added.left_out)} in the dataset already and left out."
-        )
+        are = is_or_are(added.left_out)
+        told.append(f"{many(added.left_out, 'image')} {are} in the dataset already and left out.")
     if added.same:
         told.append(
             f"{many(added.same, 'image')} {is_or_are(added.same)} the same as one that was there before; "

@@ -9,8 +9,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Purpose, Question
-from app.campaigns import draws
-from app.campaigns import service as campaigns
+from app.campaigns import draws, openings
 from app.campaigns.drawings import Drawing, drawings_of
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
@@ -88,11 +87,11 @@ def _draws_match(
     """Whether drawing again gives the same questions in the same order.
 
     Questions that must be asked again went behind the queue in multiples of `step`, the number of questions
-    that were drawn at first. A further drawing may have more of them: then its order is compared within steps.
+    that were drawn at first. A further drawing may have more: then its order is compared within steps.
     """
     if len(table) != drawing.question_count or not len(table):
         return False
-    places = campaigns.examples_to_label(
+    places = openings.examples_to_label(
         session,
         campaign.dataset_id,
         first_position=drawing.first_position,

@@ -140,7 +140,7 @@ def start_run(
         preset=values["preset"],
         config=values,
         snapshot_digest=labels.digest,
-        snapshot_facts=labels.facts,
+        snapshot_facts=labels.facts | {"dataset_version": pair.source_version},
         created_by_id=by.id,
         created_at=now,
         note=note,

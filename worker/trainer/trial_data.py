@@ -59,15 +59,15 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     ours = campaign.dataset_id, run.source_version
     theirs = run.target_dataset_id, run.target_version
     size = config.network.image_size
-    source = _images(session, storage, *ours, Split.TRAIN, size)
-    target = _images(session, storage, *theirs, Split.TRAIN, size)
+    source = _images(session, storage, ours, Split.TRAIN, size)
+    target = _images(session, storage, theirs, Split.TRAIN, size)
     # Drawn uniformly, but for labels from elsewhere: nobody knows how those were.
     is_drawn = not run.snapshot_facts.get("imported")
     chances = np.full(len(labels), probabilities(len(names))[0], np.float32) if is_drawn else None
     labels = replace(labels, positions=_rows(source, labels), probabilities=chances)
     held = versions.version(session, *theirs)
     mapped = _numbers(held, names)
-    test = _test_set(_images(session, storage, *theirs, Split.TEST, size), mapped)
+    test = _test_set(_images(session, storage, theirs, Split.TEST, size), mapped)
     data = TrainData.of(
         labels,
         _given(source),
@@ -121,9 +121,13 @@ def _given(images: StoredImages) -> Tensor | ImageStream:
 
 
 def _images(
-    session: Session, storage: Storage, dataset_id: UUID, version: int, split: Split, image_size: int
+    session: Session, storage: Storage, used: tuple[UUID, int], split: Split, image_size: int
 ) -> StoredImages:
-    """A split of a version in its own size; in the trial's where it has several, or a larger one that takes too much."""
+    """A split of the used version of a dataset, in its own size.
+
+    In the trial's where it has several, or a larger one that takes too much.
+    """
+    dataset_id, version = used
     size = (image_size, image_size)
     try:
         found = datasets.stored_images(session, storage, dataset_id, split, version=version)
