@@ -26,7 +26,7 @@ from app.datasets import service as datasets
 from app.datasets import versions
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.shards import Incoming, ShardWriter, delete_index, read_records
-from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.datasets.models import Dataset, DatasetState, DatasetVersion, Example, Split
 from app.quality import service as quality
 from app.runs import configs
 from app.runs.labels import facts_of, freeze
@@ -216,12 +216,40 @@ def make_rows_only_dataset(session: Session, *, examples: int, class_names: Sequ
     session.add(dataset)
     session.flush()
     session.add(versions.first_version(dataset, now=NOW))
+    _add_rows(session, dataset, range(examples))
+    return dataset
+
+
+def grow_rows(session: Session, dataset: Dataset, examples: int) -> DatasetVersion:
+    """Further images of such a dataset, as a new version; gives it."""
+    start = dataset.image_count
+    _add_rows(session, dataset, range(start, start + examples))
+    dataset.train_count += examples
+    dataset.digest = f"{dataset.train_count:064x}"
+    last = versions.newest(session, dataset)
+    grown = DatasetVersion(
+        dataset_id=dataset.id,
+        number=(last.number or 0) + 1,
+        state=DatasetState.READY,
+        first_position=start,
+        **{name: getattr(dataset, name) for name in versions.HELD},
+        created_by_id=dataset.created_by_id,
+        created_at=NOW,
+        published_at=NOW,
+    )
+    session.add(grown)
+    session.flush()
+    return grown
+
+
+def _add_rows(session: Session, dataset: Dataset, positions: range) -> None:
+    num_classes = len(dataset.class_names or ())
     rows = [
         {
             "dataset_id": dataset.id,
             "position": position,
             "split": Split.TRAIN,
-            "true_class": position % len(class_names),
+            "true_class": position % num_classes,
             "shard": 0,
             "byte_offset": position,
             "byte_length": 1,
@@ -230,11 +258,10 @@ def make_rows_only_dataset(session: Session, *, examples: int, class_names: Sequ
             "width": 1,
             "height": 1,
         }
-        for position in range(examples)
+        for position in positions
     ]
     if rows:
         session.execute(insert(Example), rows)
-    return dataset
 
 
 def make_campaign(

@@ -121,7 +121,7 @@ def _claim(context: Context, model: Imported, row_id: UUID) -> Work | None:
             return None
         if model is Dataset:
             datasets.delete_examples(session, row_id)  # of an attempt that died
-        row = session.get_one(model, row_id, populate_existing=True)
+        row: Dataset | DatasetVersion = session.get_one(model, row_id, populate_existing=True)
         work = Work(claim, datasets.import_prefix(claim), row.upload or {})
     _keep_only(context, work)
     return work
@@ -361,7 +361,7 @@ def _keep_only(context: Context, work: Work) -> None:
 def _sweep(context: Context, model: Imported, row_id: UUID) -> None:
     """Delete files that no row needs any more."""
     with context.reading() as session:
-        row = session.get(model, row_id)
+        row: Dataset | DatasetVersion | None = session.get(model, row_id)
         state = None if row is None else row.state
         is_kept = row is not None and row.mend is not None
         # The first version of a dataset has its id, and its shards are the dataset's.

@@ -172,9 +172,10 @@ def _details(schema: type[Details], values: object) -> Details:
     try:
         return schema.model_validate(values)
     except ValidationError as error:
+        found = error.errors(include_url=False)
         faults = [
             {**fault, "loc": ("body", *fault["loc"]), "msg": worded(fault, schema, fault["loc"])}
-            for fault in error.errors(include_url=False)
+            for fault in found
         ]
         raise RequestValidationError(faults) from error
 

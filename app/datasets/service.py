@@ -24,7 +24,7 @@ from app.datasets.errors import (
 )
 from app.datasets.intake.shards import Record, shard_key
 from app.datasets.looks import looks_of_dataset
-from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.datasets.models import Dataset, DatasetState, Example, Holding, Split
 from app.datasets.pixels import Place, StoredImages
 from app.datasets.uploads import Upload, store_upload, upload_prefix
 from app.journal import service as journal
@@ -288,7 +288,8 @@ def stored_images(
         raise DatasetNotFound
     if dataset.state is not DatasetState.READY or dataset.channels is None:
         raise DatasetNotReady(dataset.name)
-    held = dataset if version is None else versions.version(session, dataset_id, version)
+    held: Holding = dataset if version is None else versions.version(session, dataset_id, version)
+    inside = () if version is None else (Example.position < held.image_count,)
     rows = session.execute(
         select(
             Example.id,
@@ -299,7 +300,7 @@ def stored_images(
             Example.height,
             Example.width,
         )
-        .where(*_about(dataset_id, split, None), Example.position < held.image_count)
+        .where(*_about(dataset_id, split, None), *inside)
         .order_by(Example.position)
     ).all()
     sizes = {(row.height, row.width) for row in rows}

@@ -4,6 +4,7 @@ A version is published in one transaction and never changes, but for names that 
 whoever names a version gets the same images for ever.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -32,6 +33,33 @@ def first_version(dataset: Dataset, *, now: datetime) -> DatasetVersion:
         created_at=dataset.created_at,
         published_at=now,
     )
+
+
+class TrainRows:
+    """Between a training image's position and its row among all training images, as files outside count them.
+
+    They differ where further training images lie behind test images that joined before.
+    """
+
+    def __init__(self, published: Sequence[Holding]) -> None:
+        """`published`: the versions of a dataset, oldest first."""
+        before = [(0, 0), *((held.image_count, held.test_count) for held in published)][: len(published)]
+        self._starts = [images for images, _ in before] or [0]  # position of each version's first image
+        self._tests = [tests for _, tests in before] or [0]  # test images before it
+        self._rows = [start - tests for start, tests in zip(self._starts, self._tests, strict=True)]
+
+    def row(self, position: int) -> int:
+        """The row of the training image at a position."""
+        return position - self._tests[bisect_right(self._starts, position) - 1]
+
+    def position(self, row: int) -> int:
+        """The position of the training image in a row; that of none where there are not so many."""
+        return row + self._tests[bisect_right(self._rows, row) - 1]
+
+
+def train_rows(session: Session, dataset_id: UUID) -> TrainRows:
+    """Those of a dataset as it is now."""
+    return TrainRows(versions_of(session, dataset_id))
 
 
 def versions_of(session: Session, dataset_id: UUID) -> Sequence[DatasetVersion]:

@@ -178,7 +178,7 @@ def audit(
     far = progress(session, campaign, now=now)
     recomputed = check if is_public or has_seed else None
     seen_at, seen = _seen(session, campaign, dataset, now=now, recompute=recompute)
-    drawings = tuple(_audited(session, campaign, recomputed, is_public=is_public))
+    drawings = tuple(_audited(session, campaign, dataset, recomputed, is_public=is_public))
     return Audit(
         commitment=campaign.commitment or "",
         seed=campaign.seed if is_public else None,
@@ -203,10 +203,11 @@ def audit(
 
 
 def _audited(
-    session: Session, campaign: Campaign, check: DrawCheck | None, *, is_public: bool
+    session: Session, campaign: Campaign, dataset: Dataset, check: DrawCheck | None, *, is_public: bool
 ) -> Iterator[AuditedDrawing]:
     found = {item["number"]: item for item in check.drawings} if check else {}
     digests = {item.number: item.digest for item in versions.versions_of(session, campaign.dataset_id)}
+    digests[max(filter(None, digests), default=0)] = dataset.digest  # its own row says what the newest holds
     for drawing in drawings_of(session, campaign):
         checked = found.get(drawing.number, {})
         yield AuditedDrawing(

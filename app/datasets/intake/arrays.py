@@ -79,8 +79,7 @@ def _names(archive: Archive, given: Sequence[str], highest: int) -> tuple[list[s
         named = class_lines(archive.read(path, limit=MAX_LIST_BYTES).decode(errors="replace"))
         whence = f'"{path}"'
     else:
-        told = "The file numbers its classes and names none; you can name them on this page"
-        return [str(label) for label in range(highest + 1)], [told]
+        return [str(label) for label in range(highest + 1)], []
     if len(named) <= highest:
         raise Refused(
             archive.name, f"numbers its classes up to {highest}, and {whence} are only {len(named)} of them"

@@ -19,6 +19,7 @@ from app.campaigns.errors import WrongCampaignState
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.datasets.models import Example, Split
+from app.datasets.versions import train_rows
 from app.journal.models import Action
 from app.labels.errors import AlreadyImported, BadImport, ImportNotFound
 from app.labels.importing.reading import AnswerInFile, FileOfLabels, Reading, read_answers
@@ -122,9 +123,17 @@ def _by_filename(session: Session, campaign: Campaign, names: set[str]) -> dict[
             Example.filename.is_not(None),
         )
     )
-    known = {str(filename): example_id for filename, example_id in rows}
+    known: dict[str, int] = {}
+    several = set()  # as images that joined later may be called what others are
+    for filename, example_id in rows:
+        name = str(filename)
+        if name in known:
+            several.add(name)
+        known[name] = example_id
     if not known:
         return None
+    for name in several:
+        del known[name]
     finder = PathFinder(known)
     return {name: known[path] for name in names if (path := finder.find(name)) is not None}
 
@@ -144,8 +153,11 @@ def _no_picture(item: AnswerInFile) -> str:
 
 
 def _examples(session: Session, campaign: Campaign, positions: set[int]) -> dict[int, int]:
+    """Ids of training images by their row among these, which is their position in all but grown datasets."""
     found: dict[int, int] = {}
-    for some in _parts(sorted(position for position in positions if position < 2**31)):
+    places = train_rows(session, campaign.dataset_id)
+    rows_at = {places.position(row): row for row in positions if row < 2**30}
+    for some in _parts(sorted(rows_at)):
         rows = session.execute(
             select(Example.position, Example.id).where(
                 Example.dataset_id == campaign.dataset_id,
@@ -153,7 +165,7 @@ def _examples(session: Session, campaign: Campaign, positions: set[int]) -> dict
                 Example.position.in_(some),
             )
         )
-        found.update((position, example_id) for position, example_id in rows)
+        found.update((rows_at[position], example_id) for position, example_id in rows)
     return found
 
 

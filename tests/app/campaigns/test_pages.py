@@ -108,7 +108,7 @@ class TestForm:
 
     def test_edits_a_draft_and_keeps_pictures_of_classes(self, client: TestClient, session: Session) -> None:
         campaign = make_campaign(session, state="draft")
-        picture = openings.examples_to_label(session, campaign.dataset_id)[0][1]
+        picture = openings.examples_to_label(session, campaign.dataset_id, end_position=10**6)[0][1]
         campaign.classes[0].example_ids = [picture]
         session.commit()
         form = client.get(f"/campaigns/{campaign.id}/edit", headers=HTML)

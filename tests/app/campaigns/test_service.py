@@ -67,7 +67,7 @@ class TestCreate:
     def test_classes_keep_their_order_description_and_pictures(
         self, session: Session, dataset: Dataset, admin: User
     ) -> None:
-        picture = openings.examples_to_label(session, dataset.id)[0][1]
+        picture = openings.examples_to_label(session, dataset.id, end_position=10**6)[0][1]
         classes = (ClassDetails("zebra", "striped", (picture,)), ClassDetails("ant"))
 
         campaign = service.create_campaign(session, details(dataset, classes=classes), by=admin, now=NOW)
@@ -95,7 +95,7 @@ class TestCreate:
         self, session: Session, dataset: Dataset, admin: User
     ) -> None:
         other = make_rows_only_dataset(session, examples=1, class_names=("cat", "dog"))
-        foreign = openings.examples_to_label(session, other.id)[0][1]
+        foreign = openings.examples_to_label(session, other.id, end_position=10**6)[0][1]
         classes = (ClassDetails("cat", "", (foreign,)), ClassDetails("dog"))
 
         with pytest.raises(InvalidClasses, match="not in the campaign's dataset"):

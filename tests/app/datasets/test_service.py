@@ -64,6 +64,7 @@ class TestCreateDataset:
             "kind": "auto",
             "name": "pets.zip",
             "data": f"uploads/{dataset.id}/data",
+            "classes": "",
             "skip_bad": False,
             "encoding": "",
         }

