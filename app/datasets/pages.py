@@ -93,12 +93,19 @@ def create_dataset_from_form(
 
 
 def _form(
-    request: Request, values: FormData, errors: dict[str, str], *, has_roots: bool, status: int = 200
+    request: Request,
+    values: FormData,
+    errors: dict[str, str],
+    *,
+    dataset: Dataset | None = None,
+    has_roots: bool,
+    status: int = 200,
 ) -> Response:
     return render(
         request,
         "datasets/new.html",
         status=status,
+        dataset=dataset,
         values=values,
         errors=errors,
         has_roots=has_roots,
@@ -128,7 +135,7 @@ def new_images(
     """The form for further images."""
     dataset = service.get_dataset(session, dataset_id, by=user)
     values = FormData({"skip_known": "true"})
-    return _images_form(request, dataset, values, {}, has_roots=bool(settings.dataset_roots))
+    return _form(request, values, {}, dataset=dataset, has_roots=bool(settings.dataset_roots))
 
 
 @router.post("/datasets/{dataset_id}/images/new")
@@ -163,29 +170,13 @@ def add_images_from_form(
             errors["path"] = error.detail
         else:
             return see_other(request, "show_dataset", dataset_id=dataset_id)
-    return _images_form(
-        request, dataset, texts, errors, has_roots=bool(settings.dataset_roots), status=UNPROCESSABLE
-    )
-
-
-def _images_form(
-    request: Request,
-    dataset: Dataset,
-    values: FormData,
-    errors: dict[str, str],
-    *,
-    has_roots: bool,
-    status: int = 200,
-) -> Response:
-    return render(
+    return _form(
         request,
-        "datasets/grow.html",
-        status=status,
+        texts,
+        errors,
         dataset=dataset,
-        values=values,
-        errors=errors,
-        has_roots=has_roots,
-        encodings=[("", "Find out"), *ENCODING_TITLES],
+        has_roots=bool(settings.dataset_roots),
+        status=UNPROCESSABLE,
     )
 
 

@@ -125,9 +125,8 @@ def opened(
         yield Upload(file, path, **_choices(details))
 
 
-def _receiver(
-    schema: type[Details], named: dict[str, Any]
-) -> Callable[..., AsyncIterator[Received[Details]]]:
+def receiver(schema: type[Details], named: dict[str, Any]) -> Callable[..., AsyncIterator[Received[Details]]]:
+    """What a route that takes files depends on."""
     query = (*named, "filename")
 
     @reads_body
@@ -158,8 +157,8 @@ def _receiver(
     return receive
 
 
-DatasetDep = Annotated[Received[DatasetCreate], Depends(_receiver(DatasetCreate, NAMED))]
-ImagesDep = Annotated[Received[ImagesAdd], Depends(_receiver(ImagesAdd, ADDED))]
+DatasetDep = Annotated[Received[DatasetCreate], Depends(receiver(DatasetCreate, NAMED))]
+ImagesDep = Annotated[Received[ImagesAdd], Depends(receiver(ImagesAdd, ADDED))]
 
 
 def _needed(upload: Upload | None) -> Upload:
