@@ -5,7 +5,7 @@ from typing import Any
 
 from app.datasets.models import Holding, Split
 from app.runs.models import Run
-from clarinet.files.names import NO_LABEL, numbers_among, strangers
+from clarinet.files.names import NO_LABEL, are_numbers, in_a_row, numbers_among, strangers
 from clarinet.recipes.counting import is_or_are, many
 from clarinet.recipes.scoring import ScoredOn
 
@@ -52,6 +52,11 @@ def unscored_of(target: Holding, classes: Sequence[str]) -> str:
     """
     scored = scored_images(target, classes)
     own = target.class_names or []
+    if not scored.images and are_numbers(own) and not are_numbers(classes):
+        return (
+            f"its classes are numbers ({in_a_row(own)}), and the campaign's have names; name them on the "
+            "page of the dataset, so that its images can score"
+        )
     told = []
     for split, per_class, total in (
         ("test", target.test_per_class, target.test_count),
