@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import zipfile
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
@@ -298,6 +299,21 @@ def test_who_may_add_and_drop(
     session.rollback()
 
 
+def test_a_deleted_dataset_takes_what_is_on_its_way_along(
+    context: Context, session: Session, ready: Ready, grow: Grow, admin: User
+) -> None:
+    dataset = ready(pets(PETS))
+    grow(dataset, pets(MORE))
+    addition = grow(dataset, pets(MORE), work=False).id
+
+    service.delete_dataset(session, context.storage, dataset, by=admin)
+    session.commit()
+    intake.add_images(context, addition)
+
+    assert files_in(context.storage) == []
+    assert session.query(DatasetVersion).count() == 0
+
+
 class TestNumbers:
     def test_an_npz_may_name_its_classes(self, ready: Ready) -> None:
         named = npz_of(
@@ -307,6 +323,13 @@ class TestNumbers:
         )
 
         assert ready(named).class_names == ["Cat", "dog", "owl"]
+
+    def test_a_list_may_lie_beside_the_arrays(self, ready: Ready) -> None:
+        data = io.BytesIO(npz_of(x_train=images(2, 5, 5), y_train=np.array([0, 1])))
+        with zipfile.ZipFile(data, "a") as archive:
+            archive.writestr("classes.txt", "cat\ndog\n")
+
+        assert ready(data.getvalue()).class_names == ["cat", "dog"]
 
     def test_names_that_are_given_go_first_and_join_by_sameness(
         self, session: Session, ready: Ready, grow: Grow
