@@ -31,7 +31,7 @@ from app.clock import utc_now
 from app.datasets import growing, versions
 from app.datasets import service as datasets
 from app.datasets.growing import Packed
-from app.datasets.importing import Imported
+from app.datasets.importing import Imported, import_of
 from app.datasets.intake.shards import delete_index, read_records
 from app.datasets.looks import Stored, looks_of_stored, positions_to_look_at
 from app.datasets.models import Dataset, DatasetState, DatasetVersion
@@ -121,7 +121,8 @@ def _claim(context: Context, model: Imported, row_id: UUID) -> Work | None:
             return None
         if model is Dataset:
             datasets.delete_examples(session, row_id)  # of an attempt that died
-        row: Dataset | DatasetVersion = session.get_one(model, row_id, populate_existing=True)
+        row = import_of(session, model, row_id)
+        assert row is not None  # it was claimed a statement ago
         work = Work(claim, datasets.import_prefix(claim), row.upload or {})
     _keep_only(context, work)
     return work
@@ -361,7 +362,7 @@ def _keep_only(context: Context, work: Work) -> None:
 def _sweep(context: Context, model: Imported, row_id: UUID) -> None:
     """Delete files that no row needs any more."""
     with context.reading() as session:
-        row: Dataset | DatasetVersion | None = session.get(model, row_id)
+        row = import_of(session, model, row_id)
         state = None if row is None else row.state
         is_kept = row is not None and row.mend is not None
         # The first version of a dataset has its id, and its shards are the dataset's.

@@ -21,6 +21,13 @@ Imported = type[Dataset] | type[DatasetVersion]
 JOB_OF: dict[Imported, str] = {Dataset: jobs.IMPORT_DATASET, DatasetVersion: jobs.ADD_IMAGES}
 
 
+def import_of(session: Session, model: Imported, row_id: UUID) -> Dataset | DatasetVersion | None:
+    """The newest state of an import's row; None where it is gone."""
+    if model is Dataset:
+        return session.get(Dataset, row_id, populate_existing=True)
+    return session.get(DatasetVersion, row_id, populate_existing=True)
+
+
 def import_again(
     session: Session,
     row: Dataset | DatasetVersion,

@@ -171,12 +171,15 @@ def _details(schema: type[Details], values: object) -> Details:
     try:
         return schema.model_validate(values)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        faults = [
-            {**fault, "loc": ("body", *fault["loc"]), "msg": worded(fault, schema, fault["loc"])}
-            for fault in found
-        ]
-        raise RequestValidationError(faults) from error
+        raise RequestValidationError(_faults(error, schema)) from error
+
+
+def _faults(error: ValidationError, schema: type[DatasetCreate] | type[ImagesAdd]) -> list[dict[str, Any]]:
+    """What is wrong, in words, as the framework lists faults of a body."""
+    return [
+        {**fault, "loc": ("body", *fault["loc"]), "msg": worded(fault, schema, fault["loc"])}
+        for fault in error.errors(include_url=False)
+    ]
 
 
 async def _read_json(request: Request) -> object:

@@ -138,7 +138,8 @@ def test_people_answer_while_questions_are_drawn_and_see_them_all_at_once(
     person = make_user(session)
     drawings.ask_further(session, grown, by=admin, now=NOW)
     session.commit()
-    real, old, seen = questions.add_questions, {q.id for q in questions_of(session, grown)}, []
+    real, old = questions.add_questions, {q.id for q in questions_of(session, grown)}
+    seen: list[int] = []
 
     def answered_between(work: Session, campaign_id: UUID, *details: Any, **further: Any) -> None:
         real(work, campaign_id, *details, **further)

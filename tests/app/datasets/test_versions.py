@@ -12,7 +12,8 @@ def test_rows_count_the_training_images_in_the_order_in_which_they_joined(
     joined: list[tuple[int, int]],
 ) -> None:
     train = test = 0
-    published, positions = [], []
+    published: list[DatasetVersion] = []
+    positions: list[int] = []
     for more_train, more_test in joined:
         start = train + test
         positions += range(start, start + more_train)
