@@ -12,6 +12,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "create_simulated_annotator": {"name": "one in ten wrong"},
     "create_dataset": {"name": "shop photographs", "path": "/srv/datasets/shop.zip"},
     "import_dataset_again": {"skip_bad": True},
+    "add_images": {"path": "/srv/datasets/shop-may.zip"},
+    "add_images_again": {"skip_bad": True},
+    "name_classes": {"names": ["chair", "lamp", "stool"]},
     "create_campaign": {
         "name": "Shop photographs, spring",
         "dataset_id": _ID,

@@ -11,7 +11,9 @@ from app.settings import Settings
 
 IMPORT_DATASET = "datasets.import"
 IMPORT_LABELS = "labels.import"
+ADD_IMAGES = "datasets.grow"
 OPEN_CAMPAIGN = "campaigns.open"
+DRAW_FURTHER = "campaigns.draw"
 CHECK_DRAWS = "campaigns.check"
 KEEP_FIGURES = "campaigns.figures"
 TRAIN_TRIAL = "runs.train"
@@ -20,7 +22,9 @@ TRAIN_TRIAL = "runs.train"
 QUEUE_OF = {
     IMPORT_DATASET: "io",
     IMPORT_LABELS: "io",
+    ADD_IMAGES: "io",
     OPEN_CAMPAIGN: "io",
+    DRAW_FURTHER: "io",
     CHECK_DRAWS: "io",
     KEEP_FIGURES: "io",
     TRAIN_TRIAL: "gpu",

@@ -19,6 +19,7 @@ from app.accounts.uses import EVERY_S, Uses
 from app.annotation import api as annotation_api
 from app.annotation import pages as annotation_pages
 from app.campaigns import api as campaigns_api
+from app.campaigns import dataset_pages
 from app.campaigns import image_api as campaigns_image_api
 from app.campaigns import pages as campaigns_pages
 from app.compression import Compressed
@@ -62,6 +63,7 @@ PAGES = (
     accounts_own_pages,
     accounts_people_pages,
     datasets_pages,
+    dataset_pages,
     campaigns_pages,
     annotation_pages,
     members_pages,

@@ -74,6 +74,12 @@ class Storage:
                 raise
         Path(file.name).replace(path)
 
+    def move(self, key: str, to: str) -> None:
+        """Give an artefact another key, in the place of what may be there."""
+        target = self.path(to)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.path(key).replace(target)
+
     def put(self, key: str, data: bytes) -> str:
         """Store bytes; gives their SHA-256 in hex."""
         with self.create(key) as file:

@@ -17,15 +17,16 @@ from app.annotation import service as annotation
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.models import AnswerValue, Lease, Question
 from app.annotation.questions import add_questions
-from app.campaigns import draws
+from app.campaigns import draws, openings
 from app.campaigns import service as campaigns
 from app.campaigns.classes import ClassDetails
 from app.campaigns.models import Campaign, CampaignClass, CampaignState, Consensus
 from app.clock import utc_now
 from app.datasets import service as datasets
+from app.datasets import versions
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.shards import Incoming, ShardWriter, delete_index, read_records
-from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.datasets.models import Dataset, DatasetState, DatasetVersion, Example, Split
 from app.quality import service as quality
 from app.runs import configs
 from app.runs.labels import facts_of, freeze
@@ -117,6 +118,7 @@ def make_dataset(
     )
     for column, values in datasets.per_class(counts, class_names).items():
         setattr(dataset, column, values)
+    session.add(versions.first_version(dataset, now=NOW))
     session.flush()
     return dataset
 
@@ -213,12 +215,41 @@ def make_rows_only_dataset(session: Session, *, examples: int, class_names: Sequ
     )
     session.add(dataset)
     session.flush()
+    session.add(versions.first_version(dataset, now=NOW))
+    _add_rows(session, dataset, range(examples))
+    return dataset
+
+
+def grow_rows(session: Session, dataset: Dataset, examples: int) -> DatasetVersion:
+    """Further images of such a dataset, as a new version; gives it."""
+    start = dataset.image_count
+    _add_rows(session, dataset, range(start, start + examples))
+    dataset.train_count += examples
+    dataset.digest = f"{dataset.train_count:064x}"
+    last = versions.newest(session, dataset)
+    grown = DatasetVersion(
+        dataset_id=dataset.id,
+        number=(last.number or 0) + 1,
+        state=DatasetState.READY,
+        first_position=start,
+        **{name: getattr(dataset, name) for name in versions.HELD},
+        created_by_id=dataset.created_by_id,
+        created_at=NOW,
+        published_at=NOW,
+    )
+    session.add(grown)
+    session.flush()
+    return grown
+
+
+def _add_rows(session: Session, dataset: Dataset, positions: range) -> None:
+    num_classes = len(dataset.class_names or ())
     rows = [
         {
             "dataset_id": dataset.id,
             "position": position,
             "split": Split.TRAIN,
-            "true_class": position % len(class_names),
+            "true_class": position % num_classes,
             "shard": 0,
             "byte_offset": position,
             "byte_length": 1,
@@ -227,11 +258,10 @@ def make_rows_only_dataset(session: Session, *, examples: int, class_names: Sequ
             "width": 1,
             "height": 1,
         }
-        for position in range(examples)
+        for position in positions
     ]
     if rows:
         session.execute(insert(Example), rows)
-    return dataset
 
 
 def make_campaign(
@@ -276,10 +306,10 @@ def make_campaign(
         return campaign
     campaign.opening_requested_at = NOW
     session.flush()
-    claimed = campaigns.claim_opening(session, campaign.id, by="test", now=NOW)
+    claimed = openings.claim_opening(session, campaign.id, by="test", now=NOW)
     assert claimed is not None
     claim, opening = claimed
-    places = campaigns.examples_to_label(session, dataset.id)
+    places = openings.examples_to_label(session, dataset.id, end_position=opening.end_position)
     positions = np.array([position for position, _ in places], dtype=np.int64)
     drawn = draws.draw(seed, positions, num_classes=len(names), rounds=rounds)
     add_questions(
@@ -293,7 +323,7 @@ def make_campaign(
         stop=len(drawn),
     )
     per_class = np.bincount(drawn.classes, minlength=len(names)).tolist()
-    campaigns.finish_opening(session, claim, opening, drawn_per_class=per_class, now=NOW)
+    openings.finish_opening(session, claim, opening, drawn_per_class=per_class, now=NOW)
     session.refresh(campaign)
     session.refresh(campaign, ["classes"])
     campaign.state = CampaignState(state)

@@ -21,7 +21,9 @@ from worker.heartbeat import Heartbeat
 TASKS = {
     jobs.IMPORT_DATASET: ("worker.intake", "import_dataset"),
     jobs.IMPORT_LABELS: ("worker.label_intake", "import_labels"),
+    jobs.ADD_IMAGES: ("worker.intake", "add_images"),
     jobs.OPEN_CAMPAIGN: ("worker.drawing", "open_campaign"),
+    jobs.DRAW_FURTHER: ("worker.drawing", "draw_further"),
     jobs.CHECK_DRAWS: ("worker.drawing", "check_draws"),
     jobs.KEEP_FIGURES: ("worker.precomputing", "keep_figures"),
     jobs.TRAIN_TRIAL: ("worker.supervisor", "train_trial"),

@@ -1,15 +1,15 @@
-"""Tasks: draw a campaign's questions and open it; draw them anew and compare."""
+"""Tasks: draw a campaign's questions and open it; draw further ones; draw them anew and compare."""
 
 from uuid import UUID
 
 import numpy as np
 import structlog
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from app import claims, jobs
 from app.annotation import questions
-from app.campaigns import draws
-from app.campaigns import service as campaigns
+from app.campaigns import drawings, draws, openings
 from app.campaigns.errors import CampaignNotFound
 from app.claims import ClaimLost
 from app.clock import utc_now
@@ -29,7 +29,7 @@ def open_campaign(context: Context, campaign_id: UUID) -> None:
     was cut off starts again from the same seed.
     """
     with context.unit_of_work() as session:
-        claimed = campaigns.claim_opening(session, campaign_id, by=WORKER, now=utc_now())
+        claimed = openings.claim_opening(session, campaign_id, by=WORKER, now=utc_now())
     if claimed is None:
         log.info("campaign.opening_not_ours", campaign_id=str(campaign_id))
         return
@@ -56,14 +56,79 @@ def check_draws(context: Context, campaign_id: UUID) -> None:
         quality.keep_check(session, check)
 
 
-def _draw(context: Context, claim: claims.Claim, opening: campaigns.Opening) -> None:
+def draw_further(context: Context, campaign_id: UUID) -> None:
+    """Draw the questions that an admin asked for about further images; all of them appear at once.
+
+    As safe as `open_campaign`. Where closing the campaign came before, what was drawn is taken away.
+    """
+    with context.unit_of_work() as session:
+        further = drawings.claim_drawing(session, campaign_id, by=WORKER, now=utc_now())
+    if further is None:
+        with context.unit_of_work() as session:
+            # Unseen ones of a drawing that is no more; one that somebody holds has a number that counts.
+            questions.forget_questions(
+                session, campaign_id, since=drawings.last_number(session, campaign_id) + 1
+            )
+        return
+    try:
+        _draw_further(context, further)
+    except ClaimLost:
+        log.warning("campaign.drawing_lost", campaign_id=str(campaign_id), drawing=further.number)
+
+
+def _draw(context: Context, claim: claims.Claim, opening: openings.Opening) -> None:
     with context.unit_of_work() as session:
         claims.renew(session, claim, now=utc_now())
         questions.forget_questions(session, opening.campaign_id)
-        examples = campaigns.examples_to_label(session, opening.dataset_id, skip_twins=opening.skip_twins)
+        examples = openings.examples_to_label(
+            session,
+            opening.dataset_id,
+            end_position=opening.end_position,
+            skip_twins=opening.skip_twins,
+        )
+    per_class = _put(context, claim, opening, examples)
+    with context.unit_of_work() as session:
+        _refresh_statistics(session)
+        openings.finish_opening(session, claim, opening, drawn_per_class=per_class, now=utc_now())
+        jobs.enqueue(session, jobs.CHECK_DRAWS, opening.campaign_id)
+    log.info("campaign.opened", campaign_id=str(opening.campaign_id), questions=sum(per_class))
+
+
+def _draw_further(context: Context, further: drawings.Further) -> None:
+    with context.unit_of_work() as session:
+        claims.renew(session, further.claim, now=utc_now())
+        questions.forget_questions(session, further.campaign_id, since=further.number)
+        examples = openings.examples_to_label(
+            session,
+            further.dataset_id,
+            first_position=further.first_position,
+            end_position=further.end_position,
+            skip_twins=further.skip_twins,
+        )
+    per_class = _put(
+        context, further.claim, further, examples, drawing=further.number, first_rank=further.first_rank
+    )
+    with context.unit_of_work() as session:
+        drawings.finish_drawing(session, further, drawn_per_class=per_class, now=utc_now())
+        questions.show_questions(session, further.campaign_id, further.number)
+        _refresh_statistics(session)
+        jobs.enqueue(session, jobs.CHECK_DRAWS, further.campaign_id)
+    log.info("campaign.drawn_further", campaign_id=str(further.campaign_id), questions=sum(per_class))
+
+
+def _put(
+    context: Context,
+    claim: claims.Claim,
+    what: openings.Opening | drawings.Further,
+    examples: list[tuple[int, int]],
+    *,
+    drawing: int = 1,
+    first_rank: int = 0,
+) -> list[int]:
+    """Draw questions about these examples and put them into the table; gives how many each class has."""
     positions = np.array([position for position, _ in examples], dtype=np.int64)
-    num_classes = len(opening.class_names)
-    drawn = draws.draw(opening.seed, positions, num_classes=num_classes, rounds=opening.rounds)
+    num_classes = len(what.class_names)
+    drawn = draws.draw(what.seed, positions, num_classes=num_classes, rounds=what.rounds)
     probability = draws.probabilities(num_classes)[0]
     example_ids = dict(examples)
     for start in range(0, len(drawn), CHUNK):
@@ -71,19 +136,21 @@ def _draw(context: Context, claim: claims.Claim, opening: campaigns.Opening) -> 
             claims.renew(session, claim, now=utc_now())
             questions.add_questions(
                 session,
-                opening.campaign_id,
+                what.campaign_id,
                 drawn,
                 example_ids=example_ids,
                 probability=probability,
-                overlap=opening.overlap,
+                overlap=what.overlap,
                 start=start,
                 stop=start + CHUNK,
+                drawing=drawing,
+                first_rank=first_rank,
             )
-    with context.unit_of_work() as session:
-        if session.get_bind().dialect.name == "postgresql":
-            # Without fresh statistics the planner may sort the whole queue for each question it hands out.
-            session.execute(text("ANALYZE question"))
-        per_class = np.bincount(drawn.classes, minlength=num_classes).tolist()
-        campaigns.finish_opening(session, claim, opening, drawn_per_class=per_class, now=utc_now())
-        jobs.enqueue(session, jobs.CHECK_DRAWS, opening.campaign_id)
-    log.info("campaign.opened", campaign_id=str(opening.campaign_id), questions=len(drawn))
+    counts: list[int] = np.bincount(drawn.classes, minlength=num_classes).tolist()
+    return counts
+
+
+def _refresh_statistics(session: Session) -> None:
+    if session.get_bind().dialect.name == "postgresql":
+        # Without fresh statistics the planner may sort the whole queue for each question it hands out.
+        session.execute(text("ANALYZE question"))

@@ -13,9 +13,9 @@ import structlog
 from sqlalchemy.orm import Session
 
 from app import jobs
-from app.campaigns import service as campaigns
+from app.campaigns import drawings, openings
 from app.clock import utc_now
-from app.datasets import service as datasets
+from app.datasets import importing
 from app.labels import service as labels
 from app.quality import service as quality
 from app.runs import trials
@@ -56,16 +56,19 @@ class Upkeep:
                 log.warning("upkeep.database_away", step=step.__name__)
 
     def _imports(self, session: Session, now: datetime) -> None:
-        datasets.give_up_imports(session, now)
-        self._nudge(session, jobs.IMPORT_DATASET, datasets.waiting_imports(session, now))
+        for model, job in importing.JOB_OF.items():
+            importing.give_up_imports(session, model, now)
+            self._nudge(session, job, importing.waiting_imports(session, model, now))
 
     def _label_imports(self, session: Session, now: datetime) -> None:
         labels.give_up_imports(session, now)
         self._nudge(session, jobs.IMPORT_LABELS, labels.waiting_imports(session, now))
 
     def _openings(self, session: Session, now: datetime) -> None:
-        campaigns.give_up_openings(session, now)
-        self._nudge(session, jobs.OPEN_CAMPAIGN, campaigns.waiting_openings(session, now))
+        openings.give_up_openings(session, now)
+        self._nudge(session, jobs.OPEN_CAMPAIGN, openings.waiting_openings(session, now))
+        drawings.give_up_drawings(session, now)
+        self._nudge(session, jobs.DRAW_FURTHER, drawings.waiting_drawings(session, now))
 
     def _checks(self, session: Session, now: datetime) -> None:
         self._nudge(session, jobs.CHECK_DRAWS, quality.waiting_checks(session, now))

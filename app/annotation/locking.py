@@ -26,6 +26,7 @@ class LockedCampaign:
     state: CampaignState
     seed: str
     question_count: int
+    rank_step: int
     confirm_yes: bool
     gold_share: float
     gold_bound: float
@@ -51,6 +52,7 @@ _FIND = select(
     Campaign.state,
     Campaign.seed,
     Campaign.question_count,
+    Campaign.rank_step,
     Campaign.confirm_yes,
     Campaign.gold_share,
     Campaign.gold_bound,
@@ -149,7 +151,7 @@ def _state(question: Question) -> rules.QuestionState:
 def apply_effect(question: Question, effect: rules.Effect, campaign: LockedCampaign) -> None:
     """Let a question stand as the rules say."""
     question.slots, question.is_waiting = effect.slots, effect.is_waiting
-    question.rank += effect.moved(campaign.question_count)
+    question.rank += effect.moved(campaign.rank_step)
 
 
 def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Campaign:

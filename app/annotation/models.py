@@ -45,7 +45,7 @@ OF_CLASS = (AnswerValue.YES, AnswerValue.NO)
 
 
 class Question(Base):
-    """ "Is this a *k*?" about one example; drawn when its round opens, never drawn again."""
+    """ "Is this a *k*?" about one example; drawn with the others of its drawing, never drawn again."""
 
     __tablename__ = "question"
     __table_args__ = (
@@ -98,6 +98,9 @@ class Question(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
     example_id: Mapped[int] = mapped_column(ForeignKey("example.id", ondelete="RESTRICT"), index=True)
+    drawing: Mapped[int] = mapped_column(
+        default=1, server_default="1"
+    )  # 1 at opening; of gold without meaning
     round: Mapped[int]  # 0 .. rounds - 1; of gold -1 - candidate_class
     candidate_class: Mapped[int]  # position of the campaign's class
     probability: Mapped[float]  # with which this class was drawn

@@ -17,14 +17,17 @@ from app.annotation.models import AnswerValue
 from app.annotation.public_ids import public_ids_of
 from app.annotation.schemas import ChangeInput
 from app.annotation.texts import answer_words, screen_texts, yes_key
+from app.campaigns import drawings
 from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
 from app.campaigns.models import Campaign, CampaignState, Modes
 from app.clock import utc_now
+from app.datasets import naming
 from app.datasets import service as datasets
 from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, FormDep, SessionDep
 from app.pages import read_form, render, see_other
+from clarinet.files.names import are_numbers
 
 router = APIRouter(include_in_schema=False)
 
@@ -230,12 +233,18 @@ def list_campaigns(
 def show_campaign(request: Request, campaign: CampaignDep, session: SessionDep) -> Response:
     """How far a campaign is; asks for its own progress while something moves."""
     whole = request.headers.get("hx-target") == "main"  # it has just opened: buttons and all are new
+    drawn = drawings.drawings_of(session, campaign)
+    dataset = datasets.any_dataset(session, campaign.dataset_id)
     return render(
         request,
         "campaigns/show.html",
         fragment="campaigns/_contents.html" if whole else "campaigns/_progress.html",
         campaign=campaign,
         paused_people=service.paused_count(session, campaign.id),
-        dataset=datasets.any_dataset(session, campaign.dataset_id),
+        dataset=dataset,
+        drawings=drawn,
+        pending=drawings.pending_drawing(session, campaign),
+        further_images=drawings.further_images(session, campaign),
+        names_for_numbers=naming.has_numbered_classes(dataset) and not are_numbers(campaign.class_names),
         progress=service.progress(session, campaign, now=utc_now()),
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from psycopg import Cursor
-from sqlalchemy import delete, insert
+from sqlalchemy import delete, insert, update
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Purpose, Question
@@ -20,12 +20,24 @@ COLUMNS = (
     "rank",
     "least",
     "slots",
+    "drawing",
+    "is_waiting",
 )
 
 
-def forget_questions(session: Session, campaign_id: UUID) -> None:
-    """Delete what an opening that was cut off has left; nobody has seen it."""
-    session.execute(delete(Question).where(Question.campaign_id == campaign_id))
+def forget_questions(session: Session, campaign_id: UUID, *, since: int = 1) -> None:
+    """Delete what drawings from the number `since` on have left that were cut off; nobody has seen it."""
+    session.execute(delete(Question).where(Question.campaign_id == campaign_id, Question.drawing >= since))
+
+
+def show_questions(session: Session, campaign_id: UUID, drawing: int) -> None:
+    """Put the questions of a further drawing into the queue."""
+    session.execute(
+        update(Question)
+        .where(Question.campaign_id == campaign_id, Question.drawing == drawing)
+        .values(is_waiting=True),
+        execution_options={"synchronize_session": False},
+    )
 
 
 def add_questions(
@@ -38,6 +50,8 @@ def add_questions(
     overlap: int,
     start: int,
     stop: int,
+    drawing: int = 1,
+    first_rank: int = 0,
 ) -> None:
     """Insert the questions `start` to `stop` (exclusive) of the asking order.
 
@@ -48,8 +62,11 @@ def add_questions(
         example_ids: id of the example at each position.
         probability: with which each class was drawn.
         overlap: yes/no answers that each question needs at least.
-        start: first rank.
-        stop: one after the last rank.
+        start: the first one's place in the asking order.
+        stop: one after the last one's.
+        drawing: their number among the campaign's drawings. Further ones wait for `show_questions`: people
+            are at work.
+        first_rank: in the queue, of the drawing.
     """
     part = slice(start, stop)
     drawn = zip(
@@ -67,24 +84,24 @@ def add_questions(
             class_,
             probability,
             Purpose.LABELLING,
-            rank,
+            first_rank + rank,
             overlap,
             overlap,
+            drawing,
+            drawing == 1,
         )
         for position, round_, class_, rank in drawn
     ]
     if session.get_bind().dialect.name == "postgresql":
         _copy(session, rows)
     else:
-        session.execute(
-            insert(Question), [dict(zip(COLUMNS, row, strict=True)) | {"is_waiting": True} for row in rows]
-        )
+        session.execute(insert(Question), [dict(zip(COLUMNS, row, strict=True)) for row in rows])
 
 
 def _copy(session: Session, rows: Sequence[tuple[object, ...]]) -> None:
     cursor = session.connection().connection.cursor()
     assert isinstance(cursor, Cursor)  # psycopg is the one driver we support
     names = ", ".join(COLUMNS)
-    with cursor.copy(f"COPY question ({names}, is_waiting) FROM STDIN") as copy:
+    with cursor.copy(f"COPY question ({names}) FROM STDIN") as copy:
         for row in rows:
-            copy.write_row((*row, True))
+            copy.write_row(row)

@@ -221,7 +221,7 @@ def lease_the_rest(
 
 def _chance(campaign: LockedCampaign, rank: int, *about: int) -> float:
     """By the question's place as it was drawn."""
-    return chance(campaign.seed, rank % campaign.question_count, *about)
+    return chance(campaign.seed, rank % campaign.rank_step, *about)
 
 
 def _lease(session: Session, placed: Iterable[tuple[Found, int]], *, by: User, now: datetime) -> bool:

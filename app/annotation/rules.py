@@ -109,9 +109,9 @@ class Effect(NamedTuple):
     is_first: bool  # the answer is on the first slot: before any confirmation
     finished: int  # 1: the question stopped waiting, -1: it waits again
 
-    def moved(self, question_count: int) -> int:
-        """How far back in the queue of so many questions it goes."""
-        return question_count if self.goes_to_the_end else 0
+    def moved(self, rank_step: int) -> int:
+        """How far back in the queue it goes; `rank_step` is the campaign's."""
+        return rank_step if self.goes_to_the_end else 0
 
 
 def keeps_slot(question: Asked, value: AnswerValue, *, is_hasty: bool) -> bool:

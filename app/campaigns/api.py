@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response, status
 
 from app.access import admin_only, signed_in
-from app.campaigns import schemas, service
+from app.campaigns import drawings, schemas, service
 from app.campaigns.deps import CampaignDep
 from app.campaigns.models import Campaign
 from app.clock import utc_now
@@ -108,6 +108,26 @@ def close_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDep
     """End the campaign for good and reveal the seed of its draws."""
     service.close_campaign(session, campaign, by=user, now=utc_now())
     return campaign
+
+
+@router.get("/campaigns/{campaign_id}/drawings")
+@admin_only
+def read_drawings(campaign: CampaignDep, session: SessionDep) -> schemas.DrawingList:
+    """What the campaign drew over which version of its dataset, and what it could ask about yet."""
+    return schemas.DrawingList.of(
+        campaign,
+        drawings.drawings_of(session, campaign),
+        drawings.pending_drawing(session, campaign),
+        further_images=drawings.further_images(session, campaign),
+    )
+
+
+@router.post("/campaigns/{campaign_id}/further", status_code=status.HTTP_202_ACCEPTED)
+@admin_only
+def ask_further(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> schemas.DrawingList:
+    """Ask about images that have joined the dataset since; their questions are drawn in the background."""
+    drawings.ask_further(session, campaign, by=user, now=utc_now())
+    return read_drawings(campaign, session)
 
 
 @router.put("/campaigns/{campaign_id}/price", response_model=schemas.CampaignRead)

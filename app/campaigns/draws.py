@@ -61,10 +61,20 @@ def probabilities(num_classes: int) -> list[float]:
 
 
 def commitment(
-    seed: str, *, dataset_digest: str, examples: int, class_names: Sequence[str], rounds: int
+    seed: str,
+    *,
+    dataset_digest: str,
+    examples: int,
+    class_names: Sequence[str],
+    rounds: int,
+    first_position: int = 0,
 ) -> str:
-    """What is published at opening and can be checked once the seed is known: SHA-256 over canonical JSON."""
-    facts = {
+    """What is published with a drawing and checked once the seed is known: SHA-256 over canonical JSON.
+
+    `first_position`: of a further drawing's images in their dataset; the first drawing does not name it.
+    """
+    facts: dict[str, object] = {"first_position": first_position} if first_position else {}
+    facts |= {
         "classes": list(class_names),
         "dataset_digest": dataset_digest,
         "examples": examples,

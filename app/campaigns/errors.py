@@ -66,3 +66,15 @@ class WrongCampaignState(Conflict):
         super().__init__(
             f"This campaign is {state}. Only {needs} campaign can be {step}.", used_by=used_by, state=state
         )
+
+
+class NothingFurther(Conflict):
+    """No image has joined the dataset about which the campaign does not ask yet."""
+
+    title = "No further images"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This campaign asks about every training image of its dataset already. Add images to the dataset "
+            "first."
+        )

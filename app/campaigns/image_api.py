@@ -15,7 +15,8 @@ router = APIRouter(tags=["datasets"])
 
 # What both databases can compare with a column; anything larger would be their error, not a 404.
 ExampleId = Annotated[int, Path(ge=1, le=2**63 - 1)]
-# The bytes of an example never change: a new import is a new dataset. Private, because one must be signed in.
+# The bytes of an example never change: further images are further examples. Private, because one must be
+# signed in.
 IMMUTABLE = "private, max-age=31536000, immutable"
 
 

@@ -1,4 +1,4 @@
-"""Campaigns: one labelling effort over the train split of one source dataset."""
+"""Campaigns: one labelling effort over the train split of one source dataset, drawn once or several times."""
 
 import enum
 from datetime import datetime
@@ -8,7 +8,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstrai
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.claims import Claimable
-from app.db import Base, enum_column
+from app.db import Base, BigId, enum_column
 
 
 class CampaignState(enum.StrEnum):
@@ -120,7 +120,11 @@ class Campaign(Claimable, Base):
     seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed
     commitment: Mapped[str | None] = mapped_column(String(64))  # SHA-256, published when it opens
     dataset_digest: Mapped[str | None] = mapped_column(String(64))  # of the dataset as it was at opening
-    question_count: Mapped[int] = mapped_column(default=0)  # drawn so far
+    dataset_version: Mapped[int | None]  # which that was; further drawings are about later ones
+    question_count: Mapped[int] = mapped_column(default=0)  # drawn so far, by all drawings
+    # How far back in the queue a question goes that is to be asked again: a multiple of the questions that
+    # were drawn at first, and no fewer than there are. So its rank still tells its place.
+    rank_step: Mapped[int] = mapped_column(BigId, default=0, server_default="0")
     opening_requested_at: Mapped[datetime | None]
     opening_failure: Mapped[str | None] = mapped_column(
         Text
@@ -222,3 +226,34 @@ class CampaignGroup(Base):
     group_id: Mapped[UUID] = mapped_column(
         ForeignKey("person_group.id", ondelete="CASCADE"), primary_key=True, index=True
     )
+
+
+class FurtherDrawing(Claimable, Base):
+    """Questions about images that joined the dataset after those that a campaign asks about.
+
+    They are drawn together, from a seed of their own, and appear together. The first drawing stands in the
+    campaign itself.
+    """
+
+    __tablename__ = "campaign_drawing"
+    __table_args__ = (
+        UniqueConstraint("campaign_id", "number"),
+        CheckConstraint("number >= 2", name="number_after_first"),
+        CheckConstraint("(commitment IS NULL) = (drawn_at IS NULL)", name="committed_once_drawn"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    number: Mapped[int]  # 2, 3, ...
+    seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed
+    commitment: Mapped[str | None] = mapped_column(String(64))  # SHA-256, published when it is drawn
+    dataset_version: Mapped[int]  # the last one that it is about
+    dataset_digest: Mapped[str] = mapped_column(String(64))
+    first_position: Mapped[int]  # of its images in their dataset
+    end_position: Mapped[int]  # one after the last
+    first_rank: Mapped[int] = mapped_column(BigId)  # of its questions in the queue
+    question_count: Mapped[int] = mapped_column(default=0)
+    failure: Mapped[str | None] = mapped_column(Text)  # a sentence, when drawing was given up
+    requested_at: Mapped[datetime]
+    requested_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
+    drawn_at: Mapped[datetime | None]

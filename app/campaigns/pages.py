@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.access import admin_only
 from app.accounts.models import User
-from app.campaigns import class_text, pictures, service
+from app.campaigns import class_text, drawings, pictures, service
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.deps import CampaignDep
 from app.campaigns.errors import BadPrice, CampaignNameTaken, InvalidClasses, NotADraft, SourceNotReady
@@ -208,6 +208,16 @@ def close_campaign_from_page(
 ) -> Response:
     """Close for good."""
     service.close_campaign(session, campaign, by=user, now=utc_now())
+    return _back_to(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/further")
+@admin_only
+def ask_further_from_page(
+    request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Ask about images that have joined the dataset."""
+    drawings.ask_further(session, campaign, by=user, now=utc_now())
     return _back_to(request, campaign)
 
 

@@ -83,7 +83,7 @@ def _spread(session: Session, dataset: Dataset, *, batch: int) -> list[int]:
     stride = -(-dataset.train_count // OFFERED)
     if batch >= stride:
         return []
-    positions = range(batch, dataset.train_count, stride)
+    positions = range(batch, dataset.image_count, stride)  # training images lie among test ones, too
     query = (
         select(Example.id)
         .where(

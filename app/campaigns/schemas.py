@@ -1,5 +1,6 @@
 """What the JSON API and the forms of campaigns accept and return."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
@@ -9,7 +10,17 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from app.accounts.models import User
 from app.campaigns.class_text import MAX_TEXT
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
-from app.campaigns.models import CHOSEN, Admits, Campaign, CampaignState, Consensus, Modes, PricePer
+from app.campaigns.drawings import Drawing
+from app.campaigns.models import (
+    CHOSEN,
+    Admits,
+    Campaign,
+    CampaignState,
+    Consensus,
+    FurtherDrawing,
+    Modes,
+    PricePer,
+)
 from app.campaigns.service import MAX_OVERLAP, CampaignDetails
 from app.languages import language_tag
 from app.schemas import Input, Name, Output, Text, printable, printable_lines
@@ -200,6 +211,7 @@ class CampaignRead(Output):
     classes: list[ClassRead]
     question_count: int
     commitment: str | None
+    dataset_version: int | None
     dataset_digest: str | None
     revealed_seed: str | None
     admits: Admits
@@ -214,6 +226,55 @@ class CampaignRead(Output):
         if not by.may_review and campaign.state is not CampaignState.CLOSED:
             read.gold_share = read.gold_bound = read.price = None
         return read
+
+
+class DrawingRead(Output):
+    """Questions that were drawn together; the seed is null until the campaign is closed."""
+
+    number: int
+    dataset_version: int = Field(description="the last version of the dataset that it is about")
+    dataset_digest: str
+    question_count: int
+    commitment: str | None
+    seed: str | None
+    drawn_at: datetime | None = Field(description="null while a worker draws them")
+    failure: str | None = Field(description="why drawing was given up; asking again tries again")
+
+
+class DrawingList(Output):
+    """The drawings of a campaign."""
+
+    items: list[DrawingRead]
+    further_images: int = Field(
+        description="images that have joined the dataset and about which nothing is asked yet"
+    )
+
+    @classmethod
+    def of(
+        cls,
+        campaign: Campaign,
+        drawn: Sequence[Drawing],
+        pending: FurtherDrawing | None,
+        *,
+        further_images: int,
+    ) -> Self:
+        """All of them, the one that is being drawn last."""
+        is_public = campaign.state is CampaignState.CLOSED
+        rows: list[Drawing | FurtherDrawing] = [*drawn, *([pending] if pending else [])]
+        items = [
+            DrawingRead(
+                number=row.number,
+                dataset_version=row.dataset_version,
+                dataset_digest=row.dataset_digest,
+                question_count=row.question_count,
+                commitment=row.commitment,
+                seed=row.seed if is_public else None,
+                drawn_at=row.drawn_at,
+                failure=getattr(row, "failure", None),
+            )
+            for row in rows
+        ]
+        return cls(items=items, further_images=further_images)
 
 
 class CampaignPage(Output):

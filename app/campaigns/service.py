@@ -6,16 +6,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, delete, func, or_, select, true, update
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select, true
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
-from app import claims, jobs
+from app import jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.campaigns.admission import visible_to
 from app.campaigns.classes import ClassDetails, checked_classes
-from app.campaigns.draws import commitment, new_seed
+from app.campaigns.draws import new_seed
 from app.campaigns.errors import (
     CampaignNameTaken,
     CampaignNotFound,
@@ -23,10 +23,17 @@ from app.campaigns.errors import (
     SourceNotReady,
     WrongCampaignState,
 )
-from app.campaigns.models import CHOSEN, Campaign, CampaignClass, CampaignState, Consensus, Modes, PricePer
+from app.campaigns.models import (
+    CHOSEN,
+    Campaign,
+    CampaignState,
+    Consensus,
+    FurtherDrawing,
+    Modes,
+    PricePer,
+)
 from app.campaigns.noting import draft_facts, note, policy_facts
-from app.claims import MAX_ATTEMPTS, Claim
-from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.datasets.models import Dataset, DatasetState
 from app.journal.models import Action
 from app.uses import itself, named, uses_of
 
@@ -59,20 +66,6 @@ class CampaignDetails:
     def chosen(self) -> dict[str, Any]:
         """Instructions and policy, by the names of the columns."""
         return {name: getattr(self, name) for name in CHOSEN}
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """What a claimed opening draws from."""
-
-    campaign_id: UUID
-    seed: str
-    class_names: tuple[str, ...]
-    rounds: int
-    overlap: int
-    dataset_id: UUID
-    dataset_digest: str
-    skip_twins: bool
 
 
 def create_campaign(session: Session, details: CampaignDetails, *, by: User, now: datetime) -> Campaign:
@@ -258,7 +251,7 @@ def pause_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
 
 
 def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datetime) -> None:
-    """End the campaign for good: no more answers, and the seed of its draws becomes public.
+    """End the campaign for good: no more answers, and the seeds of its draws become public.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -270,6 +263,10 @@ def close_campaign(session: Session, campaign: Campaign, *, by: User, now: datet
         raise WrongCampaignState(step="closed", state=campaign.state, needs="an open or a paused")
     campaign.state = CampaignState.CLOSED
     campaign.closed_at = now
+    # What is still being drawn is not asked any more; a job takes its questions away.
+    unfinished = FurtherDrawing.campaign_id == campaign.id, FurtherDrawing.drawn_at.is_(None)
+    if session.scalars(delete(FurtherDrawing).where(*unfinished).returning(FurtherDrawing.id)).all():
+        jobs.enqueue(session, jobs.DRAW_FURTHER, campaign.id)
     note(session, Action.CAMPAIGN_CLOSED, campaign, by=by)
     jobs.enqueue(session, jobs.CHECK_DRAWS, campaign.id)
 
@@ -303,107 +300,3 @@ def lock_state(session: Session, campaign: Campaign) -> None:
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(state_lock_key(campaign.id))))
     session.refresh(campaign, ["state", "opening_requested_at", "attempts"], with_for_update=True)
-
-
-def waiting_openings(session: Session, now: datetime) -> list[UUID]:
-    """Campaigns whose opening was asked for and that no worker holds."""
-    query = select(Campaign.id).where(*_is_waiting(), claims.unclaimed(Campaign, now))
-    return list(session.scalars(query.order_by(Campaign.opening_requested_at)))
-
-
-def give_up_openings(session: Session, now: datetime) -> None:
-    """Turn openings whose last worker went silent as well back into drafts, with a sentence."""
-    session.execute(
-        update(Campaign)
-        .where(
-            Campaign.state == CampaignState.DRAFT,
-            Campaign.opening_requested_at.is_not(None),
-            Campaign.attempts >= MAX_ATTEMPTS,
-            claims.unclaimed(Campaign, now),
-        )
-        .values(
-            opening_requested_at=None,
-            claimed_until=None,
-            claimed_by=None,
-            opening_failure=f"Drawing the questions was tried {MAX_ATTEMPTS} times and did not end. "
-            "The worker's log says why; then open the campaign again.",
-        ),
-        execution_options={"synchronize_session": False},
-    )
-
-
-def _is_waiting() -> tuple[ColumnElement[bool], ...]:
-    return (
-        Campaign.state == CampaignState.DRAFT,
-        Campaign.opening_requested_at.is_not(None),
-        Campaign.attempts < MAX_ATTEMPTS,
-    )
-
-
-def claim_opening(
-    session: Session, campaign_id: UUID, *, by: str, now: datetime
-) -> tuple[Claim, Opening] | None:
-    """Take an opening for the worker `by`; None if nobody asked for it or somebody else has it."""
-    claim = claims.claim(session, Campaign, campaign_id, *_is_waiting(), by=by, now=now)
-    if claim is None:
-        return None
-    campaign = any_campaign(session, campaign_id)
-    dataset = session.get_one(Dataset, campaign.dataset_id)
-    opening = Opening(
-        campaign_id=campaign_id,
-        seed=campaign.seed,
-        class_names=tuple(campaign.class_names),
-        rounds=campaign.rounds,
-        overlap=campaign.overlap,
-        dataset_id=dataset.id,
-        dataset_digest=dataset.digest or "",
-        skip_twins=campaign.skip_twins,
-    )
-    return claim, opening
-
-
-def examples_to_label(
-    session: Session, dataset_id: UUID, *, skip_twins: bool = False
-) -> list[tuple[int, int]]:
-    """(position, id) of the images that a campaign over this dataset asks about, by position.
-
-    `skip_twins`: of images that are the same only the first.
-    """
-    train = Example.dataset_id == dataset_id, Example.split == Split.TRAIN
-    query = select(Example.position, Example.id).where(*train).order_by(Example.position)
-    if skip_twins:
-        firsts = select(func.min(Example.position)).where(*train).group_by(Example.digest)
-        query = query.where(Example.position.in_(firsts))
-    return [(position, example_id) for position, example_id in session.execute(query)]
-
-
-def finish_opening(
-    session: Session, claim: Claim, opening: Opening, *, drawn_per_class: Sequence[int], now: datetime
-) -> None:
-    """Open the campaign: its questions are all there. `drawn_per_class` has K counts.
-
-    Raises:
-        ClaimLost: somebody else opens it, or has opened it; nothing was changed.
-    """
-    count = sum(drawn_per_class)
-    claims.release(
-        session,
-        claim,
-        state=CampaignState.OPEN,
-        opened_at=now,
-        question_count=count,
-        dataset_digest=opening.dataset_digest,
-        commitment=commitment(
-            opening.seed,
-            dataset_digest=opening.dataset_digest,
-            examples=count // opening.rounds,
-            class_names=opening.class_names,
-            rounds=opening.rounds,
-        ),
-    )
-    for position, drawn in enumerate(drawn_per_class):
-        session.execute(
-            update(CampaignClass)
-            .where(CampaignClass.campaign_id == claim.id, CampaignClass.position == position)
-            .values(question_count=drawn)
-        )

@@ -92,3 +92,40 @@ class SizesDiffer(Unprocessable):
 
     def __init__(self, name: str) -> None:
         super().__init__(f'The images of "{name}" differ in size; choose one size for all.')
+
+
+class VersionNotFound(NotFound):
+    """No such version of this dataset."""
+
+    title = "Dataset version not found"
+
+    def __init__(self) -> None:
+        super().__init__("This dataset has no such version.")
+
+
+class VersionPublished(Conflict):
+    """Images that joined a dataset stay: campaigns and runs may rest on them."""
+
+    title = "Images have joined"
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"These images have joined the dataset as version {number}, so they stay. Nothing was changed."
+        )
+
+
+class ClassesNotNumbers(Conflict):
+    """Only classes that are called by their numbers can be given names."""
+
+    title = "Classes have names"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'The classes of "{name}" are no mere numbers, so they keep their names. Nothing was changed.'
+        )
+
+
+class BadClassNames(Unprocessable):
+    """The names do not fit the numbers, or cannot be told apart."""
+
+    title = "Class names do not fit"

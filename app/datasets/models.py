@@ -1,11 +1,11 @@
-"""Datasets and their examples."""
+"""Datasets, their versions and their examples."""
 
 import enum
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, Text
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.claims import Claimable
@@ -30,14 +30,9 @@ class Split(enum.StrEnum):
     TEST = "test"
 
 
-class Dataset(Claimable, Base):
-    """A named set of images of one domain."""
+class Importable(Claimable):
+    """Columns of an import: where it stands, what it reads, and what it has to say."""
 
-    __tablename__ = "dataset"
-
-    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
-    name: Mapped[str] = mapped_column(String(120), unique=True)
-    description: Mapped[str] = mapped_column(Text, default="")
     state: Mapped[DatasetState] = mapped_column(enum_column(DatasetState), default=DatasetState.IMPORTING)
     failure: Mapped[str | None] = mapped_column(Text)  # a sentence: which file and why
     upload: Mapped[
@@ -51,20 +46,6 @@ class Dataset(Claimable, Base):
     faults: Mapped[list[dict[str, str]]] = mapped_column(JSON, default=list, server_default="[]")
     # How, where these are not the published images, as the file itself says.
     made: Mapped[str | None] = mapped_column(String(MAX_MADE))
-    class_names: Mapped[list[str] | None]  # in label order; None where no true classes came with the data
-    channels: Mapped[int | None]  # 1 grey, 3 RGB
-    looks: Mapped[Looks | None] = mapped_column(String(20))  # None: nobody has looked yet
-    train_count: Mapped[int] = mapped_column(default=0)
-    test_count: Mapped[int] = mapped_column(default=0)
-    # How many have each true class, in label order; None until it is ready. They never change after that.
-    train_per_class: Mapped[list[int] | None]
-    test_per_class: Mapped[list[int] | None]
-    digest: Mapped[str | None] = mapped_column(
-        String(64)
-    )  # SHA-256 over the examples' digests, in position order
-    size_bytes: Mapped[int] = mapped_column(BigId, default=0)
-    created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
-    created_at: Mapped[datetime]
 
     @property
     def mend(self) -> str | None:
@@ -72,10 +53,67 @@ class Dataset(Claimable, Base):
         is_kept = self.state is DatasetState.FAILED and self.upload is not None
         return self.upload.get("mend") if is_kept and self.upload else None
 
+
+class Holding:
+    """Columns that say what images there are: of a dataset now, or of it in one version."""
+
+    # In label order; None where no true classes came with the data. Further images may add names at the end.
+    class_names: Mapped[list[str] | None]
+    channels: Mapped[int | None]  # 1 grey, 3 RGB
+    looks: Mapped[Looks | None] = mapped_column(String(20))  # None: nobody has looked yet
+    train_count: Mapped[int] = mapped_column(default=0)
+    test_count: Mapped[int] = mapped_column(default=0)
+    # How many have each true class, in label order; None until it is ready.
+    train_per_class: Mapped[list[int] | None]
+    test_per_class: Mapped[list[int] | None]
+    digest: Mapped[str | None] = mapped_column(
+        String(64)
+    )  # SHA-256 over the examples' digests, in position order
+    size_bytes: Mapped[int] = mapped_column(BigId, default=0)
+
     @property
     def in_colour(self) -> bool:
         """Whether its images are; those of a dataset that is not ready are taken for grey."""
         return self.channels == RGB
+
+    @property
+    def image_count(self) -> int:
+        """Training and test images; their positions are 0 to one less."""
+        return self.train_count + self.test_count
+
+
+class Dataset(Importable, Holding, Base):
+    """A named set of images of one domain, as it is in its newest version."""
+
+    __tablename__ = "dataset"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    name: Mapped[str] = mapped_column(String(120), unique=True)
+    description: Mapped[str] = mapped_column(Text, default="")
+    created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
+    created_at: Mapped[datetime]
+
+
+class DatasetVersion(Importable, Holding, Base):
+    """Images that joined a dataset together: what was imported first is version 1, further images follow.
+
+    It has its number, and says what the dataset holds with it, from the moment when its images are there.
+    """
+
+    __tablename__ = "dataset_version"
+    __table_args__ = (
+        UniqueConstraint("dataset_id", "number"),
+        CheckConstraint("(number IS NULL) = (published_at IS NULL)", name="number_once_published"),
+        CheckConstraint("number IS NULL OR state = 'ready'", name="ready_once_published"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)  # the first has its dataset's
+    dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="CASCADE"))
+    number: Mapped[int | None]  # 1, 2, ...; None while it is imported, and where that failed
+    first_position: Mapped[int | None]  # of its own images, which lie behind all others
+    created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
+    created_at: Mapped[datetime]
+    published_at: Mapped[datetime | None]
 
 
 class Example(Base):
@@ -90,7 +128,7 @@ class Example(Base):
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="CASCADE"))
-    position: Mapped[int]  # 0 .. count - 1 in the dataset, train split first
+    position: Mapped[int]  # 0 .. count - 1 in the dataset; within a version the train split comes first
     split: Mapped[Split] = mapped_column(enum_column(Split))
     true_class: Mapped[
         int | None

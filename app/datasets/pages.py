@@ -1,29 +1,27 @@
-"""HTML routes: the list, the form, and one dataset as a contact sheet."""
+"""HTML routes of datasets: the list and the forms. One dataset's page is among those of campaigns."""
 
-from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.datastructures import FormData
 
 from app.access import admin_only
 from app.clock import utc_now
-from app.datasets import schemas, service
+from app.datasets import growing, importing, naming, schemas, service, versions
 from app.datasets.errors import BadUpload, DatasetNameTaken, PathNotAllowed
 from app.datasets.intake.member_names import ENCODINGS, title_of
-from app.datasets.models import Dataset, DatasetState, Split
-from app.datasets.receiving import FILES, NAMED, opened, upload_of_form
+from app.datasets.models import Dataset
+from app.datasets.receiving import ADDED, FILES, NAMED, opened, upload_of_form
 from app.deps import CurrentUser, FormDep, SessionDep, SettingsDep, StorageDep
 from app.pages import read_form, render, see_other
 from app.spelling import refuse_unknown_fields
-from app.uses import uses_of
+from clarinet.files.names import class_lines
 
 router = APIRouter(include_in_schema=False)
 
 CARDS = 24
 PICTURES_ON_A_CARD = 12  # fills rows of 2, 3, 4 and 6
-PICTURES_ON_A_SHEET = 240
 UNPROCESSABLE = 422
 ENCODING_TITLES = [(name, title_of(name)) for name in ("utf-8", *ENCODINGS)]
 
@@ -95,62 +93,24 @@ def create_dataset_from_form(
 
 
 def _form(
-    request: Request, values: FormData, errors: dict[str, str], *, has_roots: bool, status: int = 200
+    request: Request,
+    values: FormData,
+    errors: dict[str, str],
+    *,
+    dataset: Dataset | None = None,
+    has_roots: bool,
+    status: int = 200,
 ) -> Response:
     return render(
         request,
         "datasets/new.html",
         status=status,
+        dataset=dataset,
         values=values,
         errors=errors,
         has_roots=has_roots,
         encodings=[("", "Find out"), *ENCODING_TITLES],
     )
-
-
-@router.get("/datasets/{dataset_id}")
-@admin_only
-def show_dataset(
-    *,
-    request: Request,
-    dataset_id: UUID,
-    user: CurrentUser,
-    session: SessionDep,
-    after: Annotated[int, Query(ge=-1, le=2**31 - 1)] = -1,
-    split: Split | str = "",
-    true_class: Annotated[str, Query(pattern=r"^\d{0,6}$")] = "",
-) -> Response:
-    """One dataset: how its import goes, or its pictures."""
-    dataset = service.get_dataset(session, dataset_id, by=user)
-    chosen = Split(split) if split in set(Split) else None
-    label = int(true_class) if true_class else None
-    query = service.examples_of(
-        dataset.id, after=after, limit=PICTURES_ON_A_SHEET + 1, split=chosen, true_class=label
-    )
-    found = session.scalars(query).all() if dataset.state is DatasetState.READY else []
-    shown = found[:PICTURES_ON_A_SHEET]
-    return render(
-        request,
-        "datasets/show.html",
-        fragment="datasets/_contents.html",
-        dataset=dataset,
-        examples=shown,
-        next_after=shown[-1].position if len(found) > PICTURES_ON_A_SHEET else None,
-        is_first=after < 0,
-        split=chosen.value if chosen else "",
-        true_class=true_class,
-        class_rows=_class_rows(dataset),
-        uses=uses_of(dataset),
-        encodings=ENCODING_TITLES,
-    )
-
-
-def _class_rows(dataset: Dataset) -> list[tuple[str, int, int]]:
-    """(class name, train, test), in label order; last those whose class is not known."""
-    train, test = dataset.train_per_class or [], dataset.test_per_class or []
-    rows = list(zip(dataset.class_names or [], train, test, strict=False))  # none before it is ready
-    unknown = dataset.train_count - sum(train), dataset.test_count - sum(test)
-    return [*rows, ("not known", *unknown)] if any(unknown) else rows
 
 
 @router.post("/datasets/{dataset_id}/import")
@@ -163,7 +123,109 @@ def import_dataset_again_from_page(
     refuse_unknown_fields(form, schemas.ImportAgain.model_fields)
     given, _ = read_form(form, schemas.ImportAgain)
     if given is not None:
-        service.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+        importing.import_again(session, dataset, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+    return see_other(request, "show_dataset", dataset_id=dataset_id)
+
+
+@router.get("/datasets/{dataset_id}/images/new")
+@admin_only
+def new_images(
+    request: Request, dataset_id: UUID, user: CurrentUser, session: SessionDep, settings: SettingsDep
+) -> Response:
+    """The form for further images."""
+    dataset = service.get_dataset(session, dataset_id, by=user)
+    values = FormData({"skip_known": "true"})
+    return _form(request, values, {}, dataset=dataset, has_roots=bool(settings.dataset_roots))
+
+
+@router.post("/datasets/{dataset_id}/images/new")
+@admin_only
+def add_images_from_form(
+    *,
+    request: Request,
+    dataset_id: UUID,
+    form: FormDep,
+    user: CurrentUser,
+    session: SessionDep,
+    storage: StorageDep,
+    settings: SettingsDep,
+) -> Response:
+    """Keep the file; the dataset's page shows how its import goes."""
+    refuse_unknown_fields(form, (*ADDED, "path"), files=FILES)
+    dataset = service.get_dataset(session, dataset_id, by=user)
+    texts = FormData([(name, value) for name, value in form.multi_items() if isinstance(value, str)])
+    details, errors = read_form(texts, schemas.ImagesAddForm)
+    upload = upload_of_form(form, details)
+    if upload is None and not texts.get("path"):
+        errors["file"] = "Please choose a file."
+    if details is not None and not errors:
+        try:
+            with opened(details, upload, settings.dataset_roots) as files:
+                growing.add_images(
+                    session, storage, dataset, files, skip_known=details.skip_known, by=user, now=utc_now()
+                )
+        except BadUpload as error:
+            errors["file"] = error.detail
+        except PathNotAllowed as error:
+            errors["path"] = error.detail
+        else:
+            return see_other(request, "show_dataset", dataset_id=dataset_id)
+    return _form(
+        request,
+        texts,
+        errors,
+        dataset=dataset,
+        has_roots=bool(settings.dataset_roots),
+        status=UNPROCESSABLE,
+    )
+
+
+@router.post("/datasets/{dataset_id}/versions/{version_id}/import")
+@admin_only
+def add_images_again_from_page(
+    *,
+    request: Request,
+    dataset_id: UUID,
+    version_id: UUID,
+    form: FormDep,
+    user: CurrentUser,
+    session: SessionDep,
+) -> Response:
+    """Import once more further images that an import has refused, with the choice that it lacked."""
+    addition = versions.get_version(session, dataset_id, version_id, by=user)
+    refuse_unknown_fields(form, schemas.ImportAgain.model_fields)
+    given, _ = read_form(form, schemas.ImportAgain)
+    if given is not None:
+        importing.import_again(session, addition, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+    return see_other(request, "show_dataset", dataset_id=dataset_id)
+
+
+@router.post("/datasets/{dataset_id}/versions/{version_id}/drop")
+@admin_only
+def drop_images_from_page(
+    *,
+    request: Request,
+    dataset_id: UUID,
+    version_id: UUID,
+    user: CurrentUser,
+    session: SessionDep,
+    storage: StorageDep,
+) -> Response:
+    """Stop further images on their way, or forget that they failed."""
+    addition = versions.get_version(session, dataset_id, version_id, by=user)
+    growing.drop_addition(session, storage, addition, by=user)
+    return see_other(request, "show_dataset", dataset_id=dataset_id)
+
+
+@router.post("/datasets/{dataset_id}/classes")
+@admin_only
+def name_classes_from_page(
+    request: Request, dataset_id: UUID, form: FormDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Name classes that are called by their numbers."""
+    refuse_unknown_fields(form, ("names",))
+    dataset = service.get_dataset(session, dataset_id, by=user)
+    naming.name_classes(session, dataset, class_lines(str(form.get("names", ""))), by=user)
     return see_other(request, "show_dataset", dataset_id=dataset_id)
 
 

@@ -1,11 +1,11 @@
 """Uploads over HTTP: a form, a bare body, or the path of a file on the server. Never held in memory."""
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Generic, TypeVar, get_args
 
 from anyio import to_thread
 from fastapi import Depends, Request
@@ -14,12 +14,14 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.datasets.errors import BadUpload
-from app.datasets.schemas import DatasetCreate
+from app.datasets.schemas import MAX_CLASSES_TEXT, DatasetCreate, ImagesAdd
 from app.datasets.uploads import NamesEncoding, Upload, open_server_file
 from app.deps import FORM_TYPES, StorageDep
 from app.spelling import reads_body_or, refuse_unknown_fields, refuse_unknown_query, worded
 from app.storage import Storage
 from clarinet.files.json_text import json_of
+
+Details = TypeVar("Details", DatasetCreate, ImagesAdd)
 
 WRITE_BYTES = 1024 * 1024
 MAX_JSON_BYTES = 64 * 1024
@@ -27,50 +29,56 @@ MAX_FILES, MAX_FIELDS = 2, 10
 FILES = ("file", "csv")
 JSON = "application/json"
 
-NAMED: dict[str, Any] = {
-    "name": {"type": "string", "minLength": 1, "maxLength": 120},
-    "description": {"type": "string", "maxLength": 4000, "default": ""},
+SENT: dict[str, Any] = {
     "kind": {"type": "string", "enum": ["auto", "zip", "npz"], "default": "auto"},
     "skip_bad": {"type": "boolean", "default": False},
     "encoding": {"type": "string", "enum": list(get_args(NamesEncoding)), "default": ""},
+    "classes": {"type": "string", "maxLength": MAX_CLASSES_TEXT, "default": ""},
 }
+NAMED: dict[str, Any] = {
+    "name": {"type": "string", "minLength": 1, "maxLength": 120},
+    "description": {"type": "string", "maxLength": 4000, "default": ""},
+    **SENT,
+}
+ADDED: dict[str, Any] = {**SENT, "skip_known": {"type": "boolean", "default": True}}
 BINARY = {"type": "string", "format": "binary"}
-# The body is streamed, so the framework cannot read these shapes off the signature.
-OPENAPI: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "properties": {**NAMED, "file": BINARY, "csv": BINARY},
-                    "required": ["name", "file"],
-                }
-            },
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "properties": {**NAMED, "path": {"type": "string"}},
-                    "required": ["name", "path"],
-                }
+
+
+def openapi(named: dict[str, Any]) -> dict[str, Any]:
+    """The body of a route in all its shapes: it is streamed, so the framework cannot read them off."""
+    needed = [name for name in ("name",) if name in named]
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {
+                "multipart/form-data": {
+                    "schema": {
+                        "type": "object",
+                        "properties": {**named, "file": BINARY, "csv": BINARY},
+                        "required": [*needed, "file"],
+                    }
+                },
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "properties": {**named, "path": {"type": "string"}},
+                        "required": [*needed, "path"],
+                    }
+                },
             },
         },
-    },
-}
-# Of a bare body, which the document tells of in words: as parameters beside fields of the same names they
-# would be `name2` in clients that are made of it.
-QUERY = (*NAMED, "filename")
+    }
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class Received(Generic[Details]):
     """What somebody sent: either files, or the path of one."""
 
-    details: DatasetCreate
+    details: Details
     upload: Upload | None
 
 
-def upload_of_form(form: FormData, details: DatasetCreate | None) -> Upload | None:
+def upload_of_form(form: FormData, details: DatasetCreate | ImagesAdd | None) -> Upload | None:
     """The files of a form, with or without a CSV; None if it has none."""
     file, table = _file(form, "file"), _file(form, "csv")
     if file is None:
@@ -79,11 +87,11 @@ def upload_of_form(form: FormData, details: DatasetCreate | None) -> Upload | No
     return upload if table is None else replace(upload, table=table.file, table_name=table.filename or "")
 
 
-def _choices(details: DatasetCreate | None) -> dict[str, Any]:
+def _choices(details: DatasetCreate | ImagesAdd | None) -> dict[str, Any]:
     """What a form says of how its files are to be read."""
     if details is None:
         return {}
-    return {"kind": details.kind, "skip_bad": details.skip_bad, "encoding": details.encoding}
+    return {name: getattr(details, name) for name in SENT}
 
 
 def _file(form: FormData, field: str) -> UploadFile | None:
@@ -93,7 +101,9 @@ def _file(form: FormData, field: str) -> UploadFile | None:
 
 
 @contextmanager
-def opened(details: DatasetCreate, upload: Upload | None, roots: Sequence[Path]) -> Iterator[Upload]:
+def opened(
+    details: DatasetCreate | ImagesAdd, upload: Upload | None, roots: Sequence[Path]
+) -> Iterator[Upload]:
     """The files that were sent, or the one on the server that was named; raises PathNotAllowed."""
     if upload is not None:
         yield upload
@@ -103,33 +113,44 @@ def opened(details: DatasetCreate, upload: Upload | None, roots: Sequence[Path])
         yield Upload(file, path, **_choices(details))
 
 
-@reads_body_or(*QUERY)
-async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Received]:
-    """Take the body in, whatever form it has.
+def receiver(schema: type[Details], named: dict[str, Any]) -> Callable[..., AsyncIterator[Received[Details]]]:
+    """What a route that takes files depends on.
 
-    Raises:
-        RequestValidationError: fields are missing, misspelt or of the wrong shape.
-        BadUpload: no file, or more JSON than a path needs.
+    A bare body has the other fields in the address. The document tells of them in words: as parameters beside
+    fields of the same names they would be `name2` in clients that are made of it.
     """
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    is_bare = content_type not in {JSON, *FORM_TYPES}
-    refuse_unknown_query(request, QUERY if is_bare else ())
-    if content_type == JSON:
-        yield Received(_details(await _read_json(request)), None)
-    elif not is_bare:
-        async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
-            refuse_unknown_fields(form, NAMED, files=FILES)
-            details = _details({name: form[name] for name in NAMED if name in form})
-            yield Received(details, _needed(upload_of_form(form, details)))
-    else:
-        query = dict(request.query_params)
-        filename = query.pop("filename", "")
-        details = _details(query)
-        async for received in _spool(request, storage, details, filename):
-            yield received
+    query = (*named, "filename")
+
+    @reads_body_or(*query)
+    async def receive(request: Request, storage: StorageDep) -> AsyncIterator[Received[Details]]:
+        """Take the body in, whatever form it has.
+
+        Raises:
+            RequestValidationError: fields are missing, misspelt or of the wrong shape.
+            BadUpload: no file, or more JSON than a path needs.
+        """
+        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        is_bare = content_type not in {JSON, *FORM_TYPES}
+        refuse_unknown_query(request, query if is_bare else ())
+        if content_type == JSON:
+            yield Received(_details(schema, await _read_json(request)), None)
+        elif not is_bare:
+            async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
+                refuse_unknown_fields(form, named, files=FILES)
+                details = _details(schema, {name: form[name] for name in named if name in form})
+                yield Received(details, _needed(upload_of_form(form, details)))
+        else:
+            values = dict(request.query_params)
+            filename = values.pop("filename", "")
+            details = _details(schema, values)
+            async for upload in _spool(request, storage, details, filename):
+                yield Received(details, upload)
+
+    return receive
 
 
-ReceivedDep = Annotated[Received, Depends(receive)]
+DatasetDep = Annotated[Received[DatasetCreate], Depends(receiver(DatasetCreate, NAMED))]
+ImagesDep = Annotated[Received[ImagesAdd], Depends(receiver(ImagesAdd, ADDED))]
 
 
 def _needed(upload: Upload | None) -> Upload:
@@ -138,15 +159,19 @@ def _needed(upload: Upload | None) -> Upload:
     return upload
 
 
-def _details(values: object) -> DatasetCreate:
+def _details(schema: type[Details], values: object) -> Details:
     try:
-        return DatasetCreate.model_validate(values)
+        return schema.model_validate(values)
     except ValidationError as error:
-        faults = [
-            {**fault, "loc": ("body", *fault["loc"]), "msg": worded(fault, DatasetCreate, fault["loc"])}
-            for fault in error.errors(include_url=False)
-        ]
-        raise RequestValidationError(faults) from error
+        raise RequestValidationError(_faults(error, schema)) from error
+
+
+def _faults(error: ValidationError, schema: type[DatasetCreate] | type[ImagesAdd]) -> list[dict[str, Any]]:
+    """What is wrong, in words, as the framework lists faults of a body."""
+    return [
+        {**fault, "loc": ("body", *fault["loc"]), "msg": worded(fault, schema, fault["loc"])}
+        for fault in error.errors(include_url=False)
+    ]
 
 
 async def _read_json(request: Request) -> object:
@@ -164,8 +189,8 @@ async def _read_json(request: Request) -> object:
 
 
 async def _spool(
-    request: Request, storage: Storage, details: DatasetCreate, filename: str
-) -> AsyncIterator[Received]:
+    request: Request, storage: Storage, details: DatasetCreate | ImagesAdd, filename: str
+) -> AsyncIterator[Upload]:
     folder = storage.path("uploads")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:  # beside the storage: /tmp is memory on many systems
@@ -178,4 +203,4 @@ async def _spool(
         file.write(waiting)
         file.seek(0)
         name = PurePosixPath(filename).name or "upload"
-        yield Received(details, Upload(file, name, **_choices(details)))
+        yield Upload(file, name, **_choices(details))

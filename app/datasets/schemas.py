@@ -6,25 +6,50 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
+from app.datasets.intake.limits import MAX_CLASS_NAME_LENGTH, MAX_CLASSES
 from app.datasets.models import DatasetState, Split
 from app.datasets.uploads import Kind, NamesEncoding
 from app.schemas import Input, Name, Output, Text
 from clarinet.recipes.choices import Looks
 
+MAX_CLASSES_TEXT = MAX_CLASSES * (MAX_CLASS_NAME_LENGTH + 1)
 
-class DatasetCreate(Input):
-    """What is said about a new dataset; the file comes beside it, or lies at `path` on the server."""
 
-    name: Name
-    description: Text = ""
+class _Sent(Input):
+    """What is said about a file of images; it comes beside it, or lies at `path` on the server."""
+
     kind: Kind = Field(default="auto", description="auto looks inside the file")
     skip_bad: bool = Field(default=False, description="go on without files that cannot be taken in")
     encoding: NamesEncoding = Field(
         default="", description="of the names in a zip that does not say it; empty finds out"
     )
+    classes: Annotated[str, StringConstraints(max_length=MAX_CLASSES_TEXT)] = Field(
+        default="", description="names for the classes of an npz that numbers them, from 0 on; one a line"
+    )
     path: Annotated[str, StringConstraints(max_length=4096)] | None = Field(
         default=None, description="a file below one of the folders in CLARINET_DATASET_ROOTS"
     )
+
+
+class DatasetCreate(_Sent):
+    """What is said about a new dataset."""
+
+    name: Name
+    description: Text = ""
+
+
+class ImagesAdd(_Sent):
+    """What is said about further images of a dataset."""
+
+    skip_known: bool = Field(
+        default=True, description="leave out images that the dataset has already, pixel by pixel"
+    )
+
+
+class ImagesAddForm(ImagesAdd):
+    """The same as a form."""
+
+    skip_known: bool = False  # a box without a tick
 
 
 class ImportAgain(Input):
@@ -67,6 +92,49 @@ class DatasetRead(Output):
     digest: str | None
     size_bytes: int
     created_at: datetime
+
+
+class VersionRead(Output):
+    """Images that joined a dataset together, or are about to: then `number` is null and the counts are 0.
+
+    The counts, classes and digest are those of the whole dataset with these images.
+    """
+
+    id: UUID
+    dataset_id: UUID
+    number: int | None
+    state: DatasetState
+    failure: str | None
+    progress: int = Field(
+        description="images taken in so far; of a published version, how many joined with it"
+    )
+    progress_total: int | None
+    mend: str | None = Field(
+        description="by what choice a failed import may still succeed: skip_bad or say_encoding"
+    )
+    notes: list[str]
+    faults: list[FaultRead]
+    first_position: int | None = Field(description="of its own images, which lie behind all others")
+    class_names: list[str] | None
+    train_count: int
+    test_count: int
+    digest: str | None
+    created_at: datetime
+    published_at: datetime | None
+
+
+class VersionList(Output):
+    """What a dataset was made of, oldest first; then what is on its way or failed to join."""
+
+    items: list[VersionRead]
+
+
+class ClassesName(Input):
+    """Names for classes that are called by their numbers."""
+
+    names: list[Annotated[str, StringConstraints(max_length=MAX_CLASS_NAME_LENGTH)]] = Field(
+        max_length=MAX_CLASSES, description="in the order of the numbers"
+    )
 
 
 class DatasetPage(Output):

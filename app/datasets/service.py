@@ -4,34 +4,32 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import ColumnElement, Select, and_, delete, event, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, delete, event, func, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app import jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.claims import MAX_ATTEMPTS, unclaimed
+from app.claims import Claim
+from app.datasets import versions
 from app.datasets.errors import (
     DatasetInUse,
     DatasetNameTaken,
     DatasetNotFound,
     DatasetNotReady,
-    ImportNotKept,
     SizesDiffer,
 )
 from app.datasets.intake.shards import Record, shard_prefix
 from app.datasets.looks import looks_of_dataset
-from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.datasets.models import Dataset, DatasetState, Example, Holding, Split
 from app.datasets.pixels import Place, StoredImages
-from app.datasets.uploads import NamesEncoding, Upload, store_upload, upload_prefix
+from app.datasets.uploads import Upload, store_upload, upload_prefix
 from app.journal import service as journal
 from app.journal.models import Action
 from app.storage import Storage
 from app.uses import named, uses_of
 from clarinet.recipes.choices import Looks
-
-WAITING_AT_ONCE = 20
 
 
 def create_dataset(
@@ -69,37 +67,6 @@ def create_dataset(
     jobs.enqueue(session, jobs.IMPORT_DATASET, dataset.id)
     journal.write(session, Action.DATASET_MADE, by=by, details={"dataset": dataset.name})
     return dataset
-
-
-def import_again(
-    session: Session, dataset: Dataset, *, skip_bad: bool = False, encoding: NamesEncoding = "", by: User
-) -> None:
-    """Import a file once more that an import refused, with a choice that it lacked.
-
-    Args:
-        skip_bad: go on without the files that cannot be taken in.
-        encoding: of the names in the zip.
-
-    Raises:
-        NotAllowed: `by` is no admin.
-        ImportNotKept: there is no such import, or somebody was faster; nothing was changed.
-    """
-    accounts.require_admin(by)
-    if dataset.mend is None or dataset.upload is None:
-        raise ImportNotKept(dataset.name)
-    before = dataset.upload
-    upload = {key: value for key, value in before.items() if key != "mend"}
-    upload |= {"skip_bad": skip_bad or before["skip_bad"], "encoding": encoding or before["encoding"]}
-    changed = session.execute(
-        update(Dataset)
-        .where(Dataset.id == dataset.id, Dataset.state == DatasetState.FAILED)
-        .values(state=DatasetState.IMPORTING, failure=None, faults=[], upload=upload, attempts=0, progress=0)
-        .returning(Dataset.id)
-    )
-    if changed.scalar_one_or_none() is None:
-        raise ImportNotKept(dataset.name)
-    session.refresh(dataset)
-    jobs.enqueue(session, jobs.IMPORT_DATASET, dataset.id)
 
 
 def get_dataset(session: Session, dataset_id: UUID, *, by: User) -> Dataset:
@@ -152,6 +119,7 @@ def delete_dataset(session: Session, storage: Storage, dataset: Dataset, *, by: 
     """
     accounts.require_admin(by)
     dataset_id, name = dataset.id, dataset.name
+    additions = [addition.id for addition in versions.additions_of(session, dataset_id)]
     try:
         with session.begin_nested():
             session.execute(delete(Dataset).where(Dataset.id == dataset_id))
@@ -161,11 +129,12 @@ def delete_dataset(session: Session, storage: Storage, dataset: Dataset, *, by: 
 
     @event.listens_for(session, "after_commit", once=True)
     def delete_files(_session: Session) -> None:
-        delete_files_of(storage, dataset_id)
+        for row_id in (dataset_id, *additions):
+            delete_files_of(storage, row_id)
 
 
 def delete_files_of(storage: Storage, dataset_id: UUID) -> None:
-    """Delete what came and what was made of it."""
+    """Delete what came and what was made of it; of a dataset, or of an addition by its own id."""
     storage.delete_tree(upload_prefix(dataset_id))
     storage.delete_tree(f"datasets/{dataset_id}")
 
@@ -177,6 +146,11 @@ def prefix_of(dataset: Dataset) -> str:
     import that was believed dead cannot touch the shards of the one that took over.
     """
     return shard_prefix(dataset.id, dataset.claim_number)
+
+
+def import_prefix(claim: Claim) -> str:
+    """Storage prefix of what an import packs; what is added to a dataset joins that one's shards later."""
+    return shard_prefix(claim.id, claim.number)
 
 
 def insert_examples(
@@ -259,15 +233,18 @@ def stored_images(
     split: Split | None = None,
     *,
     size: tuple[int, int] | None = None,
+    version: int | None = None,
 ) -> StoredImages:
-    """The pictures of a dataset, or of one split, in position order.
+    """The pictures of a dataset, or of one split, in position order; all, or those of a version.
 
     Args:
         size: (height, width) to which every image is scaled, without keeping its proportions (bilinear,
             averaging when it shrinks); None takes the images' own size.
+        version: number of one; the images that joined later stay away, and grey stays grey.
 
     Raises:
         DatasetNotFound, DatasetNotReady: nothing to read.
+        VersionNotFound: the dataset has no such version.
         SizesDiffer: no `size` was given and the images have several.
     """
     dataset = session.get(Dataset, dataset_id)
@@ -275,6 +252,8 @@ def stored_images(
         raise DatasetNotFound
     if dataset.state is not DatasetState.READY or dataset.channels is None:
         raise DatasetNotReady(dataset.name)
+    held: Holding = dataset if version is None else versions.version(session, dataset_id, version)
+    inside = () if version is None else (Example.position < held.image_count,)
     rows = session.execute(
         select(
             Example.id,
@@ -285,7 +264,7 @@ def stored_images(
             Example.height,
             Example.width,
         )
-        .where(*_about(dataset_id, split, None))
+        .where(*_about(dataset_id, split, None), *inside)
         .order_by(Example.position)
     ).all()
     sizes = {(row.height, row.width) for row in rows}
@@ -296,54 +275,10 @@ def stored_images(
         prefix=prefix_of(dataset),
         places=[Place(*row[:5]) for row in rows],
         size=size or next(iter(sizes), (1, 1)),
-        channels=dataset.channels,
+        channels=held.channels or dataset.channels,
     )
 
 
 def looks_of(session: Session, storage: Storage, dataset: Dataset) -> Looks:
     """What a ready dataset looks like; see `looks.looks_of_dataset`."""
     return looks_of_dataset(session, storage, dataset, prefix=prefix_of(dataset))
-
-
-def waiting_imports(session: Session, now: datetime) -> list[UUID]:
-    """Datasets whose import nobody works on, oldest first."""
-    return list(
-        session.scalars(
-            select(Dataset.id)
-            .where(
-                Dataset.state == DatasetState.IMPORTING,
-                unclaimed(Dataset, now),
-                Dataset.attempts < MAX_ATTEMPTS,
-            )
-            .order_by(Dataset.created_at)
-            .limit(WAITING_AT_ONCE)
-        )
-    )
-
-
-def give_up_imports(session: Session, now: datetime) -> list[UUID]:
-    """Fail imports whose worker died MAX_ATTEMPTS times; a job deletes the files they left."""
-    given_up = list(
-        session.scalars(
-            update(Dataset)
-            .where(
-                Dataset.state == DatasetState.IMPORTING,
-                unclaimed(Dataset, now),
-                Dataset.attempts >= MAX_ATTEMPTS,
-            )
-            .values(
-                state=DatasetState.FAILED,
-                failure=f"The import was started {MAX_ATTEMPTS} times and its worker died each time; "
-                "nothing was kept. Look at the worker's log, then import the file again.",
-                upload=None,
-                claimed_until=None,
-                claimed_by=None,
-            )
-            .returning(Dataset.id),
-            execution_options={"synchronize_session": False},
-        )
-    )
-    for dataset_id in given_up:
-        delete_examples(session, dataset_id)
-        jobs.enqueue(session, jobs.IMPORT_DATASET, dataset_id)
-    return given_up

@@ -1,4 +1,4 @@
-"""Files on their way in: kept below uploads/<dataset id> until the intake has read them."""
+"""Files on their way in: kept below uploads/<id of the import> until the intake has read them."""
 
 import os
 import shutil
@@ -34,14 +34,15 @@ class Upload:
     table_name: str = ""
     skip_bad: bool = False  # go on without files that cannot be taken in
     encoding: NamesEncoding = ""
+    classes: str = ""  # names for numbers, one a line
 
 
-def upload_prefix(dataset_id: UUID) -> str:
+def upload_prefix(import_id: UUID) -> str:
     """Storage prefix of the files as they came."""
-    return f"uploads/{dataset_id}"
+    return f"uploads/{import_id}"
 
 
-def store_upload(storage: Storage, dataset_id: UUID, upload: Upload) -> dict[str, Any]:
+def store_upload(storage: Storage, import_id: UUID, upload: Upload) -> dict[str, Any]:
     """Copy the files into storage; gives what the intake needs to know of them.
 
     Raises:
@@ -56,10 +57,10 @@ def store_upload(storage: Storage, dataset_id: UUID, upload: Upload) -> dict[str
             if not head
             else "The file is neither a zip nor an npz (a zip of arrays); nothing was stored."
         )
-    prefix = upload_prefix(dataset_id)
+    prefix = upload_prefix(import_id)
     _copy(storage, f"{prefix}/data", upload.file)
     kept: dict[str, Any] = {"kind": upload.kind, "name": name, "data": f"{prefix}/data"}
-    kept |= {"skip_bad": upload.skip_bad, "encoding": upload.encoding}
+    kept |= {"skip_bad": upload.skip_bad, "encoding": upload.encoding, "classes": upload.classes}
     if upload.table is not None:
         _copy(storage, f"{prefix}/table", upload.table)
         kept |= {"table": f"{prefix}/table", "table_name": _name_of(upload.table_name) or "table.csv"}

@@ -138,7 +138,7 @@ def _row(campaign: LockedCampaign, stored: Stored) -> dict[str, object]:
     return row | {
         "slots": effect.slots,
         "is_waiting": effect.is_waiting,
-        "move": effect.moved(campaign.question_count),
+        "move": effect.moved(campaign.rank_step),
         "candidate_class": question.row.candidate_class,
         "is_first": effect.is_first,
         "finished": effect.finished,

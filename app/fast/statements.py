@@ -261,6 +261,7 @@ CAMPAIGN = Prepared(
         _campaign.c.state,
         _campaign.c.seed,
         _campaign.c.question_count,
+        _campaign.c.rank_step,
         _campaign.c.confirm_yes,
         _campaign.c.gold_share,
         _campaign.c.gold_bound,

@@ -14,14 +14,17 @@ from app.accounts.models import User
 from app.annotation.models import ALL_ANSWERS, AnswerValue, Tally
 from app.annotation.progress import Counts, Progress, progress
 from app.campaigns import service as campaigns
+from app.campaigns.drawings import drawings_of
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
+from app.datasets import versions
 from app.datasets.models import Dataset
 from app.quality import chi_square, skips
 from app.quality.draw_checks import check_draws
 from app.quality.models import DrawCheck, KeptFigures
 from app.quality.precomputed import is_large
 from app.quality.seeing import SeenClasses, seen_classes
+from clarinet.files.names import in_a_row
 
 Shown = TypeVar("Shown")
 
@@ -56,6 +59,24 @@ class NamedConcentration:
         return f"{what}: {self.skips} of {self.answers} answers, {self.expected:.0f} expected."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedDrawing:
+    """One drawing of a campaign, as far as the reader may know it."""
+
+    number: int
+    drawn_at: datetime
+    dataset_version: int
+    dataset_digest: str
+    dataset_unchanged: bool
+    question_count: int
+    first_position: int  # of the images that it asks about, in their dataset
+    end_position: int
+    commitment: str
+    seed: str | None
+    draws_match: bool | None
+    commitment_matches: bool | None
+
+
 @dataclass(frozen=True, slots=True)
 class Audit:
     """What is known now. Recomputed facts are None before the first check and while the seed is secret."""
@@ -76,6 +97,7 @@ class Audit:
     yes_by_true_class: SeenClasses | None  # see seen_classes
     seen_at: datetime | None  # when that was counted; None: a job has yet to do it
     progress: Progress
+    drawings: tuple[AuditedDrawing, ...]  # the first one's commitment, seed and dataset stand above as well
     # What people answered is not told yet: who looks, answers and takes it back would see from what moves
     # which pictures are known, and which answer was right.
     hides_answers: bool
@@ -100,6 +122,11 @@ class Audit:
         refuted = self.draws_match is False or self.commitment_matches is False
         return self.dataset_unchanged and not refuted and (recomputed or self.uniformity.p_value >= ALARM)
 
+    def _of_which(self, fact: str) -> str:
+        """Of several drawings those at fault, in words that continue a sentence."""
+        odd = [f"drawing {item.number}" for item in self.drawings if getattr(item, fact) is False]
+        return f" of {in_a_row(odd)}" if len(self.drawings) > 1 and odd else ""
+
     @property
     def alarms(self) -> tuple[str, ...]:
         """What somebody should look at, in sentences."""
@@ -107,9 +134,10 @@ class Audit:
         if not self.dataset_unchanged:
             found.append("The dataset is not the one the questions were drawn for.")
         if self.draws_match is False:
-            found.append("The questions do not follow from the seed.")
+            found.append(f"The questions do not follow from the seed{self._of_which('draws_match')}.")
         if self.commitment_matches is False:
-            found.append("The seed is not the one that was committed to at opening.")
+            which = self._of_which("commitment_matches") or " at opening"
+            found.append(f"The seed is not the one that was committed to{which}.")
         if self.uniformity is not None and self.uniformity.p_value < ALARM:
             found.append("The drawn classes are less even than chance explains.")
         if self.hides_answers:
@@ -163,11 +191,12 @@ def audit(
     far = progress(session, campaign, now=now)
     recomputed = check if is_public or has_seed else None
     seen_at, seen = _seen(session, campaign, dataset, now=now, recompute=recompute)
+    drawings = tuple(_audited(session, campaign, dataset, recomputed, is_public=is_public))
     return Audit(
         commitment=campaign.commitment or "",
         seed=campaign.seed if is_public else None,
         dataset_digest=campaign.dataset_digest or "",
-        dataset_unchanged=dataset.digest == campaign.dataset_digest,
+        dataset_unchanged=all(item.dataset_unchanged for item in drawings),
         checked_at=check.checked_at if check else None,
         draws_match=recomputed.draws_match if recomputed else None,
         commitment_matches=recomputed.commitment_matches if recomputed else None,
@@ -184,8 +213,33 @@ def audit(
         yes_by_true_class=None if hides_answers else seen,
         seen_at=None if hides_answers else seen_at,
         progress=far,
+        drawings=drawings,
         hides_answers=hides_answers,
     )
+
+
+def _audited(
+    session: Session, campaign: Campaign, dataset: Dataset, check: DrawCheck | None, *, is_public: bool
+) -> Iterator[AuditedDrawing]:
+    found = {item["number"]: item for item in check.drawings} if check else {}
+    digests = {item.number: item.digest for item in versions.versions_of(session, campaign.dataset_id)}
+    digests[max(filter(None, digests), default=0)] = dataset.digest  # its own row says what the newest holds
+    for drawing in drawings_of(session, campaign):
+        checked = found.get(drawing.number, {})
+        yield AuditedDrawing(
+            number=drawing.number,
+            drawn_at=drawing.drawn_at,
+            dataset_version=drawing.dataset_version,
+            dataset_digest=drawing.dataset_digest,
+            dataset_unchanged=digests.get(drawing.dataset_version) == drawing.dataset_digest,
+            question_count=drawing.question_count,
+            first_position=drawing.first_position,
+            end_position=drawing.end_position,
+            commitment=drawing.commitment,
+            seed=drawing.seed if is_public else None,
+            draws_match=checked.get("draws_match"),
+            commitment_matches=checked.get("commitment_matches"),
+        )
 
 
 def _seen(

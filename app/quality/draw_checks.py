@@ -9,8 +9,8 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Purpose, Question
-from app.campaigns import draws
-from app.campaigns import service as campaigns
+from app.campaigns import draws, openings
+from app.campaigns.drawings import Drawing, drawings_of
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.quality import chi_square
@@ -21,20 +21,37 @@ EVERY = timedelta(days=1)
 
 def check_draws(session: Session, campaign: Campaign, *, now: datetime) -> DrawCheck:
     """Draw all questions anew and compare; gives a row that is not stored. `campaign` was opened."""
+    drawn = drawings_of(session, campaign)
     query = (
-        select(Question.rank, Example.position, Question.round, Question.candidate_class)
+        select(Question.rank, Example.position, Question.round, Question.candidate_class, Question.drawing)
         .join(Example, Example.id == Question.example_id)
-        .where(Question.campaign_id == campaign.id, Question.purpose == Purpose.LABELLING)
+        .where(
+            Question.campaign_id == campaign.id,
+            Question.purpose == Purpose.LABELLING,
+            Question.drawing <= drawn[-1].number,  # others are just being put there, and nobody sees them
+        )
     )
     rows = session.connection().execute(query, execution_options={"yield_per": 20_000})
     # Straight into the array: a million rows as objects would take half a gigabyte.
-    table = np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, 4)  # (Q, 4)
-    uniformity = _uniformity(campaign, table)
+    table = np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, 5)  # (Q, 5)
+    step = drawn[0].question_count
+    found = [
+        {
+            "number": drawing.number,
+            "draws_match": _draws_match(
+                session, campaign, drawing, table[table[:, 4] == drawing.number], step
+            ),
+            "commitment_matches": _commitment_matches(campaign, drawing),
+        }
+        for drawing in drawn
+    ]
+    uniformity = _uniformity(campaign, [drawing.number for drawing in drawn], table)
     return DrawCheck(
         campaign_id=campaign.id,
         checked_at=now,
-        draws_match=_draws_match(session, campaign, table),
-        commitment_matches=_commitment_matches(campaign),
+        draws_match=all(item["draws_match"] for item in found) and len(table) == campaign.question_count,
+        commitment_matches=all(item["commitment_matches"] for item in found),
+        drawings=found,
         drawn_per_class=np.bincount(table[:, 3], minlength=campaign.num_classes).tolist(),
         statistic=uniformity.statistic,
         degrees=uniformity.degrees,
@@ -64,43 +81,63 @@ def waiting_checks(session: Session, now: datetime) -> list[UUID]:
     return list(session.scalars(query.order_by(Campaign.opened_at)))
 
 
-def _draws_match(session: Session, campaign: Campaign, table: draws.Integers) -> bool:
-    """Whether drawing again gives the same questions in the same order."""
-    if len(table) != campaign.question_count or not len(table):
+def _draws_match(
+    session: Session, campaign: Campaign, drawing: Drawing, table: draws.Integers, step: int
+) -> bool:
+    """Whether drawing again gives the same questions in the same order.
+
+    Questions that must be asked again went behind the queue in multiples of `step`, the number of questions
+    that were drawn at first. A further drawing may have more: then its order is compared within steps.
+    """
+    if len(table) != drawing.question_count or not len(table):
         return False
-    # Questions that must be asked again went behind the queue in steps of its length.
-    place = table[:, 0] % campaign.question_count
-    stored = table[np.argsort(place)]
-    places = campaigns.examples_to_label(session, campaign.dataset_id, skip_twins=campaign.skip_twins)
+    places = openings.examples_to_label(
+        session,
+        campaign.dataset_id,
+        first_position=drawing.first_position,
+        end_position=drawing.end_position,
+        skip_twins=campaign.skip_twins,
+    )
     positions = np.array([position for position, _ in places], dtype=np.int64)
-    drawn = draws.draw(campaign.seed, positions, num_classes=campaign.num_classes, rounds=campaign.rounds)
-    return (
-        len(drawn) == len(stored)
-        and np.array_equal(drawn.positions, stored[:, 1])
-        and np.array_equal(drawn.rounds, stored[:, 2])
-        and np.array_equal(drawn.classes, stored[:, 3])
+    drawn = draws.draw(drawing.seed, positions, num_classes=campaign.num_classes, rounds=campaign.rounds)
+    if len(drawn) != len(table):
+        return False
+    stored = table[np.lexsort((table[:, 2], table[:, 1]))]
+    order = np.lexsort((drawn.rounds, drawn.positions))
+    moved = stored[:, 0] - drawing.first_rank - drawn.ranks[order]
+    return bool(
+        np.array_equal(drawn.positions[order], stored[:, 1])
+        and np.array_equal(drawn.rounds[order], stored[:, 2])
+        and np.array_equal(drawn.classes[order], stored[:, 3])
+        and np.all(moved >= 0)
+        and np.all(moved % step == 0)
     )
 
 
-def _commitment_matches(campaign: Campaign) -> bool:
-    return campaign.commitment == draws.commitment(
-        campaign.seed,
-        dataset_digest=campaign.dataset_digest or "",
-        examples=campaign.question_count // campaign.rounds,
+def _commitment_matches(campaign: Campaign, drawing: Drawing) -> bool:
+    return drawing.commitment == draws.commitment(
+        drawing.seed,
+        dataset_digest=drawing.dataset_digest,
+        examples=drawing.question_count // campaign.rounds,
         class_names=campaign.class_names,
         rounds=campaign.rounds,
+        first_position=drawing.first_position,
     )
 
 
-def _uniformity(campaign: Campaign, table: draws.Integers) -> chi_square.ChiSquare:
+def _uniformity(campaign: Campaign, numbers: list[int], table: draws.Integers) -> chi_square.ChiSquare:
     """The round that looks worst, its p-value corrected for how many rounds there are (Bonferroni).
 
-    Draws of one round are independent over the examples; those of one example over the rounds are not.
+    Draws of one round are independent over the examples; those of one example over the rounds are not. So are
+    those of several drawings, each of which is a family of rounds of its own.
     """
     tests = [
         chi_square.uniform(
-            np.bincount(table[table[:, 2] == round_, 3], minlength=campaign.num_classes).tolist()
+            np.bincount(
+                table[(table[:, 4] == drawing) & (table[:, 2] == round_), 3], minlength=campaign.num_classes
+            ).tolist()
         )
+        for drawing in numbers
         for round_ in range(campaign.rounds)
     ]
     worst = min(tests, key=lambda test: test.p_value)

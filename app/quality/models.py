@@ -1,6 +1,7 @@
 """What admins settle, what a check of the draws found, and what a job worked out of large campaigns."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import JSON, ForeignKey, Index, text
@@ -49,6 +50,8 @@ class DrawCheck(Base):
     checked_at: Mapped[datetime]
     draws_match: Mapped[bool]  # every class and its place in the queue follow from the seed
     commitment_matches: Mapped[bool]
+    # The same of each drawing: {"number": ..., "draws_match": ..., "commitment_matches": ...}.
+    drawings: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list, server_default="[]")
     drawn_per_class: Mapped[list[int]]
     # Chi-square of the drawn classes; over all rounds the one that looks worst.
     statistic: Mapped[float]

@@ -134,6 +134,23 @@ class ClassAuditRead(Output):
     unusable_rate: float | None
 
 
+class DrawingRead(Output):
+    """Questions that were drawn together; the seed is null until the campaign is closed."""
+
+    number: int
+    drawn_at: datetime
+    dataset_version: int
+    dataset_digest: str
+    dataset_unchanged: bool
+    question_count: int
+    first_position: int = Field(description="of the images that it asks about, in their dataset")
+    end_position: int = Field(description="one after the last")
+    commitment: str
+    seed: str | None
+    draws_match: bool | None
+    commitment_matches: bool | None
+
+
 class AuditRead(Output):
     """What can be checked of a campaign. Recomputed facts are null while the seed is secret.
 
@@ -161,6 +178,7 @@ class AuditRead(Output):
     yes_p_value: float | None
     yes_by_true_class: list[list[float | None]] | None  # row: true class; column: class asked about
     yes_by_true_class_at: datetime | None
+    drawings: list[DrawingRead]  # the first stands above as well
     classes: list[ClassAuditRead]
 
     @classmethod
@@ -177,6 +195,7 @@ class AuditRead(Output):
             dataset_unchanged=audit.dataset_unchanged,
             draws_match=audit.draws_match,
             commitment_matches=audit.commitment_matches,
+            drawings=[DrawingRead.model_validate(item) for item in audit.drawings],
             uniformity=audit.uniformity and ChiSquareRead.model_validate(audit.uniformity),
             unsure_by_class=None
             if audit.hides_answers

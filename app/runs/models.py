@@ -43,6 +43,9 @@ class Run(Base):
         .correlate_except(Campaign)
         .scalar_subquery()
     )
+    # Numbers of the versions of both datasets that it trains on, whatever joins them later.
+    source_version: Mapped[int] = mapped_column(default=1, server_default="1")
+    target_version: Mapped[int] = mapped_column(default=1, server_default="1")
     method: Mapped[str] = mapped_column(String(40))
     setting: Mapped[str] = mapped_column(String(8))
     preset: Mapped[str] = mapped_column(String(40))

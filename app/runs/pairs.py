@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session, aliased
 
 from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.datasets import service as datasets
-from app.datasets.models import Dataset, DatasetState, Example, Split
+from app.datasets import versions
+from app.datasets.models import Dataset, DatasetState, DatasetVersion, Example, Split
 from app.runs.errors import NoSharedClass, TargetIsSource, TargetNotReady, TargetWithoutImages
 from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
@@ -24,11 +25,14 @@ class Pair:
 
     Args:
         target_id: of the target.
+        source_version, target_version: the newest of each, which the run then trains on.
         looks_by_id: what each of both datasets looks like.
         in_colour: whether source and target are.
     """
 
     target_id: UUID
+    source_version: int
+    target_version: int
     looks_by_id: dict[UUID, Looks]
     in_colour: tuple[bool, bool]
 
@@ -67,6 +71,8 @@ def look_at_pair(
     looks = {dataset.id: datasets.looks_of(session, storage, dataset) for dataset in (source, target)}
     return Pair(
         target_id=target.id,
+        source_version=versions.newest(session, source).number or 1,
+        target_version=versions.newest(session, target).number or 1,
         looks_by_id=looks,
         in_colour=(source.in_colour, target.in_colour),
     )
@@ -78,6 +84,11 @@ def remember_looks(session: Session, pair: Pair) -> None:
         dataset = session.get(Dataset, dataset_id)
         if dataset is not None and dataset.looks is None:
             dataset.looks = looks
+        session.execute(
+            update(DatasetVersion)
+            .where(DatasetVersion.dataset_id == dataset_id, DatasetVersion.looks.is_(None))
+            .values(looks=looks)
+        )
 
 
 def _overlap(session: Session, source: Dataset, target: Dataset) -> Overlap:

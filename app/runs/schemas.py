@@ -123,6 +123,8 @@ class RunSummary(Output):
     campaign_id: UUID
     source_dataset_id: UUID
     target_dataset_id: UUID
+    source_version: int = Field(description="of the campaign's dataset, as it was at launch")
+    target_version: int = Field(description="of the target, as it was at launch")
     method: str
     setting: str
     preset: str
@@ -165,6 +167,8 @@ class RunSummary(Output):
             "campaign_id": run.campaign_id,
             "source_dataset_id": run.source_dataset_id,
             "target_dataset_id": run.target_dataset_id,
+            "source_version": run.source_version,
+            "target_version": run.target_version,
             "method": run.method,
             "setting": run.setting,
             "preset": run.preset,

@@ -18,7 +18,8 @@ from app.campaigns import noting
 from app.campaigns.models import Campaign, CampaignState
 from app.claims import unclaimed
 from app.datasets import service as datasets
-from app.datasets.models import Dataset
+from app.datasets import versions
+from app.datasets.models import Dataset, DatasetVersion
 from app.journal.models import Action
 from app.runs import configs
 from app.runs.errors import (
@@ -132,12 +133,14 @@ def start_run(
     run = Run(
         campaign_id=labels.campaign_id,
         target_dataset_id=pair.target_id,
+        source_version=pair.source_version,
+        target_version=pair.target_version,
         method=method,
         setting=setting,
         preset=values["preset"],
         config=values,
         snapshot_digest=labels.digest,
-        snapshot_facts=labels.facts,
+        snapshot_facts=labels.facts | {"dataset_version": pair.source_version},
         created_by_id=by.id,
         created_at=now,
         note=note,
@@ -238,12 +241,11 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
     """The figures of runs whose trials are loaded, by run id."""
     latest = latest_metrics(session, runs)
     target_ids = {run.target_dataset_id for run in runs}
-    targets = {
-        target.id: target for target in session.scalars(select(Dataset).where(Dataset.id.in_(target_ids)))
-    }
+    query = select(DatasetVersion).where(DatasetVersion.dataset_id.in_(target_ids))
+    targets = {(target.dataset_id, target.number): target for target in session.scalars(query)}
     found = {}
     for run in runs:
-        target = targets[run.target_dataset_id]
+        target = targets[run.target_dataset_id, run.target_version]
         found[run.id] = summarise(
             run,
             latest,
@@ -275,10 +277,19 @@ def made_of(session: Session, run: Run) -> list[tuple[str, str]]:
 
 def recipe_of(session: Session, run: Run) -> configs.Recipe | None:
     """What a run trains, in words; None where this version cannot read its configuration."""
-    both = [session.get_one(Dataset, id_) for id_ in (run.source_dataset_id, run.target_dataset_id)]
-    seen = [dataset.looks for dataset in both if dataset.looks is not None]
+    both = versions_used(session, run)
+    seen = [version.looks for version in both if version.looks is not None]
     looks = looks_of_pair(*seen) if len(seen) == len(both) else None
     return configs.recipe_of(run.config, looks, (both[0].in_colour, both[1].in_colour))
+
+
+def versions_used(session: Session, run: Run) -> tuple[DatasetVersion, DatasetVersion]:
+    """What a run trains on, of its source and of its target."""
+    source_id = session.scalars(select(Campaign.dataset_id).where(Campaign.id == run.campaign_id)).one()
+    return (
+        versions.version(session, source_id, run.source_version),
+        versions.version(session, run.target_dataset_id, run.target_version),
+    )
 
 
 def metrics_of(session: Session, run: Run) -> list[Metric]:

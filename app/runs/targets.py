@@ -3,18 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.datasets.models import Dataset, Split
+from app.datasets.models import Holding, Split
 from app.runs.models import Run
-from clarinet.files.names import NO_LABEL, numbers_among, strangers
+from clarinet.files.names import NO_LABEL, are_numbers, in_a_row, numbers_among, strangers
 from clarinet.recipes.counting import is_or_are, many
 from clarinet.recipes.scoring import ScoredOn
 
 
-def scored_images(target: Dataset, classes: Sequence[str]) -> ScoredOn:
+def scored_images(target: Holding, classes: Sequence[str]) -> ScoredOn:
     """The images of a ready target that score a run: test images, else those that it trains on.
 
     Args:
-        target: the dataset.
+        target: the dataset, or a version of it.
         classes: names in the campaign's order.
     """
     numbers = numbers_among(classes, target.class_names or [])
@@ -24,7 +24,7 @@ def scored_images(target: Dataset, classes: Sequence[str]) -> ScoredOn:
     )
 
 
-def scored_by(run: Run, target: Dataset) -> ScoredOn:
+def scored_by(run: Run, target: Holding) -> ScoredOn:
     """The images that scored a run, or will: as its results say, else as `scored_images` does."""
     told = [found for trial in run.trials if trial.result and (found := scored_of(trial.result)) is not None]
     return told[0] if told else scored_images(target, run.snapshot_facts["classes"])
@@ -45,13 +45,18 @@ def _among(split: Split, per_class: Sequence[int] | None, numbers: Sequence[int]
     )
 
 
-def unscored_of(target: Dataset, classes: Sequence[str]) -> str:
+def unscored_of(target: Holding, classes: Sequence[str]) -> str:
     """Which images of a ready target do not score, and why, in words that continue a sentence; "" if all do.
 
     Those of the split that scores; where no image does, all.
     """
     scored = scored_images(target, classes)
     own = target.class_names or []
+    if not scored.images and are_numbers(own) and not are_numbers(classes):
+        return (
+            f"its classes are numbers ({in_a_row(own)}), and the campaign's have names; name them on the "
+            "page of the dataset, so that its images can score"
+        )
     told = []
     for split, per_class, total in (
         ("test", target.test_per_class, target.test_count),

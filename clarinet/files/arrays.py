@@ -22,6 +22,7 @@ from clarinet.files.zips import Members
 from clarinet.recipes.counting import there_are
 
 SUFFIX = ".npy"
+CLASS_NAMES = "class_names"
 MAX_HEADER_BYTES = 4096
 CHUNK_BYTES = 4 * 2**20
 MAX_MADE = 200  # characters that say how images were made
@@ -110,6 +111,22 @@ def read_labels(file: Members, split: str, count: int, *, most: int = 2**63) -> 
     if count and not (values.min() >= NO_LABEL and values.max() < most):
         raise Refused(header.called, f"has labels outside 0 to {most - 1} (-1 for unknown)")
     return values.astype(np.int64)
+
+
+def read_class_names(file: Members) -> list[str] | None:
+    """The array `class_names`: text, one name for each class number from 0 on; None if the npz has none.
+
+    Raises:
+        Refused: as `read_header` does, or what is no list of text.
+    """
+    header = read_header(file, CLASS_NAMES)
+    if header is None:
+        return None
+    if header.dtype.kind not in "US" or len(header.shape) != 1:
+        told = f"holds {header.dtype} values of the shape {words(header.shape)}; names must be a list of text"
+        raise Refused(header.called, told)
+    values = read_array(file, header).tolist()
+    return [name.decode(errors="replace") if isinstance(name, bytes) else name for name in values]
 
 
 def made_by(comment: bytes) -> str | None:

@@ -110,6 +110,11 @@ def classes_in_order(names: Collection[str]) -> list[str]:
     return [tidy(name) for name in in_order]
 
 
+def class_lines(text: str) -> list[str]:
+    """Class names that somebody wrote one a line; empty lines say nothing."""
+    return list(filter(None, map(str.strip, text.splitlines())))
+
+
 def as_listed(names: Collection[str], listed: Sequence[str]) -> list[str] | None:
     """The classes of a list, tidy and in its order, if it has all of these and none twice; else None."""
     tidied = [tidy(name) for name in listed if sameness(name)]
@@ -211,8 +216,13 @@ def in_a_row(names: Sequence[str]) -> str:
     return " and ".join([part for part in (", ".join(shown[:-1]), shown[-1]) if part])
 
 
+def are_numbers(names: Collection[str]) -> bool:
+    """Whether class names are mere numbers, as an npz has them that names none: they tell people nothing."""
+    return bool(names) and all(name.isdecimal() for name in names)
+
+
 def share_no_class(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two lists of class names have none in common; numbers are no names, and share all there are."""
-    if any(not names or all(name.isdecimal() for name in names) for names in (one, other)):
+    if any(not names or are_numbers(names) for names in (one, other)):
         return False
     return all(number == NO_LABEL for number in numbers_among(one, other))

@@ -14,7 +14,7 @@ from app.accounts.models import User
 from app.annotation import questions
 from app.annotation import service as annotation
 from app.annotation.models import Question
-from app.campaigns import draws
+from app.campaigns import draws, openings
 from app.campaigns import service as campaigns
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
@@ -137,7 +137,7 @@ def test_a_killed_opening_shows_nothing_and_starts_again(
 
     requested.claimed_until = utc_now() - timedelta(seconds=1)  # its lease has run out
     session.commit()
-    assert campaigns.waiting_openings(session, utc_now()) == [requested.id]
+    assert openings.waiting_openings(session, utc_now()) == [requested.id]
     drawing.open_campaign(context, requested.id)
 
     session.expire_all()

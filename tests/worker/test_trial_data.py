@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 import torch
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
-from app.datasets.models import Dataset, Example, Split
+from app.claims import claim
+from app.datasets import service
+from app.datasets.growing import Packed, publish
+from app.datasets.intake.pictures import picture_of_pixels
+from app.datasets.intake.shards import Incoming, ShardWriter, read_records
+from app.datasets.models import Dataset, DatasetVersion, Example, Split
 from app.runs.labels import freeze
 from app.runs.models import Run
+from app.storage import Storage
 from clarinet.data.training_data import TrainData
 from clarinet.files.label_table import COMPLEMENTARY, Labels
 from clarinet.recipes.config import TrainConfig
@@ -18,7 +24,7 @@ from clarinet.recipes.methods import config_for
 from clarinet.recipes.scoring import ScoredOn
 from clarinet.run.training import TrainResult, train
 from tests.clarinet.factories import in_memory
-from tests.factories import make_dataset, make_labels, make_run
+from tests.factories import NOW, make_dataset, make_labels, make_run
 from worker.context import Context
 from worker.trainer.trial_data import TrialData, load
 
@@ -37,6 +43,59 @@ def test_questions_are_told_as_uniform_unless_labels_from_elsewhere_are_among_th
         found = session.get_one(Run, run.id)
         found.snapshot_facts = found.snapshot_facts | {"imported": 3}
         assert load(session, context.storage, found, config_for("clarinet")).data.probabilities is None
+
+
+def test_images_that_join_after_the_launch_do_not_enter_a_run(context: Context) -> None:
+    config = config_for("clarinet")
+    with context.unit_of_work() as session:
+        run = make_run(session, context.storage)
+        before = load(session, context.storage, run, config)
+        source_id = session.scalars(select(Campaign.dataset_id).where(Campaign.id == run.campaign_id)).one()
+        for dataset_id in (source_id, run.target_dataset_id):
+            grow(session, context.storage, session.get_one(Dataset, dataset_id))
+
+    with context.reading() as session:
+        run = session.get_one(Run, run.id)
+        after = load(session, context.storage, run, config)
+        target = session.get_one(Dataset, run.target_dataset_id)
+
+        assert (target.train_count, target.test_count, target.channels) == (130, 44, 3)
+        assert (run.source_version, run.target_version) == (1, 1)
+        assert after.datasets["target"]["version"] == 1
+        assert after.datasets["target"]["digest"] != target.digest
+        for name in ("source_images", "target_images", "target_test_images"):
+            one, other = getattr(before.data, name), getattr(after.data, name)
+            assert torch.equal(one, other), name  # grey as before, too
+        run.target_version = 2
+        assert len(load(session, context.storage, run, config).data.target_images) == 130
+
+
+def grow(session: Session, storage: Storage, dataset: Dataset) -> None:
+    """Ten further training images and four test images in colour join a dataset."""
+    addition = DatasetVersion(
+        dataset_id=dataset.id, created_by_id=dataset.created_by_id, created_at=NOW, upload={}
+    )
+    session.add(addition)
+    session.flush()
+    claimed = claim(session, DatasetVersion, addition.id, by="test", now=NOW)
+    assert claimed is not None
+    prefix = service.import_prefix(claimed)
+    noise = np.random.default_rng(1)
+    with ShardWriter(storage, prefix) as shards:
+        for place in range(14):
+            pixels = noise.integers(0, 255, (8, 8, 3), dtype=np.uint8)
+            split = "train" if place < 10 else "test"
+            shards.add(Incoming(split, place % 2, picture_of_pixels(pixels)))
+    packed = Packed(
+        prefix=prefix,
+        chunks=read_records(storage, prefix, chunk=5),
+        shards=shards.shards,
+        class_names=["cat", "dog"],
+        channels=3,
+        looks="digits",
+        said={"made": None, "notes": [], "faults": []},
+    )
+    assert publish(session, storage, claimed, packed, now=NOW) == 14
 
 
 class TestLoad:

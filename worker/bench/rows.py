@@ -13,6 +13,7 @@ from app.accounts import service as accounts
 from app.accounts.models import Role, User
 from app.campaigns import service as campaigns
 from app.clock import utc_now
+from app.datasets import versions
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.jobs import Job
 from app.migrate import upgrade
@@ -77,6 +78,7 @@ def add_dataset(
     )
     session.add(dataset)
     session.flush()
+    session.add(versions.first_version(dataset, now=utc_now()))
     fixed = {
         "dataset_id": dataset.id,
         "split": Split.TRAIN,

@@ -25,6 +25,9 @@ Token = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 Campaign = Annotated[str, typer.Argument(help="Name or id of the campaign.")]
+ClassNames = Annotated[
+    str, typer.Option(help="Of an npz that numbers its classes: their names, with commas, that of 0 first.")
+]
 HERE = "http://127.0.0.1:8000"
 
 
@@ -98,6 +101,7 @@ def add_dataset(
         bool, typer.Option("--skip-bad", help="Go on without files that cannot be taken in.")
     ] = False,
     encoding: Annotated[str, typer.Option(help="Of the names in the zip, where it does not say it.")] = "",
+    classes: ClassNames = "",
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -107,7 +111,7 @@ def add_dataset(
 
     with connect(base_url, token) as client:
         with file.open("rb") as stream:
-            choices = {"skip_bad": str(skip_bad).lower(), "encoding": encoding}
+            choices = {"skip_bad": str(skip_bad).lower(), "encoding": encoding, "classes": lines_of(classes)}
             made = client.upload(
                 "/datasets",
                 stream,
@@ -133,6 +137,51 @@ def add_dataset(
         f"{row['name']}: {images} images ({row['train_count']} train, {row['test_count']} test).",
         as_json=as_json,
     )
+
+
+@datasets.command("grow")
+def grow_dataset(
+    dataset: Annotated[str, typer.Argument(help="Name or id of the dataset.")],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="zip or npz.")],
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Go on without files that cannot be taken in.")
+    ] = False,
+    keep_known: Annotated[
+        bool, typer.Option("--keep-known", help="Take images in that the dataset has already.")
+    ] = False,
+    encoding: Annotated[str, typer.Option(help="Of the names in the zip, where it does not say it.")] = "",
+    classes: ClassNames = "",
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Send further images for a dataset and wait until they have joined it as a new version."""
+    from app.errors import AppError
+
+    with connect(base_url, token) as client:
+        found = find(client, "datasets", dataset)
+        choices = {"skip_bad": str(skip_bad).lower(), "encoding": encoding, "classes": lines_of(classes)}
+        choices["skip_known"] = str(not keep_known).lower()
+        with file.open("rb") as stream:
+            made = client.upload(f"/datasets/{found['id']}/images", stream, filename=file.name, **choices)
+        row = wait(
+            client,
+            f"/datasets/{found['id']}/versions/{made['id']}",
+            "Taking images in",
+            until=lambda row: row["state"] != "importing",
+            done=lambda row: (row["progress"], row["progress_total"]),
+        )
+    if row["state"] == "failed":
+        raise AppError("\n".join([row["failure"], *told_of(row)]))
+    for line in [*row["notes"], *told_of(row)]:
+        typer.echo(line, err=True)
+    words = f"{found['name']}: version {row['number']} has {row['train_count'] + row['test_count']} images, "
+    show(row, words + f"{row['progress']} of them new.", as_json=as_json)
+
+
+def lines_of(classes: str) -> str:
+    """Names with commas, as in a CSV, one a line."""
+    return "\n".join(part.strip() for part in next(csv.reader([classes], skipinitialspace=True), []))
 
 
 def told_of(row: Mapping[str, Any]) -> list[str]:
@@ -216,6 +265,30 @@ def open_campaign(
     with connect(base_url, token) as client:
         row = open_and_wait(client, find(client, "campaigns", campaign)["id"])
     show(row, f"{row['name']} is {row['state']}.", as_json=as_json)
+
+
+@campaigns.command("ask-further")
+def ask_further(
+    campaign: Campaign, base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson = False
+) -> None:
+    """Ask about images that have joined the dataset since, and wait until their questions are drawn."""
+    from app.errors import AppError
+
+    with connect(base_url, token) as client:
+        found = find(client, "campaigns", campaign)
+        client.post(f"/campaigns/{found['id']}/further")
+        drawn = wait(
+            client,
+            f"/campaigns/{found['id']}/drawings",
+            "Drawing the questions",
+            until=lambda row: bool(row["items"][-1]["drawn_at"] or row["items"][-1]["failure"]),
+            done=lambda _: (0, None),
+        )
+        last = drawn["items"][-1]
+    if last["failure"]:
+        raise AppError(last["failure"])
+    words = f"{found['name']} asks {last['question_count']} further questions, drawing {last['number']}."
+    show(drawn, words, as_json=as_json)
 
 
 @campaigns.command("pause")

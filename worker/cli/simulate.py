@@ -105,6 +105,13 @@ def _report(found: dict[str, Any]) -> str:
         f"Images unchanged since the opening: {said[found['dataset_unchanged']]}",
         f"Every draw as the seed says: {said[found['draws_match']]}",
         f"Seed as committed to ({found['commitment'][:16]}...): {said[found['commitment_matches']]}",
+        *(
+            f"Drawing {item['number']}, over version {item['dataset_version']}: every draw as its seed says: "
+            f"{said[item['draws_match']]}; seed as committed to ({item['commitment'][:16]}...): "
+            f"{said[item['commitment_matches']]}"
+            for item in found["drawings"]
+            if len(found["drawings"]) > 1
+        ),
         f"Classes drawn uniformly: chi-square {found['uniformity']['statistic']:.1f}, "
         f"p = {found['uniformity']['p_value']:.3f}",
         *(f"ALARM: {alarm}" for alarm in found["alarms"]),

@@ -274,6 +274,7 @@ def _facts(result: TrainResult, loaded: TrialData) -> dict[str, Any]:
         "unscored": loaded.unscored,
         "source_estimate": last.source_estimate.to_dict() if last.source_estimate else None,
         "made": loaded.made,
+        "datasets": loaded.datasets,
         "smallest_predicted_share": last.smallest_predicted_share,
         "merged_class": result.merged_class,
         "target_information": last.target_information,

@@ -14,8 +14,9 @@ from torch import Tensor
 from app.campaigns import service as campaigns
 from app.campaigns.draws import probabilities
 from app.datasets import service as datasets
+from app.datasets import versions
 from app.datasets.errors import SizesDiffer
-from app.datasets.models import Dataset, Split
+from app.datasets.models import Dataset, Holding, Split
 from app.datasets.pixels import StoredImages
 from app.runs.labels import thaw
 from app.runs.models import Run
@@ -39,6 +40,7 @@ class TrialData:
     made: dict[str, str]  # how images were made that are not the published ones: of "source" or "target"
     scored: ScoredOn
     unscored: str  # which images of the target do not score, in words
+    datasets: dict[str, dict[str, object]]  # name, version and digest of "source" and "target"
 
 
 def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> TrialData:
@@ -54,14 +56,18 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     campaign = campaigns.any_campaign(session, run.campaign_id)
     names = [item.name for item in campaign.classes]
     labels = thaw(storage, run.snapshot_digest, num_classes=len(names))
-    source = _images(session, storage, campaign.dataset_id, Split.TRAIN, config.network.image_size)
-    target = _images(session, storage, run.target_dataset_id, Split.TRAIN, config.network.image_size)
+    ours = campaign.dataset_id, run.source_version
+    theirs = run.target_dataset_id, run.target_version
+    size = config.network.image_size
+    source = _images(session, storage, ours, Split.TRAIN, size)
+    target = _images(session, storage, theirs, Split.TRAIN, size)
     # Drawn uniformly, but for labels from elsewhere: nobody knows how those were.
     is_drawn = not run.snapshot_facts.get("imported")
     chances = np.full(len(labels), probabilities(len(names))[0], np.float32) if is_drawn else None
     labels = replace(labels, positions=_rows(source, labels), probabilities=chances)
-    mapped = _numbers(session.get_one(Dataset, run.target_dataset_id), names)
-    test = _test_set(session, storage, run.target_dataset_id, mapped, config.network.image_size)
+    held = versions.version(session, *theirs)
+    mapped = _numbers(held, names)
+    test = _test_set(_images(session, storage, theirs, Split.TEST, size), mapped)
     data = TrainData.of(
         labels,
         _given(source),
@@ -75,8 +81,20 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
         class_names=names,
         made=_made(session, source=campaign.dataset_id, target=run.target_dataset_id),
         scored=data.scored_on if test.classes is None else replace(data.scored_on, of=test.of),
-        unscored=unscored_of(session.get_one(Dataset, run.target_dataset_id), names),
+        unscored=unscored_of(held, names),
+        datasets=_named(session, source=ours, target=theirs),
     )
+
+
+def _named(session: Session, **which: tuple[UUID, int]) -> dict[str, dict[str, object]]:
+    return {
+        domain: {
+            "name": session.get_one(Dataset, dataset_id).name,
+            "version": version,
+            "digest": versions.version(session, dataset_id, version).digest,
+        }
+        for domain, (dataset_id, version) in which.items()
+    }
 
 
 def _made(session: Session, **datasets_of: UUID) -> dict[str, str]:
@@ -103,14 +121,18 @@ def _given(images: StoredImages) -> Tensor | ImageStream:
 
 
 def _images(
-    session: Session, storage: Storage, dataset_id: UUID, split: Split, image_size: int
+    session: Session, storage: Storage, used: tuple[UUID, int], split: Split, image_size: int
 ) -> StoredImages:
-    """A split in its own size; in the trial's where it has several, or a larger one that takes too much."""
+    """A split of the used version of a dataset, in its own size.
+
+    In the trial's where it has several, or a larger one that takes too much.
+    """
+    dataset_id, version = used
     size = (image_size, image_size)
     try:
-        found = datasets.stored_images(session, storage, dataset_id, split)
+        found = datasets.stored_images(session, storage, dataset_id, split, version=version)
     except SizesDiffer:
-        return datasets.stored_images(session, storage, dataset_id, split, size=size)
+        return datasets.stored_images(session, storage, dataset_id, split, size=size, version=version)
     is_larger = prod(found.size) > prod(size)
     return replace(found, size=size) if is_larger and found.nbytes > RESIDENT_BYTES else found
 
@@ -127,7 +149,7 @@ def _rows(source: StoredImages, labels: Labels) -> NDArray[np.int64]:
     return images
 
 
-def _numbers(target: Dataset, names: list[str]) -> NDArray[np.int64]:
+def _numbers(target: Holding, names: list[str]) -> NDArray[np.int64]:
     """(C + 1,) the campaign's number of each class of the target, by name, or NO_LABEL.
 
     The last entry is what an unknown class (-1) finds.
@@ -143,11 +165,8 @@ class _TestSet(NamedTuple):
     of: int  # how many test images there are
 
 
-def _test_set(
-    session: Session, storage: Storage, target_id: UUID, mapped: NDArray[np.int64], image_size: int
-) -> _TestSet:
+def _test_set(test: StoredImages, mapped: NDArray[np.int64]) -> _TestSet:
     """The target's test images whose true class the campaign knows; to score, never to train on."""
-    test = _images(session, storage, target_id, Split.TEST, image_size)
     classes = mapped[test.true_classes]
     known = classes != NO_LABEL
     if not known.any():

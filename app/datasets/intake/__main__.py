@@ -25,6 +25,8 @@ from app.datasets.intake.zips import Archive, open_archive
 from app.datasets.uploads import SAY_ENCODING, SKIP_BAD
 from app.storage import Storage
 from clarinet.files.arrays import SUFFIX
+from clarinet.files.folders import class_list
+from clarinet.files.names import class_lines
 from clarinet.files.refusal import MOST_NAMED, Refused
 from clarinet.recipes.counting import many
 
@@ -101,6 +103,7 @@ def take_in(storage: Storage, prefix: str, upload: dict[str, Any]) -> dict[str, 
         "made": reading.made,
         "class_names": reading.class_names,
         "channels": shards.channels,
+        "shards": shards.shards,
         "counts": shards.counts,
         "digest": shards.digest,
         "size_bytes": shards.size_bytes,
@@ -134,9 +137,14 @@ def _reading(archive: Archive, storage: Storage, upload: dict[str, Any]) -> Read
         if len(data) > MAX_TABLE_BYTES:
             raise Refused(upload["table_name"], f"is larger than {MAX_TABLE_BYTES // MIB} MB")
         return read_with_table(archive, read_table(data, upload["table_name"]))
-    has_arrays = all(path.endswith(SUFFIX) for path in archive.members)
+    given = class_lines(upload.get("classes", ""))
+    # A list of classes may lie beside the arrays.
+    listed = class_list(archive.members)
+    has_arrays = all(path.endswith(SUFFIX) or path == listed for path in archive.members)
     if upload["kind"] == "npz" or (upload["kind"] == "auto" and has_arrays):
-        return read_arrays(archive)
+        return read_arrays(archive, given)
+    if given:
+        raise Refused(upload["name"], "is no npz of numbered classes, so it takes its names from its folders")
     return read_folders(archive)
 
 

@@ -1,30 +1,40 @@
 """npz files -> pictures: the pixels are streamed, never loaded whole."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
 
-from app.datasets.intake.limits import MAX_CLASSES, MAX_PIXELS, MAX_SIDE
+from app.datasets.intake.limits import MAX_CLASSES, MAX_LIST_BYTES, MAX_PIXELS, MAX_SIDE
 from app.datasets.intake.pictures import picture_of_pixels
-from app.datasets.intake.reading import Reading, check_total
+from app.datasets.intake.reading import Reading, check_total, checked_classes
 from app.datasets.intake.shards import Incoming
 from app.datasets.intake.zips import Archive
-from clarinet.files.arrays import CHUNK_BYTES, Header, made_by, read_image_header, read_labels, read_pieces
-from clarinet.files.folders import SPLITS
-from clarinet.files.names import NO_LABEL
+from clarinet.files.arrays import (
+    CHUNK_BYTES,
+    Header,
+    made_by,
+    read_class_names,
+    read_image_header,
+    read_labels,
+    read_pieces,
+)
+from clarinet.files.folders import SPLITS, class_list
+from clarinet.files.names import NO_LABEL, class_lines, sameness
 from clarinet.files.refusal import Refused
 
 
-def read_arrays(archive: Archive) -> Reading:
+def read_arrays(archive: Archive, given: Sequence[str] = ()) -> Reading:
     """Images x_train and x_test with the classes y_train and y_test, any of them missing; other arrays are
     not looked at.
 
-    Labels are numbers from 0 on, -1 for unknown. The classes are called by them: "0", "1", ... up to the
-    largest. Classes without an image are included. So a label means the same here as in the file.
+    Labels are numbers from 0 on, -1 for unknown. Their names are those `given`, else in an array class_names,
+    else in a list of classes in the file. Without any, the classes are called by their numbers: "0", "1", ...
+    up to the largest. Classes without an image are included. So a label means the same here as in the file.
 
     Raises:
-        Refused: no images, arrays of another shape or type, or numbers of images and labels that differ.
+        Refused: no images, arrays of another shape or type, numbers of images and labels that differ, or
+            fewer names than numbers.
     """
     images = {split: read_image_header(archive, split) for split in SPLITS}
     if not any(images.values()):
@@ -35,7 +45,7 @@ def read_arrays(archive: Archive) -> Reading:
     check_total(sum(counts.values()), archive.name)
     labels = {split: _labels(archive, split, count) for split, count in counts.items()}
     highest = max(int(values.max(initial=NO_LABEL)) for values in labels.values())
-    class_names = None if highest == NO_LABEL else [str(label) for label in range(highest + 1)]
+    class_names, told = _names(archive, given, highest)
 
     def pictures() -> Iterator[Incoming]:
         for split in SPLITS:
@@ -52,8 +62,32 @@ def read_arrays(archive: Archive) -> Reading:
         class_names,
         pictures(),
         made=made_by(archive.comment),
-        remarks=_remarks(numbered[numbered != NO_LABEL]),
+        remarks=[*told, *_remarks(numbered[numbered != NO_LABEL])],
     )
+
+
+def _names(archive: Archive, given: Sequence[str], highest: int) -> tuple[list[str] | None, list[str]]:
+    """The classes up to the highest number, and what to say of where their names are from."""
+    if highest == NO_LABEL:
+        return None, []
+    path = class_list(archive.members)
+    if given:
+        named, whence = list(given), "the names that you gave"
+    elif (found := read_class_names(archive)) is not None:
+        named, whence = found, "its array class_names"
+    elif path is not None:
+        named = class_lines(archive.read(path, limit=MAX_LIST_BYTES).decode(errors="replace"))
+        whence = f'"{path}"'
+    else:
+        return [str(label) for label in range(highest + 1)], []
+    if len(named) <= highest:
+        raise Refused(
+            archive.name, f"numbers its classes up to {highest}, and {whence} are only {len(named)} of them"
+        )
+    in_order = checked_classes(named, archive.name, listed=named)
+    if len(in_order) != len(named) or len({sameness(name) for name in named}) < len(named):
+        raise Refused(archive.name, f"has two classes of the same name by {whence}")
+    return in_order, [f"The classes have {whence}"] if not given else []
 
 
 def _remarks(labels: np.ndarray) -> list[str]:

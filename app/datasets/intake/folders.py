@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.datasets.intake.limits import MAX_TABLE_BYTES
+from app.datasets.intake.limits import MAX_LIST_BYTES, MAX_TABLE_BYTES
 from app.datasets.intake.pictures import picture_of_file, require_no_archive
 from app.datasets.intake.reading import Reading, check_total, checked_classes
 from app.datasets.intake.shards import Incoming
@@ -21,12 +21,11 @@ from clarinet.files.folders import (
     is_named_as_image,
     place,
 )
-from clarinet.files.names import as_listed, numbers_among
+from clarinet.files.names import as_listed, class_lines, numbers_among
 from clarinet.files.pictures import Change
 from clarinet.files.refusal import Refused, shown
 
 HEAD_BYTES = 512
-MAX_LIST_BYTES = 1024 * 1024  # of a list of classes
 
 
 def read_folders(archive: Archive) -> Reading:
@@ -178,7 +177,7 @@ def _classes(archive: Archive, names: set[str], remarks: list[str]) -> list[str]
     if path is None:
         return checked_classes(names, archive.name)
     text = archive.read(path, limit=MAX_LIST_BYTES).decode(errors="replace")
-    listed = list(filter(None, map(str.strip, text.splitlines())))
+    listed = class_lines(text)
     is_used = as_listed(names, listed) is not None
     told = (
         "gives the order of the classes" if is_used else "does not list the classes of the images; left out"

@@ -11,6 +11,7 @@ MAX_SIDE = 8192  # pixels along a side of an npz image
 MAX_CLASSES = 1000
 MAX_NAME_LENGTH = 400  # characters of a path in a zip
 MAX_CLASS_NAME_LENGTH = 80  # as long as a campaign can show it
+MAX_LIST_BYTES = MIB  # a list of classes
 MAX_TABLE_BYTES = 64 * MIB  # a CSV of file names
 
 # Pictures are packed already, so an honest zip of them hardly shrinks; a plain BMP may shrink a lot, but not

@@ -174,6 +174,11 @@ class ShardWriter:
         self.counts[incoming.split] += 1
 
     @property
+    def shards(self) -> int:
+        """How many there are."""
+        return self._number + 1
+
+    @property
     def digest(self) -> str:
         """SHA-256 over the pictures' digests in position order, hex."""
         return self._digest.hexdigest()

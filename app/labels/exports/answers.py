@@ -17,6 +17,7 @@ from app.accounts.models import User
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
+from app.datasets.versions import train_rows
 from app.labels.exports import formats, label_studio
 from app.labels.exports.formats import ExportFormat
 
@@ -135,6 +136,7 @@ def answer_rows(
         .order_by(Question.example_id, Question.round, Answer.id)
     )
     known: dict[object, Annotator] = {}
+    places = train_rows(session, campaign.dataset_id)
     found = session.connection().execute(query, execution_options={"yield_per": FETCHED})
     for id_, question, example, position, filename, *rest in found:
         round_, class_, chance, ms, purpose, value, by, key, at = rest
@@ -145,7 +147,7 @@ def answer_rows(
             id_,
             question,
             example,
-            position,
+            places.row(position),
             None if filename is None else text(filename),
             round_,
             class_,

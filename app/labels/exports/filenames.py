@@ -8,14 +8,18 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.datasets.models import Example
+from app.datasets.versions import train_rows
 from clarinet.files.label_table import LabelRow
 
 AT_ONCE = 2_000  # rows that wait for their names
 
 
 def with_filenames(session: Session, dataset_id: UUID, rows: Iterable[LabelRow]) -> Iterator[LabelRow]:
-    """Rows in position order with the names of their files, where the dataset has kept them."""
-    iterator = iter(rows)
+    """Rows in position order with the names of their files, where the dataset has kept them.
+
+    Their positions are then those among the training images, as files outside count them.
+    """
+    iterator, places = iter(rows), train_rows(session, dataset_id)
     while some := list(islice(iterator, AT_ONCE)):
         query = select(Example.position, Example.filename).where(
             Example.dataset_id == dataset_id,
@@ -23,7 +27,8 @@ def with_filenames(session: Session, dataset_id: UUID, rows: Iterable[LabelRow])
             Example.filename.is_not(None),
         )
         known = {row.position: row.filename for row in session.execute(query)}
-        yield from (row._replace(filename=known.get(row.position)) for row in some)
+        for row in some:
+            yield row._replace(filename=known.get(row.position), position=places.row(row.position))
 
 
 def longest_filename(session: Session, dataset_id: UUID) -> int:

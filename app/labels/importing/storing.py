@@ -15,6 +15,7 @@ from app.campaigns.models import Campaign
 from app.campaigns.noting import note
 from app.claims import Claim
 from app.datasets.models import Example, Split
+from app.datasets.versions import train_rows
 from app.journal.models import Action
 from app.labels.importing.rows import Row
 from app.labels.models import ImportedAnswer, ImportState, LabelImport
@@ -28,6 +29,7 @@ class Pictures:
     """The training pictures of a campaign, found as a file means them: by file name, position or id."""
 
     def __init__(self, campaign: Campaign) -> None:
+        self._dataset_id = campaign.dataset_id
         self._own = Example.dataset_id == campaign.dataset_id, Example.split == Split.TRAIN
         self._by_name: dict[str, int] | None = None
         self._finder: PathFinder | None = None
@@ -55,17 +57,27 @@ class Pictures:
             rows = session.execute(
                 select(Example.filename, Example.id).where(*self._own, Example.filename.is_not(None))
             )
-            self._by_name = {str(filename): example_id for filename, example_id in rows}
+            self._by_name = {}
+            several = set()  # images that joined later may be called what others are
+            for filename, example_id in rows:
+                if filename in self._by_name:
+                    several.add(str(filename))
+                self._by_name[str(filename)] = example_id
+            for name in several:
+                del self._by_name[name]
             self._finder = PathFinder(self._by_name) if self._by_name else None
         return self._by_name
 
-    def _places(self, session: Session, positions: set[int]) -> dict[int, int]:
+    def _places(self, session: Session, rows: set[int]) -> dict[int, int]:
+        """Ids by row among the training images, which is the position in all but grown datasets."""
         found: dict[int, int] = {}
-        for some in _parts(sorted(position for position in positions if position < 2**31)):
-            rows = session.execute(
+        places = train_rows(session, self._dataset_id)
+        rows_at = {places.position(row): row for row in rows if row < 2**30}
+        for some in _parts(sorted(rows_at)):
+            ids = session.execute(
                 select(Example.position, Example.id).where(*self._own, Example.position.in_(some))
             )
-            found.update((position, example_id) for position, example_id in rows)
+            found.update((rows_at[position], example_id) for position, example_id in ids)
         return found
 
     def _known(self, session: Session, ids: set[int]) -> set[int]:

@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.campaigns import service
+from app.campaigns import openings, service
 from app.campaigns.models import Campaign, Modes
 from tests.factories import answer, make_campaign, make_rows_only_dataset, make_user, questions_of
 
@@ -108,7 +108,7 @@ class TestForm:
 
     def test_edits_a_draft_and_keeps_pictures_of_classes(self, client: TestClient, session: Session) -> None:
         campaign = make_campaign(session, state="draft")
-        picture = service.examples_to_label(session, campaign.dataset_id)[0][1]
+        picture = openings.examples_to_label(session, campaign.dataset_id, end_position=10**6)[0][1]
         campaign.classes[0].example_ids = [picture]
         session.commit()
         form = client.get(f"/campaigns/{campaign.id}/edit", headers=HTML)

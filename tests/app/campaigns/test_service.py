@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app import claims, jobs
 from app.accounts.errors import NotAllowed
 from app.accounts.models import User
-from app.campaigns import service
+from app.campaigns import openings, service
 from app.campaigns.classes import ClassDetails
 from app.campaigns.errors import (
     CampaignNameTaken,
@@ -67,7 +67,7 @@ class TestCreate:
     def test_classes_keep_their_order_description_and_pictures(
         self, session: Session, dataset: Dataset, admin: User
     ) -> None:
-        picture = service.examples_to_label(session, dataset.id)[0][1]
+        picture = openings.examples_to_label(session, dataset.id, end_position=10**6)[0][1]
         classes = (ClassDetails("zebra", "striped", (picture,)), ClassDetails("ant"))
 
         campaign = service.create_campaign(session, details(dataset, classes=classes), by=admin, now=NOW)
@@ -95,7 +95,7 @@ class TestCreate:
         self, session: Session, dataset: Dataset, admin: User
     ) -> None:
         other = make_rows_only_dataset(session, examples=1, class_names=("cat", "dog"))
-        foreign = service.examples_to_label(session, other.id)[0][1]
+        foreign = openings.examples_to_label(session, other.id, end_position=10**6)[0][1]
         classes = (ClassDetails("cat", "", (foreign,)), ClassDetails("dog"))
 
         with pytest.raises(InvalidClasses, match="not in the campaign's dataset"):
@@ -287,12 +287,12 @@ class TestOpening:
         service.open_campaign(session, campaign, by=admin, now=NOW)
         session.flush()
 
-        assert service.waiting_openings(session, NOW) == [campaign.id]
-        assert service.claim_opening(session, other.id, by="w", now=NOW) is None
-        assert service.claim_opening(session, campaign.id, by="w", now=NOW) is not None
-        assert service.waiting_openings(session, NOW) == []
-        assert service.claim_opening(session, campaign.id, by="v", now=NOW) is None
-        assert service.waiting_openings(session, NOW + 2 * LEASE) == [campaign.id]
+        assert openings.waiting_openings(session, NOW) == [campaign.id]
+        assert openings.claim_opening(session, other.id, by="w", now=NOW) is None
+        assert openings.claim_opening(session, campaign.id, by="w", now=NOW) is not None
+        assert openings.waiting_openings(session, NOW) == []
+        assert openings.claim_opening(session, campaign.id, by="v", now=NOW) is None
+        assert openings.waiting_openings(session, NOW + 2 * LEASE) == [campaign.id]
 
     def test_is_given_up_after_some_attempts_and_can_be_asked_for_again(
         self, session: Session, admin: User
@@ -302,12 +302,12 @@ class TestOpening:
         session.flush()
         now = NOW
         for _ in range(MAX_ATTEMPTS):
-            service.give_up_openings(session, now)
-            assert service.claim_opening(session, campaign.id, by="w", now=now) is not None
+            openings.give_up_openings(session, now)
+            assert openings.claim_opening(session, campaign.id, by="w", now=now) is not None
             now += 2 * LEASE
 
-        assert service.waiting_openings(session, now) == []
-        service.give_up_openings(session, now)
+        assert openings.waiting_openings(session, now) == []
+        openings.give_up_openings(session, now)
         session.refresh(campaign)
         assert not campaign.is_opening
         assert "worker" in (campaign.opening_failure or "")
@@ -315,7 +315,7 @@ class TestOpening:
         service.open_campaign(session, campaign, by=admin, now=now)
         session.flush()
         assert campaign.opening_failure is None
-        assert service.waiting_openings(session, now) == [campaign.id]
+        assert openings.waiting_openings(session, now) == [campaign.id]
 
     def test_an_attempt_that_still_works_is_not_given_up(self, session: Session, admin: User) -> None:
         campaign = make_campaign(session, state="draft")
@@ -323,10 +323,10 @@ class TestOpening:
         session.flush()
         campaign.attempts = MAX_ATTEMPTS - 1
         session.flush()
-        claimed = service.claim_opening(session, campaign.id, by="w", now=NOW)
+        claimed = openings.claim_opening(session, campaign.id, by="w", now=NOW)
         assert claimed is not None
 
-        service.give_up_openings(session, NOW + LEASE / 2)
+        openings.give_up_openings(session, NOW + LEASE / 2)
 
         claims.renew(session, claimed[0], now=NOW + LEASE / 2)
 

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from app import jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
+from app.campaigns.dataset_pages import PICTURES_ON_A_SHEET
 from app.datasets import pages
 from app.datasets.models import Dataset, DatasetState
 from app.jobs import Job
@@ -142,7 +143,7 @@ class TestShow:
     def test_a_contact_sheet_by_key_split_and_class(
         self, client: TestClient, session: Session, storage: Storage
     ) -> None:
-        dataset = make_dataset(session, storage, train=pages.PICTURES_ON_A_SHEET, test=2)
+        dataset = make_dataset(session, storage, train=PICTURES_ON_A_SHEET, test=2)
         session.commit()
 
         def positions(html: str) -> list[int]:

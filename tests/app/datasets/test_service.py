@@ -18,7 +18,7 @@ from app.accounts.errors import NotAllowed
 from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.claims import MAX_ATTEMPTS
-from app.datasets import service
+from app.datasets import importing, service
 from app.datasets.errors import (
     BadUpload,
     DatasetInUse,
@@ -65,6 +65,7 @@ class TestCreateDataset:
             "kind": "auto",
             "name": "pets.zip",
             "data": f"uploads/{dataset.id}/data",
+            "classes": "",
             "skip_bad": False,
             "encoding": "",
         }
@@ -340,9 +341,9 @@ class TestWaitingImports:
             if values:
                 session.execute(update(Dataset).where(Dataset.id == dataset.id).values(values))
 
-        found = service.waiting_imports(session, NOW)
+        found = importing.waiting_imports(session, Dataset, NOW)
 
         assert {session.get_one(Dataset, dataset_id).name for dataset_id in found} == {"waiting", "lapsed"}
-        given_up = service.give_up_imports(session, NOW)
+        given_up = importing.give_up_imports(session, Dataset, NOW)
         assert [session.get_one(Dataset, dataset_id).name for dataset_id in given_up] == ["given up"]
         assert session.query(Example).count() == 0

@@ -85,3 +85,12 @@ def test_what_does_not_score_is_named_with_its_reason() -> None:
         "1 of 1 test image is of no known class; 4 of 4 training images are of no known class"
     )
     assert unscored_of(dataset([6, 4], [9, 9]), ["owl", "cat"]) == ""
+
+
+def test_a_target_with_numbers_says_that_they_can_be_named() -> None:
+    target = Dataset(
+        class_names=["0", "1"], test_per_class=[3, 4], test_count=7, train_per_class=[1, 1], train_count=2
+    )
+
+    assert "its classes are numbers (0 and 1)" in unscored_of(target, ["cat", "dog"])
+    assert unscored_of(target, ["0", "1"]) == ""

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.campaigns import service as campaigns
 from app.campaigns.service import CampaignDetails
-from app.datasets import service
+from app.datasets import importing, service
 from app.datasets.errors import ImportNotKept
 from app.datasets.models import Dataset, DatasetState
 from app.quality import service as quality
@@ -39,7 +39,7 @@ def test_an_admin_goes_on_without_the_files_that_cannot_be_read(
     assert [fault["file"] for fault in dataset.faults] == ["cat/7.png", "cat/8.png"]
     import_dataset(context, dataset.id)  # a doubled message sweeps nothing away
 
-    service.import_again(session, dataset, skip_bad=True, by=admin)
+    importing.import_again(session, dataset, skip_bad=True, by=admin)
     session.commit()
     import_dataset(context, dataset.id)
 
@@ -50,7 +50,7 @@ def test_an_admin_goes_on_without_the_files_that_cannot_be_read(
     assert [example.filename for example in examples_of(session, dataset)] == sorted(GOOD)
     assert all("shard" in file for file in files_in(storage))
     with pytest.raises(ImportNotKept):
-        service.import_again(session, dataset, skip_bad=True, by=admin)
+        importing.import_again(session, dataset, skip_bad=True, by=admin)
 
 
 def test_an_encoding_that_was_asked_for(
@@ -61,12 +61,12 @@ def test_an_encoding_that_was_asked_for(
     session.refresh(dataset)
     assert dataset.mend == "say_encoding"
 
-    service.import_again(session, dataset, encoding="utf-8", by=admin)  # which it is not
+    importing.import_again(session, dataset, encoding="utf-8", by=admin)  # which it is not
     session.commit()
     import_dataset(context, dataset.id)
     session.refresh(dataset)
     assert dataset.mend == "say_encoding"
-    service.import_again(session, dataset, encoding="gb18030", by=admin)
+    importing.import_again(session, dataset, encoding="gb18030", by=admin)
     session.commit()
     import_dataset(context, dataset.id)
 
@@ -83,7 +83,7 @@ def test_only_an_admin_may(
     session.refresh(dataset)
 
     with pytest.raises(Exception, match="admin"):
-        service.import_again(session, dataset, skip_bad=True, by=make_user(session))
+        importing.import_again(session, dataset, skip_bad=True, by=make_user(session))
     service.delete_dataset(session, storage, dataset, by=session.get_one(User, dataset.created_by_id))
     session.commit()
     assert files_in(storage) == []

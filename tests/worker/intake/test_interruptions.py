@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from app import claims, jobs
 from app.accounts.models import User
 from app.clock import utc_now
-from app.datasets import service
+from app.datasets import importing, service
 from app.datasets.models import Dataset, DatasetState, Example
 from app.datasets.uploads import Upload
 from app.db import Base, connect
@@ -83,7 +83,7 @@ class TestInterruptions:
         session.refresh(dataset)
         assert (dataset.state, dataset.attempts) == (DatasetState.IMPORTING, 1)
         assert files_in(storage) == [f"uploads/{dataset.id}/data"]
-        assert service.waiting_imports(session, utc_now()) == [dataset.id]
+        assert importing.waiting_imports(session, Dataset, utc_now()) == [dataset.id]
         import_dataset(context, dataset.id)
         session.refresh(dataset)
         assert (dataset.state, dataset.train_count) == (DatasetState.READY, SLOW)
@@ -187,8 +187,8 @@ class TestInterruptions:
         published.clear()
 
         with context.unit_of_work() as upkeep:
-            assert service.waiting_imports(upkeep, utc_now()) == []
-            assert service.give_up_imports(upkeep, utc_now()) == [dataset.id]
+            assert importing.waiting_imports(upkeep, Dataset, utc_now()) == []
+            assert importing.give_up_imports(upkeep, Dataset, utc_now()) == [dataset.id]
 
         assert published == [Job(jobs.IMPORT_DATASET, (str(dataset.id),))]
         import_dataset(context, dataset.id)

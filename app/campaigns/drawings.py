@@ -1,0 +1,294 @@
+"""Drawing further: a campaign's dataset has grown, and an admin lets the new images be asked about as well.
+
+What was drawn stays. A further drawing has a seed and a commitment of its own. Its questions are put into
+the table unseen, and all of them appear in the transaction that publishes its commitment.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.orm import Session
+
+from app import claims, jobs
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.campaigns import openings, service
+from app.campaigns.draws import commitment, new_seed
+from app.campaigns.errors import NothingFurther, WrongCampaignState
+from app.campaigns.models import Campaign, CampaignClass, CampaignState, FurtherDrawing
+from app.campaigns.noting import note
+from app.claims import MAX_ATTEMPTS, Claim, ClaimLost
+from app.datasets import versions
+from app.datasets.models import Dataset, DatasetVersion
+from app.journal.models import Action
+
+RUNNING = (CampaignState.OPEN, CampaignState.PAUSED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """Questions that were drawn together: the campaign's first ones, or further ones."""
+
+    number: int
+    seed: str  # secret until the campaign is closed
+    commitment: str
+    dataset_version: int  # the last one that it is about
+    dataset_digest: str
+    first_position: int  # of its images in their dataset
+    end_position: int
+    first_rank: int
+    question_count: int
+    drawn_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """A claimed drawing, and what it draws from."""
+
+    claim: Claim
+    number: int
+    campaign_id: UUID
+    seed: str
+    first_rank: int
+    first_position: int
+    end_position: int
+    class_names: tuple[str, ...]
+    rounds: int
+    overlap: int
+    dataset_id: UUID
+    dataset_digest: str
+    skip_twins: bool
+
+
+def drawings_of(session: Session, campaign: Campaign) -> list[Drawing]:
+    """What a campaign that was opened has drawn so far, in order."""
+    rows = _further(session, campaign)
+    further = [
+        Drawing(
+            number=row.number,
+            seed=row.seed,
+            commitment=row.commitment,
+            dataset_version=row.dataset_version,
+            dataset_digest=row.dataset_digest,
+            first_position=row.first_position,
+            end_position=row.end_position,
+            first_rank=row.first_rank,
+            question_count=row.question_count,
+            drawn_at=row.drawn_at,
+        )
+        for row in rows
+        if row.commitment is not None and row.drawn_at is not None
+    ]
+    if campaign.dataset_version is None or campaign.opened_at is None:
+        return further
+    first = Drawing(
+        number=1,
+        seed=campaign.seed,
+        commitment=campaign.commitment or "",
+        dataset_version=campaign.dataset_version,
+        dataset_digest=campaign.dataset_digest or "",
+        first_position=0,
+        end_position=versions.version(session, campaign.dataset_id, campaign.dataset_version).image_count,
+        first_rank=0,
+        question_count=campaign.question_count - sum(item.question_count for item in further),
+        drawn_at=campaign.opened_at,
+    )
+    return [first, *further]
+
+
+def pending_drawing(session: Session, campaign: Campaign) -> FurtherDrawing | None:
+    """A further drawing that was asked for and is not there yet, or was given up."""
+    return next((row for row in _further(session, campaign) if row.drawn_at is None), None)
+
+
+def _further(session: Session, campaign: Campaign) -> list[FurtherDrawing]:
+    query = select(FurtherDrawing).where(FurtherDrawing.campaign_id == campaign.id)
+    return list(session.scalars(query.order_by(FurtherDrawing.number)))
+
+
+def further_images(session: Session, campaign: Campaign) -> int:
+    """How many images have joined the dataset about which the campaign asks nothing yet, and could."""
+    if campaign.state not in RUNNING or campaign.dataset_version is None:
+        return 0
+    dataset = session.get_one(Dataset, campaign.dataset_id)
+    start, version = _asked_until(session, campaign), versions.newest(session, dataset)
+    if version.image_count <= start.image_count:
+        return 0
+    if not campaign.skip_twins:
+        return version.train_count - start.train_count
+    return len(_to_ask(session, campaign, start, version))
+
+
+def _asked_until(session: Session, campaign: Campaign) -> DatasetVersion:
+    """The last version that the campaign asks about, or will."""
+    rows = _further(session, campaign)
+    number = rows[-1].dataset_version if rows else campaign.dataset_version
+    assert number is not None  # it was opened
+    return versions.version(session, campaign.dataset_id, number)
+
+
+def _to_ask(
+    session: Session, campaign: Campaign, start: DatasetVersion, end: DatasetVersion
+) -> list[tuple[int, int]]:
+    return openings.examples_to_label(
+        session,
+        campaign.dataset_id,
+        first_position=start.image_count,
+        end_position=end.image_count,
+        skip_twins=campaign.skip_twins,
+    )
+
+
+def ask_further(session: Session, campaign: Campaign, *, by: User, now: datetime) -> FurtherDrawing:
+    """Ask for questions about the images that joined since; asking twice is asking once.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        WrongCampaignState: it is neither open nor paused.
+        NothingFurther: no image has joined about which it does not ask.
+    """
+    accounts.require_admin(by)
+    service.lock_state(session, campaign)
+    if campaign.state not in RUNNING:
+        raise WrongCampaignState(step="extended", state=campaign.shown_state, needs="an open or a paused")
+    pending = pending_drawing(session, campaign)
+    if pending is not None:
+        if pending.failure is not None:
+            pending.failure, pending.attempts, pending.requested_at = None, 0, now
+        jobs.enqueue(session, jobs.DRAW_FURTHER, campaign.id)
+        return pending
+    start = _asked_until(session, campaign)
+    end = versions.newest(session, session.get_one(Dataset, campaign.dataset_id, populate_existing=True))
+    if not _to_ask(session, campaign, start, end):
+        raise NothingFurther
+    session.refresh(campaign, ["question_count"])
+    assert end.number is not None  # it is published
+    drawing = FurtherDrawing(
+        campaign_id=campaign.id,
+        number=len(_further(session, campaign)) + 2,
+        seed=new_seed(),
+        dataset_version=end.number,
+        dataset_digest=end.digest or "",
+        first_position=start.image_count,
+        end_position=end.image_count,
+        first_rank=campaign.question_count,
+        requested_at=now,
+        requested_by_id=by.id,
+    )
+    session.add(drawing)
+    session.flush()
+    facts = {"drawing": drawing.number, "dataset_version": drawing.dataset_version}
+    note(session, Action.CAMPAIGN_CHANGED, campaign, by=by, details=facts)
+    jobs.enqueue(session, jobs.DRAW_FURTHER, campaign.id)
+    return drawing
+
+
+def _is_waiting() -> tuple[ColumnElement[bool], ...]:
+    return (
+        FurtherDrawing.drawn_at.is_(None),
+        FurtherDrawing.failure.is_(None),
+        FurtherDrawing.attempts < MAX_ATTEMPTS,
+    )
+
+
+def waiting_drawings(session: Session, now: datetime) -> list[UUID]:
+    """Campaigns with a further drawing that no worker holds."""
+    query = select(FurtherDrawing.campaign_id).where(*_is_waiting(), claims.unclaimed(FurtherDrawing, now))
+    return list(session.scalars(query.order_by(FurtherDrawing.requested_at)))
+
+
+def give_up_drawings(session: Session, now: datetime) -> None:
+    """Say of drawings whose last worker went silent as well that they failed; the campaign stays as it is."""
+    session.execute(
+        update(FurtherDrawing)
+        .where(
+            FurtherDrawing.drawn_at.is_(None),
+            FurtherDrawing.failure.is_(None),
+            FurtherDrawing.attempts >= MAX_ATTEMPTS,
+            claims.unclaimed(FurtherDrawing, now),
+        )
+        .values(
+            claimed_until=None,
+            claimed_by=None,
+            failure=f"Drawing the questions was tried {MAX_ATTEMPTS} times and did not end. "
+            "The worker's log says why; then ask for them again.",
+        ),
+        execution_options={"synchronize_session": False},
+    )
+
+
+def claim_drawing(session: Session, campaign_id: UUID, *, by: str, now: datetime) -> Further | None:
+    """Take a campaign's further drawing for the worker `by`; None if there is none or somebody has it."""
+    waiting = select(FurtherDrawing.id).where(FurtherDrawing.campaign_id == campaign_id, *_is_waiting())
+    drawing_id = session.scalar(waiting)
+    if drawing_id is None:
+        return None
+    claim = claims.claim(session, FurtherDrawing, drawing_id, *_is_waiting(), by=by, now=now)
+    if claim is None:
+        return None
+    row = session.get_one(FurtherDrawing, drawing_id, populate_existing=True)
+    campaign = service.any_campaign(session, campaign_id)
+    return Further(
+        claim=claim,
+        number=row.number,
+        campaign_id=campaign_id,
+        seed=row.seed,
+        first_rank=row.first_rank,
+        first_position=row.first_position,
+        end_position=row.end_position,
+        class_names=tuple(campaign.class_names),
+        rounds=campaign.rounds,
+        overlap=campaign.overlap,
+        dataset_id=campaign.dataset_id,
+        dataset_digest=row.dataset_digest,
+        skip_twins=campaign.skip_twins,
+    )
+
+
+def last_number(session: Session, campaign_id: UUID) -> int:
+    """The number of the last drawing that was asked for and not taken back by closing."""
+    query = select(func.max(FurtherDrawing.number)).where(FurtherDrawing.campaign_id == campaign_id)
+    return session.scalar(query) or 1
+
+
+def finish_drawing(session: Session, further: Further, *, drawn_per_class: list[int], now: datetime) -> None:
+    """Count further questions in; who calls this makes them appear in the same transaction.
+
+    Raises:
+        ClaimLost: somebody else draws them, or the campaign was closed; nothing was changed.
+    """
+    campaign = session.get_one(Campaign, further.campaign_id, populate_existing=True)
+    service.lock_state(session, campaign)
+    if campaign.state not in RUNNING:
+        raise ClaimLost
+    count = sum(drawn_per_class)
+    claims.release(
+        session,
+        further.claim,
+        drawn_at=now,
+        question_count=count,
+        commitment=commitment(
+            further.seed,
+            dataset_digest=further.dataset_digest,
+            examples=count // further.rounds,
+            class_names=further.class_names,
+            rounds=further.rounds,
+            first_position=further.first_position,
+        ),
+    )
+    first = min(row.first_rank for row in _further(session, campaign))  # questions of the first drawing
+    total = further.first_rank + count
+    session.execute(
+        update(Campaign)
+        .where(Campaign.id == campaign.id)
+        .values(question_count=total, rank_step=first * -(-total // first)),
+        execution_options={"synchronize_session": False},
+    )
+    for position, drawn in enumerate(drawn_per_class):
+        session.execute(
+            update(CampaignClass)
+            .where(CampaignClass.campaign_id == campaign.id, CampaignClass.position == position)
+            .values(question_count=CampaignClass.question_count + drawn)
+        )

@@ -1,0 +1,153 @@
+"""Opening a campaign in the background: what waits for a worker, what is drawn from, and the end of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.orm import Session
+
+from app import claims
+from app.campaigns.draws import commitment
+from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.campaigns.service import any_campaign
+from app.claims import MAX_ATTEMPTS, Claim
+from app.datasets import versions
+from app.datasets.models import Dataset, Example, Split
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a claimed opening draws from."""
+
+    campaign_id: UUID
+    seed: str
+    class_names: tuple[str, ...]
+    rounds: int
+    overlap: int
+    dataset_id: UUID
+    dataset_version: int
+    dataset_digest: str
+    end_position: int  # of the images of that version
+    skip_twins: bool
+
+
+def waiting_openings(session: Session, now: datetime) -> list[UUID]:
+    """Campaigns whose opening was asked for and that no worker holds."""
+    query = select(Campaign.id).where(*_is_waiting(), claims.unclaimed(Campaign, now))
+    return list(session.scalars(query.order_by(Campaign.opening_requested_at)))
+
+
+def give_up_openings(session: Session, now: datetime) -> None:
+    """Turn openings whose last worker went silent as well back into drafts, with a sentence."""
+    session.execute(
+        update(Campaign)
+        .where(
+            Campaign.state == CampaignState.DRAFT,
+            Campaign.opening_requested_at.is_not(None),
+            Campaign.attempts >= MAX_ATTEMPTS,
+            claims.unclaimed(Campaign, now),
+        )
+        .values(
+            opening_requested_at=None,
+            claimed_until=None,
+            claimed_by=None,
+            opening_failure=f"Drawing the questions was tried {MAX_ATTEMPTS} times and did not end. "
+            "The worker's log says why; then open the campaign again.",
+        ),
+        execution_options={"synchronize_session": False},
+    )
+
+
+def _is_waiting() -> tuple[ColumnElement[bool], ...]:
+    return (
+        Campaign.state == CampaignState.DRAFT,
+        Campaign.opening_requested_at.is_not(None),
+        Campaign.attempts < MAX_ATTEMPTS,
+    )
+
+
+def claim_opening(
+    session: Session, campaign_id: UUID, *, by: str, now: datetime
+) -> tuple[Claim, Opening] | None:
+    """Take an opening for the worker `by`; None if nobody asked for it or somebody else has it."""
+    claim = claims.claim(session, Campaign, campaign_id, *_is_waiting(), by=by, now=now)
+    if claim is None:
+        return None
+    campaign = any_campaign(session, campaign_id)
+    dataset = session.get_one(Dataset, campaign.dataset_id)
+    version = versions.newest(session, dataset)
+    assert version.number is not None  # it is published
+    opening = Opening(
+        campaign_id=campaign_id,
+        seed=campaign.seed,
+        class_names=tuple(campaign.class_names),
+        rounds=campaign.rounds,
+        overlap=campaign.overlap,
+        dataset_id=dataset.id,
+        dataset_version=version.number,
+        dataset_digest=version.digest or "",
+        end_position=version.image_count,
+        skip_twins=campaign.skip_twins,
+    )
+    return claim, opening
+
+
+def examples_to_label(
+    session: Session,
+    dataset_id: UUID,
+    *,
+    first_position: int = 0,
+    end_position: int,
+    skip_twins: bool = False,
+) -> list[tuple[int, int]]:
+    """(position, id) of the images at these positions that a campaign asks about, by position.
+
+    `skip_twins`: of images that are the same only the first, which may lie before these.
+    """
+    train = (
+        Example.dataset_id == dataset_id,
+        Example.split == Split.TRAIN,
+        Example.position < end_position,
+    )
+    query = select(Example.position, Example.id).where(*train, Example.position >= first_position)
+    if skip_twins:
+        firsts = select(func.min(Example.position)).where(*train).group_by(Example.digest)
+        query = query.where(Example.position.in_(firsts))
+    rows = session.execute(query.order_by(Example.position))
+    return [(position, example_id) for position, example_id in rows]
+
+
+def finish_opening(
+    session: Session, claim: Claim, opening: Opening, *, drawn_per_class: Sequence[int], now: datetime
+) -> None:
+    """Open the campaign: its questions are all there. `drawn_per_class` has K counts.
+
+    Raises:
+        ClaimLost: somebody else opens it, or has opened it; nothing was changed.
+    """
+    count = sum(drawn_per_class)
+    claims.release(
+        session,
+        claim,
+        state=CampaignState.OPEN,
+        opened_at=now,
+        question_count=count,
+        rank_step=count,
+        dataset_version=opening.dataset_version,
+        dataset_digest=opening.dataset_digest,
+        commitment=commitment(
+            opening.seed,
+            dataset_digest=opening.dataset_digest,
+            examples=count // opening.rounds,
+            class_names=opening.class_names,
+            rounds=opening.rounds,
+        ),
+    )
+    for position, drawn in enumerate(drawn_per_class):
+        session.execute(
+            update(CampaignClass)
+            .where(CampaignClass.campaign_id == claim.id, CampaignClass.position == position)
+            .values(question_count=drawn)
+        )

@@ -1,0 +1,376 @@
+"""Further images join a dataset: all at once or not at all, behind those that are there."""
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy.orm import Session
+
+from app import jobs
+from app.accounts.errors import NotAllowed
+from app.accounts.models import User
+from app.claims import MAX_ATTEMPTS
+from app.clock import utc_now
+from app.datasets import growing, importing, naming, service, versions
+from app.datasets.errors import BadClassNames, ClassesNotNumbers, DatasetNotReady, VersionPublished
+from app.datasets.models import Dataset, DatasetState, DatasetVersion, Split
+from app.datasets.uploads import Upload
+from app.jobs import Job
+from app.storage import Storage
+from tests.app.datasets.files import images, npz_of, picture, zip_of
+from tests.factories import NOW, make_user
+from tests.worker.intake.conftest import examples_of, files_in
+from worker import intake
+from worker.context import Context
+
+PETS = {"train/cat/1.png": 1, "train/dog/2.png": 2, "test/cat/3.png": 3}
+MORE = {"train/dog/4.png": 4, "train/owl/5.png": 5, "test/owl/6.png": 6}
+
+Grow = Callable[..., DatasetVersion]
+Ready = Callable[[bytes], Dataset]
+
+
+def pets(shades: Mapping[str, int]) -> bytes:
+    """A zip of tiny pictures, each of a shade of its own."""
+    return zip_of({path: picture(mode="L", shade=shade) for path, shade in shades.items()})
+
+
+@pytest.fixture
+def grow(session: Session, storage: Storage, admin: User, context: Context) -> Grow:
+    """Adds images by the test's admin and lets the worker take them in."""
+
+    def add(dataset: Dataset, data: bytes, *, work: bool = True, **choices: Any) -> DatasetVersion:
+        skip_known = choices.pop("skip_known", True)
+        sent = Upload(io.BytesIO(data), "more.zip", **choices)
+        addition = growing.add_images(
+            session, storage, dataset, sent, skip_known=skip_known, by=admin, now=NOW
+        )
+        session.commit()
+        if work:
+            intake.add_images(context, addition.id)
+            session.expire_all()
+        return addition
+
+    return add
+
+
+@pytest.fixture
+def ready(context: Context, session: Session, upload: Callable[..., Dataset]) -> Ready:
+    """Imports a dataset."""
+
+    def make(data: bytes) -> Dataset:
+        dataset = upload(data)
+        intake.import_dataset(context, dataset.id)
+        session.refresh(dataset)
+        assert dataset.state is DatasetState.READY
+        return dataset
+
+    return make
+
+
+def shades(session: Session, storage: Storage, dataset: Dataset) -> list[int]:
+    """Of the images, in order: what their pixels are."""
+    pixels = service.stored_images(session, storage, dataset.id).load()
+    return [int(image.flat[0]) for image in pixels]
+
+
+def test_further_images_join_behind_the_others_as_a_version(
+    session: Session, storage: Storage, ready: Ready, grow: Grow
+) -> None:
+    dataset = ready(pets(PETS))
+    before = [(row.id, row.digest, row.true_class) for row in examples_of(session, dataset)]
+    first_digest = dataset.digest
+
+    added = grow(dataset, pets({path.replace("dog", "Dog"): shade for path, shade in MORE.items()}))
+
+    assert (added.failure, added.state, added.number, added.first_position) == (None, "ready", 2, 3)
+    found = examples_of(session, dataset)
+    assert [(row.id, row.digest, row.true_class) for row in found[:3]] == before
+    assert [(row.position, row.split.value, row.true_class) for row in found[3:]] == [
+        (3, "train", 1),
+        (4, "train", 2),
+        (5, "test", 2),
+    ]
+    assert dataset.class_names == ["cat", "dog", "owl"]
+    assert (dataset.train_count, dataset.test_count) == (4, 2)
+    assert (dataset.train_per_class, dataset.test_per_class) == ([1, 2, 1], [1, 0, 1])
+    assert len(set(shades(session, storage, dataset))) == 6
+    assert any("new class: owl" in note for note in added.notes)
+    first, second = versions.versions_of(session, dataset.id)
+    assert (first.number, first.digest, first.class_names) == (1, first_digest, ["cat", "dog"])
+    assert (second.digest, second.train_count) == (dataset.digest, 4)
+    # What has joined lies in the dataset's folder, and nothing else is left.
+    assert all(name.startswith(f"datasets/{dataset.id}/") for name in files_in(storage))
+    old = service.stored_images(session, storage, dataset.id, Split.TRAIN, version=1)
+    assert old.ids == [before[0][0], before[1][0]]
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_dataset_in_two_steps_is_the_dataset_in_one(
+    session: Session,
+    storage: Storage,
+    ready: Ready,
+    grow: Grow,
+    data: st.DataObject,
+) -> None:
+    # Without test images the order is that of the file, so both ways give the same positions.
+    count = data.draw(st.integers(2, 6))
+    cut = data.draw(st.integers(1, count - 1))
+    pixels, labels = images(count, 5, 5, seed=count), np.arange(count) % 3
+    whole = ready(npz_of(x_train=pixels, y_train=labels))
+
+    parts = ready(npz_of(x_train=pixels[:cut], y_train=labels[:cut]))
+    grow(parts, npz_of(x_train=pixels[cut:], y_train=labels[cut:]))
+
+    both = [
+        [(row.position, row.split, row.true_class, row.digest) for row in examples_of(session, dataset)]
+        for dataset in (whole, parts)
+    ]
+    assert both[0] == both[1]
+    assert whole.digest == parts.digest
+    assert (whole.train_per_class, whole.size_bytes) == (parts.train_per_class, parts.size_bytes)
+    assert whole.class_names == parts.class_names
+    digests = b"".join(bytes.fromhex(row.digest) for row in examples_of(session, parts))
+    assert parts.digest == hashlib.sha256(digests).hexdigest()
+    assert shades(session, storage, whole) == shades(session, storage, parts)
+
+
+def test_images_that_are_there_are_left_out_or_told_of(ready: Ready, grow: Grow) -> None:
+    dataset = ready(pets(PETS))
+
+    left = grow(dataset, pets(PETS | MORE))
+    same = grow(dataset, pets({"train/cat/9.png": 1, "train/dog/8.png": 8}), skip_known=False)
+    nothing = grow(dataset, pets(PETS))
+
+    assert (left.number, left.progress) == (2, 3)
+    assert any("3 images are in the dataset already and left out" in note for note in left.notes)
+    assert (same.number, same.progress) == (3, 2)
+    assert any("1 image is the same as one that was there before" in note for note in same.notes)
+    assert (nothing.state, nothing.number) == ("failed", None)
+    assert "has all of these images already" in (nothing.failure or "")
+    assert dataset.train_count + dataset.test_count == 8
+
+
+def test_a_killed_import_leaves_the_old_version_and_starts_again(
+    context: Context,
+    session: Session,
+    ready: Ready,
+    grow: Grow,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    storage = context.storage
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    dataset = ready(pets(PETS))
+    before = dataset.digest
+    addition = grow(dataset, pets(MORE), work=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(growing, "_count", die)  # rows are written and shards moved, and nothing is committed
+        with pytest.raises(Killed):
+            intake.add_images(context, addition.id)
+
+    session.expire_all()
+    assert (dataset.digest, len(examples_of(session, dataset))) == (before, 3)
+    assert [version.number for version in versions.versions_of(session, dataset.id)] == [1]
+
+    addition.claimed_until = utc_now() - timedelta(seconds=1)  # its lease has run out
+    session.commit()
+    assert importing.waiting_imports(session, DatasetVersion, utc_now()) == [addition.id]
+    intake.add_images(context, addition.id)
+
+    session.expire_all()
+    assert (addition.number, len(examples_of(session, dataset))) == (2, 6)
+    assert len(set(shades(session, storage, dataset))) == 6
+
+
+def test_two_who_add_at_once_get_a_version_each(
+    context: Context, session: Session, storage: Storage, ready: Ready, grow: Grow
+) -> None:
+    dataset = ready(pets(PETS))
+    one = grow(dataset, pets({"train/cat/a.png": 11, "train/dog/b.png": 12}), work=False)
+    other = grow(dataset, pets({"train/cat/c.png": 13, "train/dog/d.png": 14}), work=False)
+    real = growing.publish
+
+    def after_the_other(*details: Any, **further: Any) -> int:
+        if growing.publish is after_the_other:
+            growing.publish = real
+            intake.add_images(context, other.id)  # the other is packed and published in between
+        return real(*details, **further)
+
+    growing.publish = after_the_other
+    try:
+        intake.add_images(context, one.id)
+    finally:
+        growing.publish = real
+
+    session.expire_all()
+    assert sorted([one.number or 0, other.number or 0]) == [2, 3]
+    assert [row.position for row in examples_of(session, dataset)] == list(range(7))
+    assert sorted(shades(session, storage, dataset)) == sorted(set(shades(session, storage, dataset)))
+
+
+def test_a_worker_that_lost_its_claim_publishes_nothing(
+    context: Context, session: Session, ready: Ready, grow: Grow, admin: User
+) -> None:
+    dataset = ready(pets(PETS))
+    addition, storage = grow(dataset, pets(MORE), work=False), context.storage
+    real = growing.publish
+
+    def dropped_before(*details: Any, **further: Any) -> int:
+        growing.publish = real
+        growing.drop_addition(session, storage, addition, by=admin)
+        session.commit()
+        return real(*details, **further)
+
+    growing.publish = dropped_before
+    try:
+        intake.add_images(context, addition.id)
+    finally:
+        growing.publish = real
+
+    session.expire_all()
+    assert (len(examples_of(session, dataset)), versions.additions_of(session, dataset.id)) == (3, [])
+    assert all(name.startswith(f"datasets/{dataset.id}/") for name in files_in(storage))
+
+
+def test_what_was_tried_too_often_is_given_up(session: Session, ready: Ready, grow: Grow) -> None:
+    dataset = ready(pets(PETS))
+    addition = grow(dataset, pets(MORE), work=False)
+    addition.attempts = MAX_ATTEMPTS
+    session.commit()
+
+    assert importing.give_up_imports(session, DatasetVersion, NOW) == [addition.id]
+    session.commit()
+
+    session.refresh(addition)
+    assert (addition.state, dataset.state) == ("failed", "ready")
+    assert "worker died each time" in (addition.failure or "")
+
+
+def test_a_bad_file_can_be_left_out_afterwards(
+    context: Context, session: Session, admin: User, ready: Ready, grow: Grow
+) -> None:
+    dataset = ready(pets(PETS))
+    good = picture(mode="L", shade=9)
+    addition = grow(dataset, zip_of({"train/cat/9.png": good, "train/dog/x.png": good[:40]}))
+    assert (addition.state, addition.mend, dataset.train_count) == ("failed", "skip_bad", 2)
+
+    importing.import_again(session, addition, skip_bad=True, by=admin)
+    session.commit()
+    intake.add_images(context, addition.id)
+
+    session.expire_all()
+    assert (addition.number, dataset.train_count) == (2, 3)
+    assert [fault["file"] for fault in addition.faults] == ["train/dog/x.png"]
+
+
+def test_who_may_add_and_drop(
+    session: Session, storage: Storage, admin: User, ready: Ready, grow: Grow
+) -> None:
+    dataset = ready(pets(PETS))
+    joined = grow(dataset, pets(MORE))
+    annotator = make_user(session)
+    sent = Upload(io.BytesIO(pets(MORE)), "more.zip")
+
+    with pytest.raises(NotAllowed):
+        growing.add_images(session, storage, dataset, sent, by=annotator, now=NOW)
+    with pytest.raises(NotAllowed):
+        growing.drop_addition(session, storage, joined, by=annotator)
+    with pytest.raises(NotAllowed):
+        naming.name_classes(session, dataset, ["a", "b", "c"], by=annotator)
+    with pytest.raises(VersionPublished):
+        growing.drop_addition(session, storage, joined, by=admin)
+    dataset.state = DatasetState.FAILED
+    with pytest.raises(DatasetNotReady):
+        growing.add_images(session, storage, dataset, sent, by=admin, now=NOW)
+    session.rollback()
+
+
+def test_a_deleted_dataset_takes_what_is_on_its_way_along(
+    context: Context, session: Session, ready: Ready, grow: Grow, admin: User
+) -> None:
+    dataset = ready(pets(PETS))
+    grow(dataset, pets(MORE))
+    addition = grow(dataset, pets(MORE), work=False).id
+
+    service.delete_dataset(session, context.storage, dataset, by=admin)
+    session.commit()
+    intake.add_images(context, addition)
+
+    assert files_in(context.storage) == []
+    assert session.query(DatasetVersion).count() == 0
+
+
+class TestNumbers:
+    def test_an_npz_may_name_its_classes(self, ready: Ready) -> None:
+        named = npz_of(
+            x_train=images(4, 5, 5),
+            y_train=np.array([0, 1, 1, 0]),
+            class_names=np.array(["Cat", "dog", "owl"]),
+        )
+
+        assert ready(named).class_names == ["Cat", "dog", "owl"]
+
+    def test_a_list_may_lie_beside_the_arrays(self, ready: Ready) -> None:
+        data = io.BytesIO(npz_of(x_train=images(2, 5, 5), y_train=np.array([0, 1])))
+        with zipfile.ZipFile(data, "a") as archive:
+            archive.writestr("classes.txt", "cat\ndog\n")
+
+        assert ready(data.getvalue()).class_names == ["cat", "dog"]
+
+    def test_names_that_are_given_go_first_and_join_by_sameness(
+        self, session: Session, ready: Ready, grow: Grow
+    ) -> None:
+        dataset = ready(pets(PETS))
+        numbered = npz_of(x_train=images(2, 6, 4), y_train=np.array([0, 1]))
+
+        refused = grow(dataset, numbered)
+        joined = grow(dataset, numbered, classes="DOG\ncat\n")
+        short = grow(
+            dataset, npz_of(x_train=images(2, 6, 4, seed=7), y_train=np.array([0, 1])), classes="dog"
+        )
+
+        assert "classes of these images are numbers" in (refused.failure or "")
+        assert joined.failure is None
+        assert dataset.class_names == ["cat", "dog"]
+        assert [row.true_class for row in examples_of(session, dataset)][3:] == [1, 0]
+        assert "only 1 of them" in (short.failure or "")
+
+    def test_numbers_can_be_named_later_in_every_version(
+        self, session: Session, admin: User, ready: Ready, grow: Grow
+    ) -> None:
+        dataset = ready(npz_of(x_train=images(2, 5, 5), y_train=np.array([0, 1])))
+        grow(dataset, npz_of(x_train=images(3, 5, 5, seed=3), y_train=np.array([0, 1, 2])))
+        assert dataset.class_names == ["0", "1", "2"]
+        with pytest.raises(BadClassNames):
+            naming.name_classes(session, dataset, ["cat", "dog"], by=admin)
+        with pytest.raises(BadClassNames):
+            naming.name_classes(session, dataset, ["cat", "dog", "CAT"], by=admin)
+
+        naming.name_classes(session, dataset, ["cat", "dog", "owl"], by=admin)
+        session.commit()
+
+        found = [version.class_names for version in versions.versions_of(session, dataset.id)]
+        assert found == [["cat", "dog"], ["cat", "dog", "owl"]]
+        assert dataset.class_names == ["cat", "dog", "owl"]
+        with pytest.raises(ClassesNotNumbers):
+            naming.name_classes(session, dataset, ["a", "b", "c"], by=admin)
+
+
+def test_jobs_are_asked_for(session: Session, ready: Ready, grow: Grow) -> None:
+    addition = grow(ready(pets(PETS)), pets(MORE), work=False)
+
+    assert Job(jobs.ADD_IMAGES, (str(addition.id),)) in session.info["jobs"]
