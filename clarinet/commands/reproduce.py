@@ -60,7 +60,7 @@ def add_reproduce(commands: Commands) -> None:
         "--answers",
         type=int,
         nargs="+",
-        help="only the first so many source images are labelled; 0 means all (default)",
+        help="only so many source images are labelled: the first, of PACS drawn ones; 0 means all (default)",
     )
     add("--label-noise", type=float, nargs="+", help="share of wrong labels (default 0)")
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="overrides", help="as in train")

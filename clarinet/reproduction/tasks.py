@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clarinet.data.drawn_labels import simulate_labels
+from clarinet.data.seeding import generator
 from clarinet.data.training_data import TrainData
 from clarinet.files.names import NO_LABEL
 from clarinet.recipes.choices import Looks, Setting
@@ -48,6 +49,7 @@ class Task:
     classes: tuple[str, ...] = DIGITS
     looks: Looks = "digits"
     network: Mapping[str, Any] = field(default_factory=dict)
+    in_class_order: bool = False  # the source's images lie class by class: its first ones are of one class
 
 
 _DTN = {"architecture": "dtn", "image_size": 32}
@@ -86,6 +88,7 @@ _PACS = tuple(
         classes=PACS_CLASSES,
         looks="photographs",
         network={"architecture": "resnet18", "image_size": 96},
+        in_class_order=True,
     )
     for source, target in permutations(PACS_LOOKS, 2)
 )
@@ -202,7 +205,8 @@ def labelled(
         data: see `load_task`.
         seed, setting, label_noise: see `simulate_labels`.
         true_count: true labels of the pc setting.
-        answers: only the first so many source images have a label; 0 means all.
+        answers: only so many source images have a label; 0 means all. They are the first ones, or drawn with
+            the seed where the first ones are of one class.
 
     Raises:
         DataError: more answers than images, or labels that cannot be drawn.
@@ -212,21 +216,20 @@ def labelled(
         raise DataError(
             f"asked for: {many(answers, 'answer')}; {data.source.name} has {many(len(truth), 'image')}"
         )
-    asked = truth[:answers] if answers else truth
+    rows = torch.arange(len(truth))
+    if data.task.in_class_order:
+        rows = torch.randperm(len(truth), generator=generator(seed, "answers"))
+    rows = rows[: answers or None].sort().values
     labels = simulate_labels(
-        asked,
+        truth[rows],
         len(data.task.classes),
         seed=seed,
         setting=setting,
         true_count=true_count,
         label_noise=label_noise,
     )
-    silent = (0, len(truth) - len(asked))
-    padded = replace(
-        labels,
-        kinds=np.pad(labels.kinds, silent),
-        classes=np.pad(labels.classes, silent, constant_values=NO_LABEL),
-        weights=np.ones(len(truth), np.float32),
-    )
+    kinds, classes = np.zeros(len(truth), labels.kinds.dtype), np.full(len(truth), NO_LABEL)
+    kinds[rows], classes[rows] = labels.kinds, labels.classes
+    padded = replace(labels, kinds=kinds, classes=classes, weights=np.ones(len(truth), np.float32))
     test = data.target.x_test, data.target.y_test
     return TrainData.of(padded, data.source.x_train, target_images=data.target.x_train, test=test)

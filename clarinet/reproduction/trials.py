@@ -32,7 +32,7 @@ class Trial:
         method, preset: see METHODS.
         setting: cc or pc.
         true_labels: true labels of the pc setting; 0 in cc.
-        answers: source images with a label, the first so many; 0 means all.
+        answers: so many source images have a label; 0 means all.
         label_noise: share of complementary labels that are wrong.
         seed: of the labels, the weights and the batches.
         changes: fields of TrainConfig that depart from the preset, by name.

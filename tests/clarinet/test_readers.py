@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from clarinet.files.names import NO_LABEL
 from clarinet.recipes.errors import DataError, DataNotFound
 from clarinet.reproduction.cameras import second_camera
 from clarinet.reproduction.readers import DATA_SETS, PACS_CLASSES, read_domain
@@ -311,6 +312,18 @@ class TestTasks:
         assert data.target.y_test.tolist() == [*range(7)]
         assert (int(data.source.x_train.max()), int(data.target.x_train.max())) == (200, 40)
         assert "all of which score (pacs_sketch.zip, 7 + 7 images)" in data.target.name
+
+    def test_few_answers_are_not_all_about_the_first_folder(self, tmp_path: Path) -> None:
+        for look in ("photo", "sketch"):
+            write_pacs(tmp_path / f"pacs_{look}.zip", PACS_CLASSES, 100)
+        data = load_task(task_called("photo-sketch"), tmp_path)
+
+        answered = [
+            labelled(data, seed=seed, setting="cc", answers=3).complementary != NO_LABEL for seed in range(9)
+        ]
+
+        assert {int(rows.sum()) for rows in answered} == {3}
+        assert all(any(rows[i] for rows in answered) for i in range(7))
 
     def test_a_zip_of_other_classes_or_a_damaged_one_is_refused(self, tmp_path: Path) -> None:
         write_pacs(tmp_path / "pacs_photo.zip", ("cat", "dog"), 200)
