@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from app.datasets.models import Example
 from app.labels.models import ImportedAnswer
 from app.storage import Storage
+from tests.app.labels.taking import send
 from tests.factories import answer, grow_rows, make_campaign, make_dataset, make_user, questions_of
 
 
@@ -29,13 +30,11 @@ def test_positions_leave_test_images_between_out(
         what: list(csv.DictReader(io.StringIO(client.get(f"{address}/{what}").text)))
         for what in ("labels", "answers")
     }
-    sent = client.post(
-        f"{address}/imports", files={"file": ("more.csv", b"position,class_name\n4,cat\n6,dog\n")}
-    )
+    sent = send(client, campaign, b"position,class_name\n4,cat\n6,dog\n")
 
     assert [int(row["position"]) for row in found["labels"]] == list(range(7))
     assert {row["num_images"] for row in found["labels"]} == {"7"}
     assert sorted(int(row["position"]) for row in found["answers"]) == list(range(7))
-    assert sent.status_code == 201, sent.text
+    assert sent["state"] == "ready", sent
     about = select(Example.position).join(ImportedAnswer, ImportedAnswer.example_id == Example.id)
     assert set(session.scalars(about)) == {6, 8}
