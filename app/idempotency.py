@@ -66,6 +66,11 @@ class IdempotencyKey(Base):
     created_at: Mapped[datetime]
 
 
+def forget_keys(session: Session, *, now: datetime) -> None:
+    """Forget everybody's keys that are older than a day."""
+    session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < now - LIFE))
+
+
 @dataclass(frozen=True, slots=True)
 class Once:
     """A request and its key, if it has one."""
