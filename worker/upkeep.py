@@ -16,9 +16,9 @@ from app import jobs
 from app.campaigns import drawings, openings
 from app.clock import utc_now
 from app.datasets import importing
-from app.idempotency import forget_keys
 from app.labels import service as labels
 from app.quality import service as quality
+from app.request_keys import forget_keys
 from app.runs import trials
 from app.runs.workers import forget_workers
 from worker.context import Context

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.campaigns.models import CampaignMember, GroupPerson
-from app.idempotency import IdempotencyKey
 from app.members.models import OutsideWorker
+from app.request_keys import IdempotencyKey
 
 
 def erase_person(session: Session, user_id: UUID, *, name: str, by: User | None, now: datetime) -> User:

@@ -18,9 +18,10 @@ from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.contract import operations_of
 from app.datasets.models import Dataset
-from app.idempotency import HEADER, LIFE, IdempotencyKey
+from app.idempotency import HEADER
 from app.jobs import Job
 from app.labels.models import LabelImport
+from app.request_keys import LIFE, IdempotencyKey
 from app.storage import Storage
 from tests.app.accounts.conftest import in_person
 from tests.app.quality.test_review import answered

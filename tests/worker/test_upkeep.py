@@ -8,8 +8,8 @@ from sqlalchemy import select
 from app import jobs
 from app.clock import utc_now
 from app.datasets.models import DatasetState
-from app.idempotency import LIFE, IdempotencyKey
 from app.jobs import Job
+from app.request_keys import LIFE, IdempotencyKey
 from app.runs.models import Worker
 from app.runs.workers import record_worker
 from tests.factories import make_campaign, make_dataset, make_run, make_user

@@ -15,11 +15,11 @@ from app.accounts.models import ApiToken, Invitation, LoginSession, Role, User
 from app.annotation.models import Answer
 from app.campaigns.models import CampaignMember, GroupPerson
 from app.clock import utc_now
-from app.idempotency import IdempotencyKey
 from app.journal import service as journal
 from app.journal.models import Action, Entry
 from app.journal.writing import ADDRESS
 from app.members import service
+from app.request_keys import IdempotencyKey
 from tests.factories import NOW, PASSWORD, answer, make_campaign, make_token, make_user, questions_of
 
 API = "/api/v1"
