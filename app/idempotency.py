@@ -7,25 +7,23 @@ whoever lost the answer sends the request again and is shown what it made. Keys 
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Depends, Header, Request
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy import ForeignKey, String, delete, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import Session
 from starlette.datastructures import UploadFile
 
 from app.clock import utc_now
-from app.db import Base
 from app.deps import FORM_TYPES, CurrentUser
 from app.errors import Conflict, Unprocessable
+from app.request_keys import LIFE, MAX_KEY, IdempotencyKey
 
-LIFE = timedelta(days=1)
 HEADER = "Idempotency-Key"
-MAX_KEY = 128
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")
 _INSERT = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 
@@ -52,18 +50,6 @@ class MadeBefore(Conflict):
             "what it made, and make another under a new key.",
             made=made,
         )
-
-
-class IdempotencyKey(Base):
-    """A request that made something, by the key that its sender gave."""
-
-    __tablename__ = "idempotency_key"
-
-    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), primary_key=True)
-    key: Mapped[str] = mapped_column(String(MAX_KEY), primary_key=True)
-    request: Mapped[str] = mapped_column(String(64))  # SHA-256 of what was asked for
-    made: Mapped[str] = mapped_column(String(64), default="")  # id of what was made
-    created_at: Mapped[datetime]
 
 
 @dataclass(frozen=True, slots=True)

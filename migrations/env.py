@@ -12,12 +12,12 @@ import app.accounts.models
 import app.annotation.models
 import app.campaigns.models
 import app.datasets.models
-import app.idempotency
 import app.journal.models
 import app.labels.models
 import app.members.models
 import app.quality.models
 import app.registry.models
+import app.request_keys
 import app.runs.models  # noqa: F401  (each import fills Base.metadata)
 from app.db import Base, UtcDateTime, connect
 from app.settings import Settings

@@ -211,7 +211,7 @@ def _read_file(context: Context, work: Work) -> dict[str, Any]:
 
 def _hand_back(context: Context, work: Work, *, is_stopping: bool) -> None:
     """Let another worker have it; a shutdown is nobody's failed attempt."""
-    values = {"attempts": Dataset.attempts - 1} if is_stopping else {}
+    values = {"attempts": work.claim.model.attempts - 1} if is_stopping else {}
     try:
         with context.unit_of_work() as session:
             claims.release(session, work.claim, **values)

@@ -18,6 +18,7 @@ from app.clock import utc_now
 from app.datasets import importing
 from app.labels import service as labels
 from app.quality import service as quality
+from app.request_keys import forget_keys
 from app.runs import trials
 from app.runs.workers import forget_workers
 from worker.context import Context
@@ -26,6 +27,7 @@ from worker.outages import OUTAGES
 EVERY_S = 5.0
 # Work whose row keeps no note of its last nudge is nudged again this seldom: its message may only be late.
 NUDGE_AGAIN_S = 30.0
+FORGET_EVERY_S = 3600.0  # keys that last a day
 
 log = structlog.get_logger()
 
@@ -37,6 +39,7 @@ class Upkeep:
         self.context = context
         self.clock = clock
         self._nudged: dict[tuple[str, UUID], float] = {}
+        self._keys_due = time.monotonic()
 
     def once(self) -> None:
         """One round; a database that is away is logged and left for the next round."""
@@ -48,6 +51,7 @@ class Upkeep:
             self._figures,
             self._trials,
             self._workers,
+            self._keys,
         ):
             try:
                 with self.context.unit_of_work() as session:
@@ -85,6 +89,11 @@ class Upkeep:
 
     def _workers(self, session: Session, now: datetime) -> None:
         forget_workers(session, now=now)
+
+    def _keys(self, session: Session, now: datetime) -> None:
+        if time.monotonic() >= self._keys_due:
+            forget_keys(session, now=now)
+            self._keys_due = time.monotonic() + FORGET_EVERY_S
 
     def _nudge(self, session: Session, name: str, waiting: list[UUID]) -> None:
         moment = time.monotonic()

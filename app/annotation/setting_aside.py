@@ -19,6 +19,8 @@ from app.annotation.models import IS_SET_ASIDE, AnswerValue, PictureReview, Ques
 from app.annotation.submissions import Stored, SubmittedAnswer
 from app.annotation.tallies import load_tallies
 from app.campaigns.models import Campaign
+from app.campaigns.noting import note
+from app.journal.models import Action
 
 
 def pictures_set_aside(campaign_id: UUID) -> Select[int]:
@@ -78,6 +80,8 @@ def set_aside_by_answers(
         about = [question for question in asked.values() if question.row.example_id == example_id]
         if len(_told_unusable(about) | {by.id}) >= rules.UNUSABLE_LIMIT:
             set_aside(session, campaign, {question.row.id for question in about}, by=by, now=now)
+            if not any(question.row.is_set_aside for question in about):
+                _note(session, Action.PICTURE_SET_ASIDE, campaign, example_id)
 
 
 def set_aside(
@@ -113,6 +117,14 @@ def bring_back_by_undo(
         _, asked = lock_questions(session, campaign.id, ids)
         if len(_told_unusable(asked.values())) < rules.UNUSABLE_LIMIT:
             bring_back(session, campaign, asked, by=by, now=now)
+            if asked:
+                _note(session, Action.PICTURE_BROUGHT_BACK, campaign, example_id)
+
+
+def _note(session: Session, action: Action, campaign: LockedCampaign, example_id: int) -> None:
+    """A rule did it: who said what of a picture is told to admins beside it, as long as it stands."""
+    noted = session.get_one(Campaign, campaign.id)
+    note(session, action, noted, by=None, details={"picture": example_id})
 
 
 def bring_back(

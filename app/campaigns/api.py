@@ -124,9 +124,14 @@ def read_drawings(campaign: CampaignDep, session: SessionDep) -> schemas.Drawing
 
 @router.post("/campaigns/{campaign_id}/further", status_code=status.HTTP_202_ACCEPTED)
 @admin_only
-def ask_further(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> schemas.DrawingList:
+def ask_further(
+    campaign: CampaignDep, once: OnceDep, user: CurrentUser, session: SessionDep
+) -> schemas.DrawingList:
     """Ask about images that have joined the dataset since; their questions are drawn in the background."""
-    drawings.ask_further(session, campaign, by=user, now=utc_now())
+    now = utc_now()
+    if not once.begin(session, now=now):
+        drawing = drawings.ask_further(session, campaign, by=user, now=now)
+        once.end(session, drawing.id)
     return read_drawings(campaign, session)
 
 

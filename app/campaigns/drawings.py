@@ -180,7 +180,7 @@ def ask_further(session: Session, campaign: Campaign, *, by: User, now: datetime
     session.add(drawing)
     session.flush()
     facts = {"drawing": drawing.number, "dataset_version": drawing.dataset_version}
-    note(session, Action.CAMPAIGN_CHANGED, campaign, by=by, details=facts)
+    note(session, Action.ASKED_FURTHER, campaign, by=by, details=facts)
     jobs.enqueue(session, jobs.DRAW_FURTHER, campaign.id)
     return drawing
 

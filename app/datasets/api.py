@@ -178,11 +178,19 @@ def read_version(
 )
 @admin_only
 def add_images_again(
-    dataset_id: UUID, version_id: UUID, given: schemas.ImportAgain, user: CurrentUser, session: SessionDep
+    *,
+    dataset_id: UUID,
+    version_id: UUID,
+    given: schemas.ImportAgain,
+    once: OnceDep,
+    user: CurrentUser,
+    session: SessionDep,
 ) -> DatasetVersion:
     """Import once more further images that an import has refused, with the choice that it lacked."""
     addition = versions.get_version(session, dataset_id, version_id, by=user)
-    importing.import_again(session, addition, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+    if not once.begin(session, now=utc_now()):
+        importing.import_again(session, addition, skip_bad=given.skip_bad, encoding=given.encoding, by=user)
+        once.end(session, addition.id)
     return addition
 
 

@@ -89,9 +89,7 @@ def add_images(
         storage.delete_tree(upload_prefix(addition.id))
         raise
     jobs.enqueue(session, jobs.ADD_IMAGES, addition.id)
-    journal.write(
-        session, Action.DATASET_MADE, by=by, details={"dataset": dataset.name, "of": "further images"}
-    )
+    journal.write(session, Action.IMAGES_ADDED, by=by, details={"dataset": dataset.name})
     return addition
 
 
@@ -108,6 +106,8 @@ def drop_addition(session: Session, storage: Storage, addition: DatasetVersion, 
         raise VersionPublished(addition.number)
     addition_id = addition.id
     session.delete(addition)
+    dataset = session.get_one(Dataset, addition.dataset_id)
+    journal.write(session, Action.IMAGES_DROPPED, by=by, details={"dataset": dataset.name})
 
     @event.listens_for(session, "after_commit", once=True)
     def delete_files(_session: Session) -> None:

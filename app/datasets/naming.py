@@ -50,5 +50,5 @@ def name_classes(session: Session, dataset: Dataset, names: Sequence[str], *, by
         if version.class_names is not None:
             version.class_names = tidied[: len(version.class_names)]
     facts = {"dataset": dataset.name, "of": "names of classes", "classes": ", ".join(tidied[:30])}
-    journal.write(session, Action.DATASET_MADE, by=by, details=facts)
+    journal.write(session, Action.CLASSES_NAMED, by=by, details=facts)
     session.flush()

@@ -67,6 +67,13 @@ class Action(enum.StrEnum):
     PERSON_ERASED = "person-erased"
     WORKER_LINK_MADE = "worker-link-made"
     WORKER_LINK_ENDED = "worker-link-ended"
+    IMAGES_ADDED = "images-added"
+    IMAGES_DROPPED = "images-dropped"
+    CLASSES_NAMED = "classes-named"
+    ASKED_FURTHER = "asked-further"
+    PICTURE_SET_ASIDE = "picture-set-aside"
+    PICTURE_BROUGHT_BACK = "picture-brought-back"
+    PICTURE_REVIEWED = "picture-reviewed"
 
 
 class Entry(Base):

@@ -134,7 +134,7 @@ def make_group(
         return _group(session, UUID(made), user)
     group = service.make_group(session, body.name, by=user, now=now)
     once.end(session, group.id)
-    return schemas.GroupPeopleRead(id=group.id, name=group.name, people=[])
+    return schemas.GroupPeopleRead(id=group.id, name=group.name, people=[], campaigns=[])
 
 
 @router.get("/groups/{group_id}")
@@ -147,7 +147,8 @@ def read_group(group_id: UUID, user: CurrentUser, session: SessionDep) -> schema
 def _group(session: Session, group_id: UUID, user: User) -> schemas.GroupPeopleRead:
     group = service.find_group(session, group_id, by=user)
     people = [schemas.MemberRead.model_validate(person) for person in service.people_of(session, group)]
-    return schemas.GroupPeopleRead(id=group.id, name=group.name, people=people)
+    campaigns = [schemas.GroupCampaignRead.model_validate(it) for it in service.campaigns_of(session, group)]
+    return schemas.GroupPeopleRead(id=group.id, name=group.name, people=people, campaigns=campaigns)
 
 
 @router.delete("/groups/{group_id}", status_code=status.HTTP_204_NO_CONTENT)

@@ -10,10 +10,11 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.campaigns.models import CampaignMember, GroupPerson
 from app.members.models import OutsideWorker
+from app.request_keys import IdempotencyKey
 
 
 def erase_person(session: Session, user_id: UUID, *, name: str, by: User | None, now: datetime) -> User:
-    """As `accounts.erase_account`; memberships and the platform's id of an outside worker go, too.
+    """As `accounts.erase_account`; memberships, keys of requests and the platform's id go, too.
 
     Answers stay, under the pseudonym that is the person's name from now on.
 
@@ -21,6 +22,6 @@ def erase_person(session: Session, user_id: UUID, *, name: str, by: User | None,
         UserNotFound, AccountErased, NotAllowed, LastAdmin, NameDiffers: nothing was changed.
     """
     user = accounts.erase_account(session, user_id, name=name, by=by, now=now)
-    for table in (CampaignMember, GroupPerson, OutsideWorker):
+    for table in (CampaignMember, GroupPerson, OutsideWorker, IdempotencyKey):
         session.execute(delete(table).where(table.user_id == user_id))
     return user

@@ -53,6 +53,12 @@ def people_of(session: Session, group: PersonGroup) -> Sequence[User]:
     return session.scalars(query.where(GroupPerson.group_id == group.id).order_by(User.name, User.id)).all()
 
 
+def campaigns_of(session: Session, group: PersonGroup) -> Sequence[Campaign]:
+    """The campaigns that have a group as a member, by name: what its people lose with it."""
+    query = select(Campaign).join(CampaignGroup, CampaignGroup.campaign_id == Campaign.id)
+    return session.scalars(query.where(CampaignGroup.group_id == group.id).order_by(Campaign.name)).all()
+
+
 def add_person(session: Session, group_id: UUID, user_id: UUID, *, by: User) -> None:
     """Put somebody into a group: from now on a member of its campaigns. Twice is once.
 

@@ -225,6 +225,7 @@ def _group_page(
         group=group,
         people=people,
         others=[person for person in _candidates(session) if person.id not in inside],
+        campaigns=service.campaigns_of(session, group),
         errors=errors or {},
     )
 

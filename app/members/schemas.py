@@ -59,12 +59,20 @@ class GroupCreate(Input):
     name: Name
 
 
+class GroupCampaignRead(Output):
+    """A campaign that has a group as a member."""
+
+    id: UUID
+    name: str
+
+
 class GroupPeopleRead(Output):
-    """A group with its people."""
+    """A group with its people, and the campaigns to which it lets them in."""
 
     id: UUID
     name: str
     people: list[MemberRead]
+    campaigns: list[GroupCampaignRead]
 
 
 class WorkerLinkCreate(Input):

@@ -12,7 +12,15 @@ from app.members.admitting import (
     set_admission,
 )
 from app.members.erasing import erase_person
-from app.members.groups import add_person, delete_group, list_groups, make_group, people_of, remove_person
+from app.members.groups import (
+    add_person,
+    campaigns_of,
+    delete_group,
+    list_groups,
+    make_group,
+    people_of,
+    remove_person,
+)
 from app.members.workers import (
     Completion,
     ShownWorker,
@@ -35,6 +43,7 @@ __all__ = [
     "add_group",
     "add_member",
     "add_person",
+    "campaigns_of",
     "completion",
     "delete_group",
     "end_link",

@@ -33,6 +33,7 @@ CHANGES = (
     Action.ASKED_AGAIN,
     Action.QUESTION_DECIDED,
     Action.DECISION_TAKEN_BACK,
+    Action.PICTURE_REVIEWED,
 )
 
 

@@ -98,7 +98,7 @@ def review_picture(
     for question_id in session.scalars(_waiting_although_decided(campaign.id, example_id)).all():
         annotation.wait_no_longer(session, campaign, question_id, by=by, now=now)
     facts = {"picture": example_id, "decision": "kept" if kept else "left out"}
-    note(session, Action.QUESTION_DECIDED, campaign, by=by, details=facts)
+    note(session, Action.PICTURE_REVIEWED, campaign, by=by, details=facts)
     return _shown(session, campaign, [example_id])[0]
 
 

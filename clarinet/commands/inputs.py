@@ -53,7 +53,7 @@ def read_inputs(arguments: argparse.Namespace, pair: Pair, side: int) -> Inputs:
     """Read the files that the arguments name, opened as `pair`; folders become squares of `side` pixels.
 
     The classes are those of the label file where there is one: by name if it names them, else numbers.
-    Without one they are those of the source's folders, or numbers up to its largest label.
+    Without one they are those that the source's folders or its npz name, or numbers up to its largest label.
 
     Raises:
         DataError: a file that cannot be read, lacks something, has other classes, or the other's images.
@@ -73,8 +73,11 @@ def read_inputs(arguments: argparse.Namespace, pair: Pair, side: int) -> Inputs:
     names = known if labels is None else labels.class_names or []
     if labels is not None:
         num_classes = labels.num_classes
+    elif names and pair.source.files is not None:
+        num_classes = len(names)
     else:
-        num_classes = len(names) if names else _counted(arguments, source)
+        largest = _largest(arguments, source)
+        num_classes = len(names) if names else _counted(arguments, largest)
     if names and arguments.classes not in {None, num_classes}:
         raise ConfigError(f"--classes is {arguments.classes}, but the classes are {', '.join(names)}")
     if share_no_class(names, tested):
@@ -166,8 +169,8 @@ def _check_count(classes: int) -> None:
         raise ConfigError(f"--classes is {classes}; it must lie between 2 and {MOST_CLASSES}")
 
 
-def _counted(arguments: argparse.Namespace, source: "DomainData") -> int:
-    """K as asked for, or else from the source's labels: no class list comes with an npz."""
+def _largest(arguments: argparse.Namespace, source: "DomainData") -> int:
+    """The largest of the source's labels, all of which are known."""
     labels = source["y_train"]
     if labels.ndim != 1 or not len(labels):
         raise DataError(
@@ -176,6 +179,11 @@ def _counted(arguments: argparse.Namespace, source: "DomainData") -> int:
     smallest, largest = int(labels.min()), int(labels.max())
     if smallest < 0:
         raise DataError(f"y_train of {arguments.source} has the label {smallest}; labels count from 0")
+    return largest
+
+
+def _counted(arguments: argparse.Namespace, largest: int) -> int:
+    """K as asked for, or else from the source's labels: its npz lists no classes."""
     num_classes: int = largest + 1 if arguments.classes is None else arguments.classes
     if arguments.classes is None:
         told = f"{many(num_classes, 'class', 'classes')}, after the largest label of {arguments.source}"

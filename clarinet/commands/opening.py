@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -37,15 +38,17 @@ class Opened:
     path: Path
     arrays: "DomainData | None"
     files: "FolderFiles | None" = None
+    class_names: Sequence[str] = ()  # of an npz that has them
 
     @classmethod
     def at(cls, path: Path, *, skip_bad: bool = False) -> "Opened":
         """Open an npz or a folder, and say what is to be known of it; raises DataError where it cannot be."""
         from clarinet.data.folders import files_of
-        from clarinet.data.npz import load_npz
+        from clarinet.data.npz import load_class_names, load_npz
 
         if not path.is_dir():
-            return cls(path, cast("DomainData", load_npz(path)))
+            arrays = load_npz(path)
+            return cls(path, cast("DomainData", arrays), class_names=load_class_names(path, arrays))
         found = files_of(path, skip_bad=skip_bad)
         say(found)
         return cls(path, None, found)
@@ -64,13 +67,13 @@ class Opened:
         return looks_of(cast("Tensor", images))
 
     def read(self, side: int) -> tuple["DomainData", list[str]]:
-        """Its arrays, those of a folder as squares of so many pixels, and the names of a folder's classes."""
+        """Its arrays, those of a folder as squares of so many pixels, and the names of the classes."""
         from clarinet.data.folders import load_files
 
         if self.files is not None:
             return load_files(self.files, side=side)
         assert self.arrays is not None  # either or
-        return self.arrays, []
+        return self.arrays, list(self.class_names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,13 +1,15 @@
 """An npz of a domain as tensors, read with care: the file may come from anywhere."""
 
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from clarinet.files.arrays import Header, read_array, read_image_header, read_labels
+from clarinet.files.arrays import Header, class_names_of, read_array, read_image_header, read_labels
 from clarinet.files.folders import SPLITS
+from clarinet.files.names import NO_LABEL
 from clarinet.files.refusal import Refused
 from clarinet.files.zips import Members, open_zip
 from clarinet.recipes.errors import DataError
@@ -45,6 +47,23 @@ def load_npz(path: Path | str) -> dict[str, Tensor]:
     if not found:
         raise DataError(f"{path} has none of {', '.join(ARRAYS)}")
     return found
+
+
+def load_class_names(path: Path | str, arrays: Mapping[str, Tensor]) -> list[str]:
+    """What an npz calls its classes, in the order of their numbers; empty where it does not say.
+
+    Args:
+        path: the npz file.
+        arrays: what `load_npz` read of it.
+
+    Raises:
+        DataError: names that do not fit the labels, or that nobody can tell apart.
+    """
+    labels = [values for name, values in arrays.items() if name.startswith("y_") and len(values)]
+    highest = max((int(values.max()) for values in labels), default=NO_LABEL)
+    with open_zip(Path(path), Path(path)) as archive:
+        found = class_names_of(Members(archive, Path(path)), highest)
+    return [] if found is None else found[0]
 
 
 def _check_fits(header: Header) -> None:

@@ -5,7 +5,7 @@ numpy.load would believe the header: one of 128 bytes makes it ask for 32 GB.
 
 import io
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from clarinet.files.folders import class_list
 from clarinet.files.json_text import json_of
-from clarinet.files.names import NO_LABEL
+from clarinet.files.names import NO_LABEL, as_listed, class_lines, classes_in_order
 from clarinet.files.refusal import Refused
 from clarinet.files.zips import Members
 from clarinet.recipes.counting import there_are
@@ -24,6 +25,7 @@ from clarinet.recipes.counting import there_are
 SUFFIX = ".npy"
 CLASS_NAMES = "class_names"
 MAX_HEADER_BYTES = 4096
+MAX_LIST_BYTES = 2**20
 CHUNK_BYTES = 4 * 2**20
 MAX_MADE = 200  # characters that say how images were made
 GREY_DIMENSIONS, COLOUR_DIMENSIONS, RGB = 3, 4, 3
@@ -127,6 +129,53 @@ def read_class_names(file: Members) -> list[str] | None:
         raise Refused(header.called, told)
     values = read_array(file, header).tolist()
     return [name.decode(errors="replace") if isinstance(name, bytes) else name for name in values]
+
+
+def class_names_of(file: Members, highest: int, given: Sequence[str] = ()) -> tuple[list[str], str] | None:
+    """The names of the classes that the labels count, tidy and in their order, and in words where they stand.
+
+    They are those `given`, else the array class_names, else a list of classes among the files.
+
+    Args:
+        file: the npz.
+        highest: the largest label; NO_LABEL where no image has one.
+        given: names that somebody gave beside the file.
+
+    Returns:
+        None where no image has a label, or nothing names the classes: then they are called by their numbers.
+
+    Raises:
+        Refused: fewer names than numbers, two that are the same to people, or one that nobody can read.
+    """
+    found = None if highest == NO_LABEL else _names_found(file, given)
+    if found is None:
+        return None
+    named, whence = found
+    if len(named) <= highest:
+        raise Refused(
+            file.name, f"numbers its classes up to {highest}, and {whence} are only {len(named)} of them"
+        )
+    tidied = as_listed(named, named)
+    if tidied is None or len(tidied) != len(named):
+        classes_in_order(named)  # which says what nobody can read
+        raise Refused(file.name, f"has two classes of the same name by {whence}")
+    return tidied, whence
+
+
+def _names_found(file: Members, given: Sequence[str]) -> tuple[list[str], str] | None:
+    if given:
+        return list(given), "the names that you gave"
+    if (found := read_class_names(file)) is not None:
+        return found, "its array class_names"
+    if (path := class_list(file.members)) is None:
+        return None
+    with file.open(path) as stream:
+        text = stream.read(MAX_LIST_BYTES + 1)
+    if len(text) > MAX_LIST_BYTES:
+        raise Refused(
+            file.called(path), f"has more than {MAX_LIST_BYTES} bytes, too many for a list of classes"
+        )
+    return class_lines(text.decode(errors="replace")), f'"{path}"'
 
 
 def made_by(comment: bytes) -> str | None:

@@ -18,9 +18,10 @@ from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.contract import operations_of
 from app.datasets.models import Dataset
-from app.idempotency import HEADER, LIFE, IdempotencyKey
+from app.idempotency import HEADER
 from app.jobs import Job
 from app.labels.models import LabelImport
+from app.request_keys import LIFE, IdempotencyKey
 from app.storage import Storage
 from tests.app.accounts.conftest import in_person
 from tests.app.quality.test_review import answered
@@ -157,11 +158,11 @@ def test_keys_are_their_senders_and_last_a_day(
     assert ada.post("/api/v1/tokens", json={"name": "a"}, headers=headers).status_code == 201
 
 
-# Which end something, change it or hand it out; their second time finds it so.
+# Which end something, change it or hand it out, or bring a key in each answer; their second time finds it so.
 NO_KEY = {
     *("lease_questions", "submit_answers", "undo_answers", "renew_leases", "release_leases", "prove_myself"),
     *("pause_campaign", "close_campaign", "pause_person", "resume_person", "leave_person_out"),
-    *("count_person_again", "undo_decision", "cancel_run"),
+    *("count_person_again", "undo_decision", "cancel_run", "change_answer", "note_practised", "erase_person"),
 }
 
 

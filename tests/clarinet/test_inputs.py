@@ -1,6 +1,7 @@
 """The files of `clarinet train`: classes that one of them counts in another order keep their meaning."""
 
 import shutil
+import zipfile
 from argparse import Namespace
 from pathlib import Path
 
@@ -75,6 +76,51 @@ def test_images_of_classes_that_nobody_was_asked_about_are_not_scored(
     assert torch.bincount(inputs.target["y_test"]).tolist() == [11, 11]
     assert len(inputs.target["x_test"]) == 22
     assert "10 of 32 test images" in capsys.readouterr().err
+
+
+class TestNamesInAnNpz:
+    @pytest.fixture
+    def files(self, tmp_path: Path) -> Namespace:
+        """Two npz files of the same classes in another order; `save` writes one anew with other names."""
+        labels = torch.arange(30) % 3
+        images = make_images(labels).numpy()
+        for name, classes, light in (("source", NAMES, 1), ("target", CAMPAIGN, 2)):
+            self.save(tmp_path / f"{name}.npz", images // light, labels.numpy(), classes)
+        where = {"source": tmp_path / "source.npz", "target": tmp_path / "target.npz"}
+        return Namespace(**where, labels=None, classes=None, skip_bad=False)
+
+    def save(self, path: Path, images: np.ndarray, labels: np.ndarray, names: list[str] | None) -> None:
+        named = {} if names is None else {"class_names": np.array(names)}
+        np.savez(path, x_train=images, y_train=labels, x_test=images, y_test=labels, **named)
+
+    def test_are_its_classes_and_the_target_follows_by_name(self, files: Namespace) -> None:
+        found = read(files)
+
+        assert (found.class_names, found.num_classes) == (NAMES, 3)
+        told = [NAMES[k] for k in found.target["y_test"].tolist()]
+        assert told == [CAMPAIGN[k] for k in (torch.arange(30) % 3).tolist()]
+
+    def test_may_lie_beside_the_arrays(self, files: Namespace) -> None:
+        labels = np.arange(30) % 3
+        self.save(files.source, make_images(torch.from_numpy(labels)).numpy(), labels, None)
+        with zipfile.ZipFile(files.source, "a") as archive:
+            archive.writestr("classes.txt", "a\nb\nc\n")
+
+        assert read(files).class_names == NAMES
+
+    @pytest.mark.parametrize(
+        ("names", "words"),
+        [
+            (["a", "b"], "numbers its classes up to 2, and its array class_names are only 2 of them"),
+            (["a", "b", "B"], "two classes of the same name"),
+        ],
+    )
+    def test_that_do_not_fit_are_refused(self, files: Namespace, names: list[str], words: str) -> None:
+        labels = np.arange(30) % 3
+        self.save(files.source, make_images(torch.from_numpy(labels)).numpy(), labels, names)
+
+        with pytest.raises(DataError, match=words):
+            read(files)
 
 
 class TestWithoutTestImages:

@@ -319,12 +319,17 @@ def test_pages_and_api(
     assert annotator_client.post(f"{address}/further").status_code == 403
     assert annotator_client.get(f"{address}/drawings").status_code == 403
 
-    asked = client.post(f"{address}/further")
+    asked, again = (client.post(f"{address}/further", headers={"Idempotency-Key": "k"}) for _ in range(2))
     assert (asked.status_code, asked.json()["items"][1]["drawn_at"]) == (202, None)
+    assert (again.status_code, again.json()) == (202, asked.json())
+    line, *_ = client.get("/api/v1/journal", params={"campaign_id": str(grown.id)}).json()["items"]
+    assert (line["action"], line["details"]["drawing"]) == ("asked-further", 2)
     assert "wait for a worker" in client.get(f"/campaigns/{grown.id}", headers=HTML).text
     drawing.draw_further(context, grown.id)
     drawing.check_draws(context, grown.id)
 
+    late = client.post(f"{address}/further", headers={"Idempotency-Key": "k"})
+    assert late.status_code == 202  # what it asked for is there: nothing further is refused, or drawn
     told = client.get(f"{address}/drawings").json()
     assert [(item["number"], item["question_count"], item["seed"]) for item in told["items"]] == [
         (1, 40, None),

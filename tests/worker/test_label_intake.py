@@ -22,11 +22,13 @@ from app.clock import utc_now
 from app.db import Database
 from app.jobs import Job
 from app.journal.models import Action, Entry
+from app.journal.writing import ADDRESS
 from app.labels import service as labels
 from app.labels.models import ImportedAnswer, ImportState, LabelImport
+from app.members.service import erase_person
 from app.settings import Settings
 from app.storage import Storage
-from tests.factories import NOW, make_campaign
+from tests.factories import NOW, make_campaign, make_user
 from worker.apart import ImportFailed, read_apart
 from worker.context import Context
 from worker.label_intake import MODULE, import_labels
@@ -89,6 +91,21 @@ HOSTILE = {
     "one cell": (b'position,class\n0,"' + b"x" * 10_000_000 + b'"\n', "is no CSV"),
     "a first line of commas": (b"," * 3_000_000, "The first line must name"),
 }
+
+
+def test_whoever_is_erased_before_it_ends_leaves_no_address(
+    context: Context, session: Session, admin: User, bring: Callable[..., LabelImport]
+) -> None:
+    session.info[ADDRESS] = "192.0.2.7"
+    made = bring(GOOD)
+    make_user(session, role="admin")
+    erase_person(session, admin.id, name=admin.name, by=None, now=NOW)
+    session.commit()
+
+    import_labels(context, made.id)
+
+    line = session.scalars(select(Entry).where(Entry.action == Action.LABELS_IMPORTED)).one()
+    assert (line.by_id, line.address) == (admin.id, "")
 
 
 @pytest.mark.long(but=["a hole of brackets"])

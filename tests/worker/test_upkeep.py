@@ -9,9 +9,10 @@ from app import jobs
 from app.clock import utc_now
 from app.datasets.models import DatasetState
 from app.jobs import Job
+from app.request_keys import LIFE, IdempotencyKey
 from app.runs.models import Worker
 from app.runs.workers import record_worker
-from tests.factories import make_campaign, make_dataset, make_run
+from tests.factories import make_campaign, make_dataset, make_run, make_user
 from tests.worker.conftest import both_databases, wait_until
 from worker.context import Context
 from worker.heartbeat import Heartbeat
@@ -54,6 +55,20 @@ def test_silent_workers_are_forgotten_and_live_ones_kept(context: Context) -> No
 
     with context.reading() as session:
         assert session.scalars(select(Worker.name)).all() == ["here"]
+
+
+@both_databases
+def test_keys_of_requests_are_forgotten_after_a_day_whoever_sent_them(context: Context) -> None:
+    now = utc_now()
+    with context.unit_of_work() as session:
+        sender = make_user(session).id
+        for key, age in (("old", LIFE + timedelta(minutes=1)), ("young", LIFE - timedelta(minutes=1))):
+            session.add(IdempotencyKey(user_id=sender, key=key, request="", created_at=now - age))
+
+    Upkeep(context).once()
+
+    with context.reading() as session:
+        assert session.scalars(select(IdempotencyKey.key)).all() == ["young"]
 
 
 def test_it_works_until_it_is_told_to_end(context: Context, jobs_sent: list[Job]) -> None:

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from app.datasets.intake.limits import MAX_CLASSES, MAX_LIST_BYTES, MAX_PIXELS, MAX_SIDE
+from app.datasets.intake.limits import MAX_CLASSES, MAX_PIXELS, MAX_SIDE
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.reading import Reading, check_total, checked_classes
 from app.datasets.intake.shards import Incoming
@@ -13,14 +13,14 @@ from app.datasets.intake.zips import Archive
 from clarinet.files.arrays import (
     CHUNK_BYTES,
     Header,
+    class_names_of,
     made_by,
-    read_class_names,
     read_image_header,
     read_labels,
     read_pieces,
 )
-from clarinet.files.folders import SPLITS, class_list
-from clarinet.files.names import NO_LABEL, class_lines, sameness
+from clarinet.files.folders import SPLITS
+from clarinet.files.names import NO_LABEL
 from clarinet.files.refusal import Refused
 
 
@@ -70,24 +70,12 @@ def _names(archive: Archive, given: Sequence[str], highest: int) -> tuple[list[s
     """The classes up to the highest number, and what to say of where their names are from."""
     if highest == NO_LABEL:
         return None, []
-    path = class_list(archive.members)
-    if given:
-        named, whence = list(given), "the names that you gave"
-    elif (found := read_class_names(archive)) is not None:
-        named, whence = found, "its array class_names"
-    elif path is not None:
-        named = class_lines(archive.read(path, limit=MAX_LIST_BYTES).decode(errors="replace"))
-        whence = f'"{path}"'
-    else:
+    found = class_names_of(archive, highest, given)
+    if found is None:
         return [str(label) for label in range(highest + 1)], []
-    if len(named) <= highest:
-        raise Refused(
-            archive.name, f"numbers its classes up to {highest}, and {whence} are only {len(named)} of them"
-        )
-    in_order = checked_classes(named, archive.name, listed=named)
-    if len(in_order) != len(named) or len({sameness(name) for name in named}) < len(named):
-        raise Refused(archive.name, f"has two classes of the same name by {whence}")
-    return in_order, [f"The classes have {whence}"] if not given else []
+    names, whence = found
+    in_order = checked_classes(names, archive.name, listed=names)
+    return in_order, [] if given else [f"The classes have {whence}"]
 
 
 def _remarks(labels: np.ndarray) -> list[str]:

@@ -17,6 +17,7 @@ from app.claims import Claim
 from app.datasets.models import Example, Split
 from app.datasets.versions import train_rows
 from app.journal.models import Action
+from app.journal.writing import ADDRESS
 from app.labels.importing.rows import Row
 from app.labels.models import ImportedAnswer, ImportState, LabelImport
 from clarinet.files.folders import PathFinder
@@ -133,6 +134,8 @@ def finish_import(session: Session, claim: Claim, counts: Mapping[AnswerValue, i
     claims.release(session, claim, state=ImportState.READY, upload=None, **said)
     made = session.get_one(LabelImport, claim.id, populate_existing=True)
     campaign, by = session.get_one(Campaign, made.campaign_id), session.get_one(User, made.created_by_id)
+    if by.erased_at is not None:  # since they asked for it
+        session.info[ADDRESS] = ""
     note(session, Action.LABELS_IMPORTED, campaign, by=by, details={"file": made.filename, **said})
 
 

@@ -8,7 +8,7 @@ const REMARK_MS = 6_000;
 // Parts lie beside this file, under an address with the version: what a browser kept cannot mix.
 const load = (...names) => Promise.all(names.map((name) => import(`./${name}.js`)));
 const later = (name, use) => load(name).then(([part]) => use(part)).catch(() => {});
-const [answers, words, hands, tabs, { makeQueue }] = await load("answers", "words", "hands", "tabs", "queue");
+const [answers, words, hands, { makeQueue }] = await load("answers", "words", "hands", "queue");
 const { kept, recall } = answers;
 const { say } = words;
 
@@ -132,7 +132,9 @@ function act(action, key) {
 async function begin() {
   screen.view = await prepare(main.dataset.mode);
   recall();
-  const takeOver = tabs.onlyTab(`clarinet:${main.dataset.owner}`, () => screen.lock("elsewhere"));
+  const elsewhere = () => screen.lock("elsewhere");
+  let takeOver = () => {};
+  later("tabs", (tabs) => { takeOver = tabs.onlyTab(`clarinet:${main.dataset.owner}`, elsewhere); });
   const on = (name, action) => find(name)?.addEventListener("click", action);
   for (const button of all("answer")) button.addEventListener("click", () => act(button.dataset.answer));
   on("undo", queue.undo);

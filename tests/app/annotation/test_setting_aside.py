@@ -11,6 +11,8 @@ from app.annotation import service
 from app.annotation.models import Purpose, Question
 from app.campaigns.models import Campaign
 from app.fast.answering import FAST
+from app.journal import service as journal
+from app.journal.models import Action
 from app.labels import service as labelling
 from app.quality import service as quality
 from clarinet.files.label_table import LabelRow
@@ -92,6 +94,23 @@ def test_what_was_said_of_it_makes_no_label_until_it_is_kept(session: Session, a
     assert example_id in labelled(session, campaign)
     assert about(session, campaign, example_id) == [(False, False), (True, False)]
     assert_sums(session, campaign)
+
+
+def test_the_journal_tells_what_a_rule_and_an_admin_did_to_a_picture(session: Session, admin: User) -> None:
+    campaign, example_id, (first, second) = twice(session)
+    answer(session, campaign, first, "unusable")
+    person = answer(session, campaign, second, "unusable")
+    answer(session, campaign, first, "unusable", by=person)  # it is aside by now
+    annotators.undo(session, campaign, by=person, now=NOW)
+    annotators.undo(session, campaign, by=person, now=NOW)
+    quality.review_picture(session, campaign, example_id, kept=True, by=admin, now=NOW)
+
+    lines = journal.entries(session, by=admin, campaign_id=campaign.id, limit=3)[::-1]
+    assert [(line.action, line.by_name, line.details["picture"]) for line in lines] == [
+        (Action.PICTURE_SET_ASIDE, None, example_id),
+        (Action.PICTURE_BROUGHT_BACK, None, example_id),
+        (Action.PICTURE_REVIEWED, admin.name, example_id),
+    ]
 
 
 def test_an_undo_asks_on(session: Session) -> None:

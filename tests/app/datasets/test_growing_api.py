@@ -49,11 +49,20 @@ def test_further_images_are_kept_and_their_import_asked_for(
     addition = session.get_one(DatasetVersion, UUID(str(made["id"])))
     assert addition.upload is not None
     assert (addition.upload["skip_known"], addition.upload["classes"]) == (False, "cat\ndog")
+    addition.state = DatasetState.FAILED
+    addition.upload = addition.upload | {"mend": "skip_bad"}
+    session.commit()
+    mend = {"json": {"skip_bad": True}, "headers": {"Idempotency-Key": str(uuid4())}}
+    mended = [client.post(f"{address}/versions/{made['id']}/import", **mend) for _ in range(2)]
+    assert [(answer.status_code, answer.json()["state"]) for answer in mended] == [(202, "importing")] * 2
     items = client.get(f"{address}/versions").json()["items"]
     assert [(item["number"], item["state"]) for item in items] == [(1, "ready"), (None, "importing")]
     assert client.get(address).json()["train_count"] == 6  # nothing has changed yet
     assert client.delete(f"{address}/versions/{made['id']}").status_code == 204
     assert client.get(f"{address}/versions/{made['id']}").json()["type"] == "/problems/version-not-found"
+    lines = client.get("/api/v1/journal").json()["items"][:2]
+    assert [line["action"] for line in lines] == ["images-dropped", "images-added"]
+    assert {line["details"]["dataset"] for line in lines} == {dataset.name}
 
 
 def test_what_cannot_be_added_is_refused(client: TestClient, session: Session, dataset: Dataset) -> None:

@@ -19,6 +19,7 @@ from app.journal import service as journal
 from app.journal.models import Action, Entry
 from app.journal.writing import ADDRESS
 from app.members import service
+from app.request_keys import IdempotencyKey
 from tests.factories import NOW, PASSWORD, answer, make_campaign, make_token, make_user, questions_of
 
 API = "/api/v1"
@@ -58,6 +59,7 @@ def test_nothing_that_identifies_somebody_is_left_and_the_answers_are(session: S
     service.add_person(session, group.id, jane.id, by=admin)
     service.add_member(session, campaign, jane.id, by=admin)
     answer(session, campaign, questions_of(session, campaign)[0].id, by=jane)
+    session.add(IdempotencyKey(user_id=jane.id, key="Jane's 1st", request="", created_at=NOW))
 
     erased = service.erase_person(session, jane.id, name="Jane Roe", by=admin, now=NOW)
 
@@ -65,7 +67,7 @@ def test_nothing_that_identifies_somebody_is_left_and_the_answers_are(session: S
     assert erased.name.startswith("Person ")
     row = session.get_one(User, jane.id)
     assert (row.password_hash, row.totp_secret, row.erased_at) == (None, None, NOW)
-    for table in (LoginSession, ApiToken, GroupPerson, CampaignMember):
+    for table in (LoginSession, ApiToken, GroupPerson, CampaignMember, IdempotencyKey):
         mine = select(func.count()).select_from(table).where(table.user_id == jane.id)
         assert session.scalar(mine) == 0, table
     everything = [

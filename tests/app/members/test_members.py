@@ -239,7 +239,11 @@ def test_the_pages_add_and_remove(client: TestClient, session: Session, campaign
     shown = client.get(page, headers=html).text
     assert f"/people/{person.id}" in shown
     assert "Class &lt;b&gt;" in shown
-    assert "Class &lt;b&gt;" in client.get(f"/groups/{group}", headers=html).text
+    page = client.get(f"/groups/{group}", headers=html).text
+    assert "Class &lt;b&gt;" in page
+    assert f'/campaigns/{campaign.id}/members">{campaign.name}</a>' in page  # what its people would lose
+    used = client.get(f"{API}/groups/{group}").json()["campaigns"]
+    assert used == [{"id": str(campaign.id), "name": campaign.name}]
 
     for act, who in (("remove-person", person.id), ("remove-group", group)):
         assert client.post(page, data={"act": act, "id": str(who)}).status_code == 303

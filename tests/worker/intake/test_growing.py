@@ -4,6 +4,7 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -258,6 +259,19 @@ def test_what_was_tried_too_often_is_given_up(session: Session, ready: Ready, gr
     session.refresh(addition)
     assert (addition.state, dataset.state) == ("failed", "ready")
     assert "worker died each time" in (addition.failure or "")
+
+
+def test_a_stopping_worker_hands_further_images_back_without_a_lost_attempt(
+    context: Context, session: Session, ready: Ready, grow: Grow
+) -> None:
+    dataset = ready(pets(PETS))
+    dataset.attempts = 7  # of its own import
+    addition = grow(dataset, pets(MORE), work=False)
+
+    intake.add_images(replace(context, is_stopping=lambda: True), addition.id)
+
+    session.expire_all()
+    assert (addition.state, addition.attempts, addition.claimed_until) == (DatasetState.IMPORTING, 0, None)
 
 
 def test_a_bad_file_can_be_left_out_afterwards(
