@@ -17,10 +17,10 @@ from app.accounts import people_pages as accounts_people_pages
 from app.accounts.limits import SignInLimit
 from app.accounts.uses import EVERY_S, Uses
 from app.annotation import api as annotation_api
+from app.annotation import image_api as annotation_image_api
 from app.annotation import pages as annotation_pages
 from app.campaigns import api as campaigns_api
 from app.campaigns import dataset_pages
-from app.campaigns import image_api as campaigns_image_api
 from app.campaigns import pages as campaigns_pages
 from app.compression import Compressed
 from app.datasets import api as datasets_api
@@ -79,7 +79,7 @@ PAGES = (
 # picture comes first.
 APIS = (
     annotation_api,
-    campaigns_image_api,
+    annotation_image_api,
     datasets_api,
     accounts_api,
     campaigns_api,

@@ -23,6 +23,7 @@ from app.annotation.errors import CampaignNotOpen, NothingKnown, UnknownPicture
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import IS_SET_ASIDE, Answer, Lease, Purpose, Question
 from app.annotation.setting_aside import pictures_set_aside
+from app.campaigns.drawings import Drawing, drawings_of
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.datasets.models import Dataset, Example, Split
@@ -32,6 +33,7 @@ from clarinet.files.names import NO_LABEL, numbers_among
 CHUNK = 500
 # A literal because PostgreSQL uses no partial index for a value that it does not know.
 _IS_GOLD = Question.purpose == literal_column("'gold'")
+Offered = dict[tuple[int, bool, int], list[int]]  # ids by class, by what is right, and by drawing
 _chance = random.SystemRandom()  # what is gold must not be guessed
 
 
@@ -51,7 +53,7 @@ def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPictur
     Raises:
         NotAllowed: `by` is no admin.
         CampaignNotOpen: it is a draft, or closed.
-        UnknownPicture: not an example of the campaign's training images, or no class of the campaign.
+        UnknownPicture: no training image that the campaign asks about, or no class of the campaign.
     """
     accounts.require_admin(by)
     if campaign.state not in (CampaignState.OPEN, CampaignState.PAUSED):
@@ -61,12 +63,19 @@ def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPictur
         raise UnknownPicture
     marked = 0
     ids = sorted(wanted)
+    drawn = drawings_of(session, campaign)
     for start in range(0, len(ids), CHUNK):
         part = ids[start : start + CHUNK]
-        there = select(func.count()).where(
-            Example.id.in_(part), Example.dataset_id == campaign.dataset_id, Example.split == Split.TRAIN
+        there = session.execute(
+            select(Example.id, Example.position).where(
+                Example.id.in_(part),
+                Example.dataset_id == campaign.dataset_id,
+                Example.split == Split.TRAIN,
+                Example.position < _asked_until(drawn),
+            )
         )
-        if session.scalar(there) != len(part):
+        positions = {row.id: row.position for row in there}
+        if len(positions) != len(part):
             raise UnknownPicture
         is_gold = select(Question.example_id).where(
             Question.campaign_id == campaign.id,
@@ -77,12 +86,29 @@ def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPictur
             Question.campaign_id == campaign.id, IS_SET_ASIDE, Question.example_id.in_(part)
         )
         fresh = sorted(set(part) - set(session.scalars(is_gold)) - set(session.scalars(unusable)))
-        rows = [row for id_ in fresh for row in _questions(campaign, id_, wanted[id_])]
+        rows = [
+            row | {"drawing": _drawing_about(drawn, positions[id_])}
+            for id_ in fresh
+            for row in _questions(campaign, id_, wanted[id_])
+        ]
         if rows:
             session.execute(insert(Question), rows)
         marked += len(fresh)
     note(session, Action.KNOWN_MARKED, campaign, by=by, details={"pictures": marked})
     return marked
+
+
+def _asked_until(drawn: Sequence[Drawing]) -> int:
+    """The position before which images lie that the campaign asks about.
+
+    One that joined its dataset later would be told from these by its address, in which its number stands.
+    """
+    return max((drawing.end_position for drawing in drawn), default=0)
+
+
+def _drawing_about(drawn: Sequence[Drawing], position: int) -> int:
+    """The number of the drawing that is about the images among which this one joined."""
+    return next(drawing.number for drawing in drawn if position < drawing.end_position)
 
 
 def _questions(campaign: Campaign, example_id: int, class_: int) -> list[dict[str, object]]:
@@ -110,6 +136,7 @@ def some_known(session: Session, campaign: Campaign, *, per_class: int) -> list[
         NothingKnown: it came with none of the campaign's.
     """
     dataset = session.get_one(Dataset, campaign.dataset_id)
+    end = _asked_until(drawings_of(session, campaign))
     found = []
     for position, number in enumerate(numbers_among(campaign.class_names, dataset.class_names or ())):
         if number == NO_LABEL:
@@ -119,6 +146,7 @@ def some_known(session: Session, campaign: Campaign, *, per_class: int) -> list[
                 Example.dataset_id == dataset.id,
                 Example.split == Split.TRAIN,
                 Example.true_class == position,
+                Example.position < end,
                 Example.id.not_in(pictures_set_aside(campaign.id)),
             )
         ).all()
@@ -183,10 +211,11 @@ def mix_in(
     if not hosts:
         return False
     offered = _unanswered(session, campaign, {fresh[host] for host in hosts}, by=by, now=now)
+    rows = session.execute(select(Question.id, Question.drawing).where(Question.id.in_(hosts)))
+    drawing_of = {row.id: row.drawing for row in rows}
     placed: dict[int, int] = {}  # gold by host
     for host in hosts:
-        is_match = _chance.random() < 1 / 2
-        left = offered.get((fresh[host], is_match)) or offered.get((fresh[host], not is_match))
+        left = _fitting(offered, fresh[host], drawing_of[host], is_match=_chance.random() < 1 / 2)
         if left:
             placed[host] = left.pop(_chance.randrange(len(left)))
     if placed:
@@ -196,14 +225,14 @@ def mix_in(
 
 def _unanswered(
     session: Session, campaign: LockedCampaign, classes: set[int], *, by: User, now: datetime
-) -> dict[tuple[int, bool], list[int]]:
-    """Ids of gold questions that this person neither answered nor holds, by class and by what is right."""
+) -> Offered:
+    """Gold questions that this person neither answered nor holds."""
     answered = exists().where(
         Answer.question_id == Question.id, Answer.user_id == by.id, Answer.superseded_at.is_(None)
     )
     held = exists().where(Lease.question_id == Question.id, Lease.user_id == by.id, Lease.expires_at > now)
     rows = session.execute(
-        select(Question.id, Question.candidate_class, Question.is_match).where(
+        select(Question.id, Question.candidate_class, Question.is_match, Question.drawing).where(
             Question.campaign_id == campaign.id,
             _IS_GOLD,
             ~Question.is_set_aside,
@@ -212,10 +241,21 @@ def _unanswered(
             ~held,
         )
     )
-    offered: dict[tuple[int, bool], list[int]] = {}
-    for id_, class_, is_match in rows:
-        offered.setdefault((class_, bool(is_match)), []).append(id_)
+    offered: Offered = {}
+    for id_, class_, is_match, drawing in rows:
+        offered.setdefault((class_, bool(is_match), drawing), []).append(id_)
     return offered
+
+
+def _fitting(offered: Offered, class_: int, drawing: int, *, is_match: bool) -> list[int]:
+    """Those to choose from behind a question about this class: of its drawing, if there are any.
+
+    Pictures that joined later have larger numbers, which stand in their addresses: among these an older one
+    would be seen to be known.
+    """
+    near = ((class_, wanted, drawing) for wanted in (is_match, not is_match))
+    others = sorted((key for key in offered if key[0] == class_), key=lambda key: key[1] is not is_match)
+    return next(filter(None, (offered.get(key) for key in (*near, *others))), [])
 
 
 def _lease(session: Session, placed: Mapping[int, int], *, by: User) -> None:

@@ -15,7 +15,7 @@ from app.annotation.locking import LockedCampaign, lock_campaign
 from app.annotation.mixing import mixture
 from app.annotation.models import ALL_ANSWERS, Answer, Lease, Participant, Purpose, Question, Tally
 from app.annotation.participants import require_not_paused
-from app.annotation.queue import HELD_BY_ME, first_block, holding, mine, take
+from app.annotation.queue import HELD_BY_ME, IS_FIRST, IS_WAITING, first_block, holding, mine, take
 from app.annotation.rules import LEASE
 from app.annotation.steering import steered_block
 from app.campaigns.models import Campaign, CampaignState
@@ -44,7 +44,8 @@ _STANDING = select(
     ).label("given"),
     exists().where(Question.campaign_id == _CAMPAIGN, Question.purpose == Purpose.GOLD).label("has_gold"),
 )
-_FIRSTS = select(func.sum(Tally.first_yes + Tally.first_no)).where(Tally.campaign_id == _CAMPAIGN)
+# Whether anybody may still be asked a first question. Some never get a yes or a no: what was set aside, say.
+_HAS_FIRSTS = select(exists().where(Question.campaign_id == _CAMPAIGN, IS_WAITING, IS_FIRST))
 _FOR_ME_LATER = (
     select(func.count())
     .select_from(Question)
@@ -170,7 +171,7 @@ def hold_again(session: Session, campaign: LockedCampaign, places: int, *, by: U
             Lease.user_id == by.id,
             Lease.expires_at <= now,
             or_(
-                Question.purpose == Purpose.GOLD,
+                and_(Question.purpose == Purpose.GOLD, ~Question.is_set_aside),
                 and_(Question.is_waiting, Question.slots > live.correlate(Question).scalar_subquery()),
             ),
             ~exists().where(
@@ -262,8 +263,7 @@ def leased_of(
 def standing(session: Session, campaign: Campaign, *, by: User) -> Standing:
     """The same for who does not answer now: once first questions have run out, what is left for them."""
     counted = _counted(session, campaign, by=by)
-    firsts = session.scalar(_FIRSTS, {"campaign": campaign.id}) or 0
-    if firsts < campaign.question_count:
+    if session.scalar(_HAS_FIRSTS, {"campaign": campaign.id}):
         return counted
     return counted._replace(waiting=_later(session, campaign, by))
 

@@ -98,9 +98,8 @@ class Question(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
     example_id: Mapped[int] = mapped_column(ForeignKey("example.id", ondelete="RESTRICT"), index=True)
-    drawing: Mapped[int] = mapped_column(
-        default=1, server_default="1"
-    )  # 1 at opening; of gold without meaning
+    # 1 at opening; of gold the one that is about the images among which its picture joined.
+    drawing: Mapped[int] = mapped_column(default=1, server_default="1")
     round: Mapped[int]  # 0 .. rounds - 1; of gold -1 - candidate_class
     candidate_class: Mapped[int]  # position of the campaign's class
     probability: Mapped[float]  # with which this class was drawn
@@ -120,7 +119,7 @@ IS_SET_ASIDE: ColumnElement[bool] = literal_column("question.is_set_aside")
 
 
 class PictureReview(Base):
-    """What an admin said of a picture of which people said that it cannot be used; the last word counts."""
+    """What a reviewer said of a picture of which people said that it cannot be used; the last word counts."""
 
     __tablename__ = "picture_review"
 

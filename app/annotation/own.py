@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from app.accounts.models import User
 from app.annotation.models import OF_CLASS, Answer, AnswerValue, Purpose, Question
+from app.campaigns.admission import image_visible_to, visible_to
 from app.campaigns.models import Campaign, CampaignState
+from app.datasets.models import Example
 
 LAST = 200  # answers that one can look at and change
 STEP = 100  # questions per figure of agreement
@@ -102,6 +104,27 @@ def _agreement(session: Session, campaign_id: UUID, by: User) -> tuple[float | N
         )
     ).one()
     return (same / pairs if pairs >= LEAST_PAIRS else None), over
+
+
+def image_shown_to(user: User) -> ColumnElement[bool]:
+    """Whether a person may see the image of rows of `example` and `dataset`.
+
+    Whom `image_visible_to` refuses still sees what stands beside their own answers, as long as they are
+    members.
+    """
+    answered = (
+        exists()
+        .where(
+            Question.example_id == Example.id,
+            Answer.question_id == Question.id,
+            Answer.user_id == user.id,
+            Answer.superseded_at.is_(None),
+            Campaign.id == Question.campaign_id,
+            visible_to(user),
+        )
+        .correlate(Example)
+    )
+    return or_(image_visible_to(user), answered)
 
 
 def last_answers(session: Session, campaign: Campaign, *, by: User) -> list[OwnAnswer]:

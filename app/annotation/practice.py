@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation.models import Answer, Practice, Question
-from app.campaigns.models import Campaign
+from app.campaigns.models import Campaign, CampaignState
 
 CARDS = 3
 
@@ -38,9 +38,10 @@ class PracticeCard:
 def practice_cards(session: Session, campaign: Campaign, *, by: User) -> list[PracticeCard]:
     """The cards for this person, if they did none yet and answered nothing; `campaign` has its classes.
 
+    None while it is not open: then nobody is served its pictures.
     As many as classes have pictures, at most CARDS.
     """
-    if not any(item.example_ids for item in campaign.classes):
+    if campaign.state is not CampaignState.OPEN or not any(item.example_ids for item in campaign.classes):
         return []
     if session.get(Practice, (campaign.id, by.id)) is not None:
         return []

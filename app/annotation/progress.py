@@ -112,8 +112,8 @@ class Progress:
 
     @property
     def fresh(self) -> int:
-        """Of these, which nobody has answered."""
-        return self.questions - self.counts.first_yes - self.counts.first_no
+        """Of these, which nobody has answered; what was set aside or nobody could tell is none of them."""
+        return min(self.waiting, self.questions - self.counts.first_yes - self.counts.first_no)
 
     @property
     def share(self) -> float:
@@ -191,7 +191,8 @@ def cost_of(campaign: Campaign, annotators: Sequence[AnnotatorProgress], *, to_g
 def answers_to_go(campaign: Campaign, counts: Counts, *, finished: int) -> float:
     """Expected number of answers until nothing waits: one per open question, and confirmations of new yes."""
     waiting = campaign.question_count - finished
-    untouched = max(0, campaign.question_count - counts.first_yes - counts.first_no)
+    # Those that were set aside, or that nobody could tell, wait no more although nobody said yes or no.
+    untouched = max(0, min(waiting, campaign.question_count - counts.first_yes - counts.first_no))
     return waiting + (untouched / campaign.num_classes if campaign.confirm_yes else 0.0)
 
 

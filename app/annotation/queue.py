@@ -27,7 +27,7 @@ from app.db import UtcDateTime
 
 MAX_TRIES = 5  # where others take the same questions at the same moment
 # As the index of the queue has it: for `is_waiting = 1` SQLite would not use that.
-_IS_WAITING: ColumnElement[bool] = literal_column("question.is_waiting")
+IS_WAITING: ColumnElement[bool] = literal_column("question.is_waiting")
 # A question that has the answers it needs whatever they say, and needs one more, returns: to be confirmed, or
 # because people disagree. Others are first ones. As the indexes have it.
 IS_FIRST: ColumnElement[bool] = literal_column("question.slots <= question.least")
@@ -61,7 +61,7 @@ _FOR_ME = (
     )
     .where(
         Question.campaign_id == _CAMPAIGN,
-        _IS_WAITING,
+        IS_WAITING,
         Question.slots > _number_of(Lease, _of_question),
         # Counts rather than NOT EXISTS: PostgreSQL would make a join with everything I have ever answered.
         _number_of(Lease, _of_question, Lease.user_id == _ME) == 0,

@@ -9,7 +9,7 @@
   picture cannot be used. What still waits after an answer goes to the end of the queue, where somebody else
   meets it. The head of the queue stays free of questions that the people at work cannot answer.
 * Once UNUSABLE_LIMIT people said that a picture cannot be used, about whichever of its questions, it is set
-  aside: nobody more is asked about it, until an admin keeps it.
+  aside: nobody more is asked about it, until a reviewer keeps it.
 * An undone answer leaves its slot with whoever took it back, and the question waits for them.
 * A hasty answer, too, gives its slot back, and says nothing: somebody else is asked.
 * A known picture stands in no queue and enters no sum; it only says how its person is doing. Whatever they
@@ -154,9 +154,10 @@ def after_undo(
     """What follows where somebody takes back their answer and has its slot again."""
     if question.is_gold:
         return None
-    held = question.held_by_others(by, now) + 1
-    slots = _slots(question, question.values(without=by), held, confirm_yes=confirm_yes)
-    is_waiting = not question.row.is_set_aside
+    held, values = question.held_by_others(by, now) + 1, question.values(without=by)
+    slots = _slots(question, values, held, confirm_yes=confirm_yes)
+    # Where others gave all that it can need, it waits for nobody, and is still theirs to answer.
+    is_waiting = not question.row.is_set_aside and len(values) - _untold(values) < slots
     return Effect(
         slots,
         is_waiting,
@@ -232,4 +233,5 @@ def _waits(values: Sequence[AnswerValue], slots: int) -> bool:
 def _slots(question: Asked, values: Sequence[AnswerValue], held: int, *, confirm_yes: bool) -> int:
     yes, no = values.count(YES), values.count(NO)
     needed = answers_needed(yes, no, confirm_yes=confirm_yes, least=question.row.least)
-    return max(needed, yes + no + held)
+    # Changes of what gave its slot away bring more answers than MAX_SLOTS; nothing is leased beyond.
+    return max(needed, yes + no, min(yes + no + held, MAX_SLOTS))

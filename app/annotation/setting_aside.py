@@ -1,4 +1,4 @@
-"""Pictures that cannot be used: set aside once enough people said so, until an admin keeps them.
+"""Pictures that cannot be used: set aside once enough people said so, until a reviewer keeps them.
 
 The word is about the picture, so it counts for all its questions of the campaign, known pictures included.
 What is set aside is asked of nobody more and gives no label. Nobody who answers is told: who holds a question
@@ -18,6 +18,7 @@ from app.annotation.locking import LockedCampaign, lock_campaign, lock_questions
 from app.annotation.models import IS_SET_ASIDE, AnswerValue, PictureReview, Question
 from app.annotation.submissions import Stored, SubmittedAnswer
 from app.annotation.tallies import load_tallies
+from app.campaigns.drawings import last_drawn
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
 from app.journal.models import Action
@@ -147,9 +148,13 @@ def review_picture(
     session: Session, campaign: Campaign, example_id: int, *, is_kept: bool, by: User, now: datetime
 ) -> bool:
     """Keep a picture or leave it out in everybody's place; gives whether the campaign asks about it."""
-    locked = lock_campaign(session, campaign.id, by=by)  # of an admin, who may know of every campaign
-    here = Question.campaign_id == campaign.id, Question.example_id == example_id
-    _, asked = lock_questions(session, campaign.id, session.scalars(select(Question.id).where(*here)).all())
+    locked = lock_campaign(session, campaign.id, by=by)  # of a reviewer, who may know of every campaign
+    here = select(Question.id).where(
+        Question.campaign_id == campaign.id,
+        Question.example_id == example_id,
+        Question.drawing <= last_drawn(campaign.id).scalar_subquery(),
+    )
+    _, asked = lock_questions(session, campaign.id, session.scalars(here).all())
     if not asked:
         return False
     session.merge(
@@ -157,7 +162,7 @@ def review_picture(
             campaign_id=campaign.id, example_id=example_id, is_kept=is_kept, user_id=by.id, reviewed_at=now
         )
     )
-    session.flush()  # refuses what two admins say at the same moment for the first time
+    session.flush()  # refuses what two reviewers say at the same moment for the first time
     if is_kept:
         bring_back(session, locked, asked, by=by, now=now)
     else:
@@ -170,7 +175,7 @@ def _told_unusable(about: Iterable[rules.Asked]) -> set[UUID]:
 
 
 def _reviewed(campaign_id: UUID, pictures: Collection[int]) -> Select[int]:
-    """Which of these an admin kept or left out: no answer changes that."""
+    """Which of these a reviewer kept or left out: no answer changes that."""
     return select(PictureReview.example_id).where(
         PictureReview.campaign_id == campaign_id, PictureReview.example_id.in_(pictures)
     )

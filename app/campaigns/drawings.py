@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, Select, func, select, update
 from sqlalchemy.orm import Session
 
 from app import claims, jobs
@@ -96,6 +96,12 @@ def drawings_of(session: Session, campaign: Campaign) -> list[Drawing]:
         drawn_at=campaign.opened_at,
     )
     return [first, *further]
+
+
+def last_drawn(campaign_id: UUID) -> Select[int]:
+    """The number of a campaign's last drawing that is there; questions of others nobody has seen."""
+    drawn = FurtherDrawing.campaign_id == campaign_id, FurtherDrawing.drawn_at.is_not(None)
+    return select(func.coalesce(func.max(FurtherDrawing.number), 1)).where(*drawn)
 
 
 def pending_drawing(session: Session, campaign: Campaign) -> FurtherDrawing | None:

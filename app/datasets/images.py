@@ -30,7 +30,7 @@ def example_bytes(
 ) -> StoredImage:
     """The encoded picture of an example.
 
-    `is_visible`: whether who asks may see images of a row of `dataset`; as `app.campaigns.admission` says.
+    `is_visible`: whether who asks may see the image of rows of `example` and `dataset`.
 
     Raises:
         ExampleNotFound: no such example in this dataset, none for this person, or the dataset is not ready.

@@ -164,7 +164,7 @@ def ask_again(
 
 
 @router.get("/campaigns/{campaign_id}/unusable-pictures")
-@admin_only
+@reviewers_too
 def list_unusable_pictures(
     request: Request,
     *,
@@ -174,7 +174,7 @@ def list_unusable_pictures(
     after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0,
     limit: Limit = 50,
 ) -> schemas.UnusablePicturesRead:
-    """Pictures of which people said that they cannot be used, and those that an admin reviewed."""
+    """Pictures of which people said that they cannot be used, and those that were reviewed."""
     found = service.unusable_pictures(session, campaign, by=user, after=after, limit=limit + 1)
     address_of = image_addresses(request, campaign.dataset_id)
     return schemas.UnusablePicturesRead(
@@ -184,7 +184,7 @@ def list_unusable_pictures(
 
 
 @router.put("/campaigns/{campaign_id}/unusable-pictures/{example_id}")
-@admin_only
+@reviewers_too
 def review_picture(
     request: Request,
     *,

@@ -22,11 +22,11 @@ from app.quality.judging import (
     Reliability,
     judge_of,
     left_out,
-    person,
     question_answers,
     yes_and_no,
 )
 from app.quality.models import Decision
+from app.quality.uncounted import person
 from clarinet.files.label_table import LabelKind
 
 # A label is in doubt if it is wrong with a larger probability than this.

@@ -24,7 +24,6 @@ from sqlalchemy.orm import Session
 
 from app.annotation.consensus import Verdict, verdict, weighed
 from app.annotation.models import (
-    IS_SET_ASIDE,
     OF_CLASS,
     Answer,
     AnswerValue,
@@ -38,6 +37,7 @@ from app.datasets.models import Example
 from app.quality import dependence, looking
 from app.quality.dawid_skene import INDEPENDENT, Dependence, Estimate
 from app.quality.models import Decision
+from app.quality.uncounted import hasty, person, set_aside
 from clarinet.files.label_table import LabelKind
 
 # question id, example id, position, candidate class, yes, no, one of those who answered (see `person`)
@@ -261,14 +261,6 @@ _ROW = [
 ]
 
 
-def person() -> ColumnElement[str]:
-    """Who answered, as text: digits in SQLite, with dashes in PostgreSQL; `UUID` reads both.
-
-    Plain values as the driver gives them: mapped ones take three times as long as the query.
-    """
-    return cast(Answer.user_id, String)
-
-
 def _enters(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
     """Which answers say something about people."""
     return (
@@ -284,8 +276,6 @@ def _enters(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
 
 # Literals, because a partial index is used for them only. Known pictures ask for no second person.
 ASKED_SEVERAL = Question.slots > literal_column("1")
-# As in the partial index: for `is_hasty = 1` SQLite would not use it.
-IS_HASTY: ColumnElement[bool] = literal_column("answer.is_hasty")
 _IS_GOLD = Question.purpose == literal_column("'gold'")
 
 
@@ -318,7 +308,7 @@ def _alone(
     for place, counts in told.items():
         alone[place] = counts
     np.subtract.at(alone, (several["person"], several["is_yes"].astype(np.int64)), 1)
-    for said_nothing in (_hasty(campaign), _set_aside(campaign)):
+    for said_nothing in (hasty(campaign.id), set_aside(campaign.id)):
         for by, said_yes, count in session.connection().execute(said_nothing):
             if by in places:
                 alone[places[by], int(said_yes)] -= count
@@ -328,32 +318,6 @@ def _alone(
     table["person"], table["is_yes"], table["known"] = people, values, np.nan
     table["times"] = alone[people, values]
     return table
-
-
-def _hasty(campaign: Campaign) -> Select[str, int, int]:
-    """How many hasty answers each person gave, yes and no; sums have them, and they say nothing."""
-    return _yes_and_no_of(campaign, IS_HASTY)
-
-
-def _set_aside(campaign: Campaign) -> Select[str, int, int]:
-    """Likewise those about pictures that cannot be used."""
-    return _yes_and_no_of(campaign, IS_SET_ASIDE & ~Answer.is_hasty)
-
-
-def _yes_and_no_of(campaign: Campaign, which: ColumnElement[bool]) -> Select[str, int, int]:
-    said_yes = case((Answer.value == AnswerValue.YES, 1), else_=0)
-    return (
-        select(person(), said_yes, func.count())
-        .join(Question, Question.id == Answer.question_id)
-        .where(
-            Question.campaign_id == campaign.id,
-            Question.purpose == Purpose.LABELLING,
-            Answer.superseded_at.is_(None),
-            Answer.value.in_(OF_CLASS),
-            which,
-        )
-        .group_by(Answer.user_id, said_yes)
-    )
 
 
 def _table(

@@ -20,8 +20,9 @@ from app.campaigns.noting import note
 from app.journal.models import Action
 from app.journal.service import naming
 from app.quality import looking
-from app.quality.judging import IS_HASTY, left_out
+from app.quality.judging import left_out
 from app.quality.models import Decision
+from app.quality.uncounted import IS_HASTY
 
 # Hasty answers: so many, and such a share of all.
 MARKED_HASTE, PAUSED_HASTE = (10, 0.05), (30, 0.2)

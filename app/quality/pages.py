@@ -219,7 +219,7 @@ def take_back_decision_from_page(
 
 
 @router.post("/campaigns/{campaign_id}/unusable-pictures/{example_id}")
-@admin_only
+@reviewers_too
 def review_picture_from_page(
     request: Request,
     *,

@@ -14,6 +14,7 @@ from app.accounts.models import User
 from app.annotation import service as annotation
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
+from app.campaigns.drawings import last_drawn
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.journal.models import Action
@@ -192,6 +193,7 @@ def decide(
             Question.id == question_id,
             Question.campaign_id == campaign.id,
             Question.purpose == Purpose.LABELLING,
+            Question.drawing <= last_drawn(campaign.id).scalar_subquery(),
         )
     )
     if is_waiting is None:

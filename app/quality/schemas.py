@@ -250,7 +250,7 @@ class PictureReviewInput(Input):
 
 
 class UnusablePictureRead(Output):
-    """A picture of which somebody said that it cannot be used, or that an admin reviewed.
+    """A picture of which somebody said that it cannot be used, or that was reviewed.
 
     `set_aside`: nobody more is asked about it, and it gives no label. `kept` is null before the review.
     """
@@ -319,7 +319,7 @@ class HistoryRead(Output):
 
 
 class ReviewRead(Output):
-    """What an admin may settle, most doubtful first, and the newest decisions.
+    """What a reviewer may settle, most doubtful first, and the newest decisions.
 
     A large campaign's questions are those that a job found in doubt at `computed_at` (null: not yet), without
     what was settled, asked again or answered since.

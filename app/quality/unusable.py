@@ -1,4 +1,4 @@
-"""Pictures of which people say that they cannot be used: an admin keeps them or leaves them out."""
+"""Pictures of which people say that they cannot be used: a reviewer keeps them or leaves them out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,9 +40,9 @@ def unusable_pictures(
     """Pictures of which somebody said that they cannot be used, and reviewed ones, by the example's id.
 
     Raises:
-        NotAllowed: `by` is no admin.
+        NotAllowed: `by` is no reviewer.
     """
-    accounts.require_admin(by)
+    accounts.require_reviewer(by)
     reviewed = select(PictureReview.example_id).where(PictureReview.campaign_id == campaign.id)
     all_ = _told(campaign.id).with_only_columns(Question.example_id).union(reviewed).subquery()
     ids = select(all_.c.example_id).where(all_.c.example_id > after).order_by(all_.c.example_id).limit(limit)
@@ -69,7 +69,7 @@ def pictures_to_review(
 def reviewed_pictures(
     session: Session, campaign: Campaign, *, limit: int
 ) -> tuple[int, list[UnusablePicture]]:
-    """How many an admin reviewed, and the newest of them."""
+    """How many were reviewed, and the newest of them."""
     here = PictureReview.campaign_id == campaign.id
     count = session.scalar(select(func.count()).where(here)) or 0
     newest = (
@@ -89,10 +89,10 @@ def review_picture(
     What people said stays. A kept picture is not set aside again, whatever they say.
 
     Raises:
-        NotAllowed: `by` is no admin.
+        NotAllowed: `by` is no reviewer.
         ExampleNotFound: the campaign asks nothing about such an example.
     """
-    accounts.require_admin(by)
+    accounts.require_reviewer(by)
     if not annotation.review_picture(session, campaign, example_id, is_kept=kept, by=by, now=now):
         raise ExampleNotFound
     for question_id in session.scalars(_waiting_although_decided(campaign.id, example_id)).all():

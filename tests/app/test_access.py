@@ -112,6 +112,7 @@ FOR_REVIEWERS = {
     ("GET", "/campaigns/{campaign_id}/review"),
     ("POST", "/campaigns/{campaign_id}/decisions"),
     ("POST", "/campaigns/{campaign_id}/decisions/{decision_id}/undo"),
+    ("POST", "/campaigns/{campaign_id}/unusable-pictures/{example_id}"),
     ("POST", "/campaigns/{campaign_id}/review/ask-again"),
     ("GET", "/api/v1/campaigns/{campaign_id}/examples/{example_id}/history"),
     ("GET", "/api/v1/campaigns/{campaign_id}/labels"),
@@ -119,6 +120,8 @@ FOR_REVIEWERS = {
     ("GET", "/api/v1/campaigns/{campaign_id}/review"),
     ("POST", "/api/v1/campaigns/{campaign_id}/decisions"),
     ("POST", "/api/v1/campaigns/{campaign_id}/decisions/{decision_id}/undo"),
+    ("GET", "/api/v1/campaigns/{campaign_id}/unusable-pictures"),
+    ("PUT", "/api/v1/campaigns/{campaign_id}/unusable-pictures/{example_id}"),
     ("POST", "/api/v1/campaigns/{campaign_id}/review/ask-again"),
 }
 

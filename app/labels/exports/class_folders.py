@@ -13,6 +13,7 @@ from app.campaigns.models import Campaign
 from app.datasets import service as datasets
 from app.datasets.intake.shards import shard_key
 from app.datasets.models import Dataset, Example
+from app.datasets.versions import train_rows
 from app.labels.exports.formats import Pieces
 from app.storage import Storage
 from clarinet.files.label_table import LabelKind, LabelRow
@@ -31,8 +32,8 @@ def folder_pieces(
 ) -> Iterator[bytes]:
     """A zip with each picture of a true label in its class's folder, piece by piece.
 
-    A picture keeps its file's name behind its position, so that no two are one; it is as the import stored
-    it.
+    A picture keeps its file's name behind its position among the training images, as label files have it, so
+    that no two are one; it is as the import stored it.
 
     Args:
         session: open until the last piece was taken.
@@ -45,6 +46,7 @@ def folder_pieces(
     """
     folders = folder_names(campaign.class_names)
     prefix = datasets.prefix_of(session.get_one(Dataset, campaign.dataset_id))
+    places = train_rows(session, campaign.dataset_id)
     true = (row for row in rows if row.kind == LabelKind.TRUE)
     pieces = Pieces()
     with zipfile.ZipFile(pieces, "w", zipfile.ZIP_STORED) as archive:
@@ -59,7 +61,9 @@ def folder_pieces(
                     offset=example.byte_offset,
                     length=example.byte_length,
                 )
-                archive.writestr(f"{folders[row.class_]}/{_file_name(example)}", data)
+                archive.writestr(
+                    f"{folders[row.class_]}/{_file_name(example, places.row(example.position))}", data
+                )
                 yield pieces.take()
     yield pieces.take()
 
@@ -74,9 +78,9 @@ def folder_names(class_names: Sequence[str]) -> list[str]:
     return names
 
 
-def _file_name(example: Example) -> str:
+def _file_name(example: Example, place: int) -> str:
     stem = _safe(PurePosixPath(example.filename or "").stem)
-    parts = [f"{example.position:06d}", stem] if stem else [f"{example.position:06d}"]
+    parts = [f"{place:06d}", stem] if stem else [f"{place:06d}"]
     return f"{'-'.join(parts)}.{ENDINGS[example.media_type]}"
 
 

@@ -8,10 +8,11 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service
-from app.annotation.errors import AnswerNotFound, CampaignNotOpen, KeyReused, PersonPaused
+from app.annotation.errors import AnswerNotFound, CampaignNotOpen, KeyReused, PersonPaused, UndoTooLate
 from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question
 from app.annotation.own import LAST
 from app.campaigns.models import Campaign, CampaignState
+from app.fast.answering import FAST
 from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
@@ -80,6 +81,30 @@ def test_one_that_gave_its_slot_away_is_changed_although_others_have_all(session
     change(session, campaign, question.id, "yes", person)
 
     assert row(session, question.id)[0], "one says yes and one no"
+    assert_sums(session, campaign)
+
+
+@pytest.mark.parametrize("execution", [FAST, service.PLAIN], ids=["fast", "plain"])
+def test_a_slot_beyond_the_last_one_stops_nobody(
+    session: Session, monkeypatch: pytest.MonkeyPatch, execution: service.Execution
+) -> None:
+    monkeypatch.setattr(annotators, "execution", execution)
+    campaign = make_campaign(session, confirm_yes=True)
+    question = questions_of(session, campaign)[0]
+    person, doubting = answer(session, campaign, question.id, "unsure"), make_user(session)
+    answer(session, campaign, question.id, "unsure", by=doubting)
+    for value in ("yes", "no", "yes", "no"):
+        answer(session, campaign, question.id, value)
+    change(session, campaign, question.id, "yes", person)
+
+    annotators.undo(session, campaign, by=person, now=NOW)
+    annotators.release(session, campaign, by=person, now=NOW)
+
+    assert not row(session, question.id)[0], "others gave all the answers that it can need"
+    leased = annotators.lease(session, campaign, count=6, by=make_user(session), now=NOW)
+    assert len(leased) == 5
+    with pytest.raises(UndoTooLate):
+        annotators.undo(session, campaign, by=doubting, now=NOW)
     assert_sums(session, campaign)
 
 
@@ -275,5 +300,8 @@ class TestPractice:
 
         campaign.classes[0].example_ids = [question.example_id]
         session.flush()
+        assert len(service.practice_cards(session, campaign, by=make_user(session))) == 1
         person = answer(session, campaign, question.id, "no")
         assert service.practice_cards(session, campaign, by=person) == []
+        campaign.state = CampaignState.PAUSED
+        assert service.practice_cards(session, campaign, by=make_user(session)) == []

@@ -18,7 +18,7 @@ from app.quality import service as quality
 from clarinet.files.label_table import LabelRow
 from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
-from tests.factories import NOW, answer, make_campaign, questions_of
+from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 pytestmark = pytest.mark.dialects
 
@@ -200,3 +200,41 @@ def test_an_admin_sees_who_said_so(session: Session, admin: User) -> None:
     assert quality.pictures_to_review(session, campaign, limit=5) == (0, [])
     assert quality.reviewed_pictures(session, campaign, limit=5) == (1, [made])
     assert quality.unusable_pictures(session, campaign, by=admin, limit=5) == [made]
+
+
+def test_what_is_set_aside_is_left_to_nobody(session: Session) -> None:
+    campaign = make_campaign(session, examples=12, confirm_yes=True)
+    campaign.price = 1.0
+    aside, *others = questions_of(session, campaign)
+    for _ in range(2):
+        answer(session, campaign, aside.id, "unusable")
+    person = make_user(session)
+    for question in others:
+        answer(session, campaign, question.id, "no", by=person)
+
+    far = service.progress(session, campaign, now=NOW)
+
+    assert (far.waiting, far.fresh, far.set_aside) == (0, 0, 1)
+    assert far.cost is not None
+    assert far.cost.to_go == 0
+    for by in (person, make_user(session)):
+        assert service.standing(session, campaign, by=by).waiting == 0
+
+
+def test_a_known_picture_that_was_set_aside_is_not_held_again(session: Session, admin: User) -> None:
+    campaign = make_campaign(session)
+    campaign.gold_share = 0.5  # one behind each other question
+    example_id = questions_of(session, campaign)[0].example_id
+    service.mark_known(session, campaign, [service.KnownPicture(example_id, 0)], by=admin)
+    me = make_user(session)
+    gold = select(Question.id).where(Question.campaign_id == campaign.id, Question.purpose == Purpose.GOLD)
+    known = set(session.scalars(gold))
+    held = {item.id for item in annotators.lease(session, campaign, count=8, by=me, now=NOW)}
+    assert held & known
+    for _ in range(2):
+        answer(session, campaign, min(known), "unusable")
+    annotators.release(session, campaign, by=me, now=NOW)
+
+    held = {item.example_id for item in annotators.lease(session, campaign, count=8, by=me, now=NOW)}
+
+    assert example_id not in held

@@ -23,18 +23,20 @@ from tests.factories import NOW, make_campaign, make_user
 
 pytestmark = [pytest.mark.long, pytest.mark.dialects]
 
-EXAMPLES, PEOPLE, STEPS = 18, 4, 60
+EXAMPLES, PEOPLE, STEPS = 18, 5, 70
 # What happens, and how often.
 ACTIONS = {
-    "lease": 5,
+    "lease": 7,
     "page": 2,
-    "submit": 9,
-    "undo": 3,
+    "submit": 13,
+    "undo": 6,
     "release": 1,
     "renew": 1,
     "run_out": 2,
     "pause": 1,
     "ask_again": 1,
+    "change": 3,
+    "review": 1,
 }
 
 
@@ -136,6 +138,24 @@ class Side:
         ids = [self.ids[place] for place in places]
         return service.wait_again(self.session, self.campaign, ids, by=self.people[person], now=now)
 
+    def change(self, person: int, now: datetime, *, place: int, value: AnswerValue, key: int) -> object:
+        locked = service.lock_campaign(self.session, self.campaign.id, by=self.people[person])
+        return service.change_answer(
+            self.session,
+            locked,
+            self.ids[place],
+            value,
+            key=uuid5(self.campaign.id, str(key)),
+            by=self.people[person],
+            now=now,
+        )
+
+    def review(self, person: int, now: datetime, *, place: int, is_kept: bool) -> object:
+        example_id = self.session.get_one(Question, self.ids[place]).example_id
+        return service.review_picture(
+            self.session, self.campaign, example_id, is_kept=is_kept, by=self.people[person], now=now
+        )
+
     def pause(self, person: int, now: datetime) -> None:  # noqa: ARG002
         is_open = self.campaign.state is CampaignState.OPEN
         self.campaign.state = CampaignState.PAUSED if is_open else CampaignState.OPEN
@@ -192,6 +212,8 @@ class Walk:
         self.now += timedelta(seconds=self.chance.randint(1, 90))
         [action] = self.chance.choices(list(ACTIONS), list(ACTIONS.values()))
         person = self.chance.randrange(PEOPLE)
+        if self.sides[0].campaign.state is CampaignState.PAUSED and self.chance.random() < 1 / 2:
+            action = "pause"  # or rather its end
         if action == "run_out":
             self.now += timedelta(minutes=11)
         elif action in ("lease", "page"):
@@ -205,8 +227,24 @@ class Walk:
             self.ask("undo", person, count=self.chance.randint(1, 4))
         elif action == "ask_again":
             self.ask("ask_again", person, places=self.chance.sample(range(EXAMPLES), 4))
+        elif action == "change":
+            self.keys += 1
+            value = self.chance.choice(list(AnswerValue))
+            self.ask("change", person, place=self.answered(person), value=value, key=self.keys)
+        elif action == "review":
+            is_kept = self.chance.random() < 1 / 2
+            self.ask("review", person, place=self.chance.randrange(EXAMPLES), is_kept=is_kept)
         else:
             self.ask(action, person)
+
+    def answered(self, person: int) -> int:
+        """A question that this person answered, or any."""
+        mine = [
+            row["question_id"]
+            for row in self.sides[0].rows()["answer"]
+            if row["user_id"] == person and row["superseded_at"] is None
+        ]
+        return int(self.chance.choice(mine or range(EXAMPLES)))
 
     def batch(self, person: int) -> list[Submission]:
         """Answers to what this person holds, and some that are wrong, late, or sent before."""

@@ -19,6 +19,7 @@ from app.members import service
 from app.members.errors import GroupNameTaken, NoMember
 from app.settings import Settings
 from app.storage import Storage
+from tests import annotators, factories
 from tests.factories import NOW, make_campaign, make_dataset, make_token, make_user, questions_of
 
 API = "/api/v1"
@@ -52,6 +53,13 @@ def requests_of(client: TestClient, campaign: Campaign, campaign_id: object = ""
         "audit": client.get(f"{here}/audit"),
         "audit page": client.get(f"{page}/audit", headers=html),
         "screen": client.get(f"/annotate/{campaign_id or campaign.id}", headers=html),
+        "my answers": client.get(f"{here}/my-answers"),
+        "my figures": client.get(f"{here}/my-figures"),
+        "change": client.post(
+            f"{here}/my-answers", json={"question_id": 1, "value": "no", "key": str(uuid4())}
+        ),
+        "practised": client.post(f"{here}/practised", json={}),
+        "last answers": client.get(f"/annotate/{campaign_id or campaign.id}/answers", headers=html),
         "code": client.get(f"/annotate/{campaign_id or campaign.id}/code", headers=html),
     }
 
@@ -200,6 +208,37 @@ def test_images_are_served_while_a_campaign_over_them_is_open(
         "paused": [404, 200, 200],
         "closed": [404, 200, 200],
     }
+
+
+@pytest.mark.parametrize("state", ["paused", "closed"])
+def test_members_see_what_they_answered_about_when_no_campaign_is_open_and_nobody_else_does(
+    *,
+    state: str,
+    annotator_client: TestClient,
+    session: Session,
+    annotator: User,
+    admin: User,
+    campaign: Campaign,
+) -> None:
+    service.add_member(session, campaign, annotator.id, by=admin)
+    first, second, third = questions_of(session, campaign)[:3]
+    factories.answer(session, campaign, first.id, by=annotator)
+    factories.answer(session, campaign, second.id, by=admin)
+    factories.answer(session, campaign, third.id, by=annotator)
+    annotators.undo(session, campaign, by=annotator, now=NOW)
+    campaign.state = type(campaign.state)(state)
+    session.commit()
+    listed = annotator_client.get(f"{API}/campaigns/{campaign.id}/my-answers").json()["items"]
+    others = [
+        f"{API}/datasets/{campaign.dataset_id}/examples/{item.example_id}/image" for item in (second, third)
+    ]
+
+    assert [annotator_client.get(item["image_url"]).status_code for item in listed] == [200]
+    assert [annotator_client.get(address).status_code for address in others] == [404, 404]
+
+    service.remove_member(session, campaign, annotator.id, by=admin, now=NOW)
+    session.commit()
+    assert annotator_client.get(listed[0]["image_url"]).status_code == 404
 
 
 def test_an_admins_token_that_may_only_annotate_is_no_member(

@@ -1,4 +1,4 @@
-"""The review of pictures that cannot be used, by API and by page: for admins alone."""
+"""The review of pictures that cannot be used, by API and by page: for reviewers, too."""
 
 import pytest
 from fastapi.testclient import TestClient
@@ -8,7 +8,7 @@ from app.accounts.errors import NotAllowed
 from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.quality import service as quality
-from tests.factories import NOW, answer, make_campaign, questions_of
+from tests.factories import NOW, answer, make_campaign, make_token, make_user, questions_of
 
 pytestmark = pytest.mark.dialects
 
@@ -60,6 +60,23 @@ def test_the_page_reviews_without_javascript(client: TestClient, campaign: Campa
     page = client.get(f"/campaigns/{campaign.id}/review", headers=HTML).text
     assert "1 picture that cannot be used" in page
     assert "left out" in page
+
+
+def test_reviewers_review_by_api_and_by_page(
+    client: TestClient, session: Session, campaign: Campaign
+) -> None:
+    reviewer = make_user(session, role="reviewer")
+    session.commit()
+    reviewing = TestClient(client.app, headers={"Authorization": f"Bearer {make_token(session, reviewer)}"})
+    path = f"/api/v1/campaigns/{campaign.id}/unusable-pictures"
+    one, other = reviewing.get(path).json()["items"]
+
+    assert reviewing.put(f"{path}/{one['example_id']}", json={"kept": True}).json()["kept"] is True
+    page = f"/campaigns/{campaign.id}/unusable-pictures/{other['example_id']}"
+    sent = reviewing.post(page, data={"kept": "false"}, headers=HTML, follow_redirects=False)
+    assert sent.status_code == 303
+
+    assert [item["kept"] for item in reviewing.get(path).json()["items"]] == [True, False]
 
 
 def test_annotators_review_nothing(

@@ -1,4 +1,4 @@
-"""The JSON API's route of images: who may see one follows from the campaigns over its dataset."""
+"""The JSON API's route of images: who may see one follows from campaigns over its dataset, and answers."""
 
 from typing import Annotated
 from uuid import UUID
@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Request, Response, status
 
 from app.access import signed_in
-from app.campaigns.admission import image_visible_to
+from app.annotation.own import image_shown_to
 from app.datasets import images
 from app.datasets.receiving import BINARY
 from app.deps import CurrentUser, SessionDep, StorageDep
@@ -42,8 +42,11 @@ def example_image(
     session: SessionDep,
     storage: StorageDep,
 ) -> Response:
-    """The picture of an example: for members of a campaign over it while that is open, and for admins."""
-    is_visible = image_visible_to(user)
+    """The picture of an example: for members of a campaign over it while that is open, and for admins.
+
+    Members see what they answered about afterwards, too.
+    """
+    is_visible = image_shown_to(user)
     known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
     headers = {"Cache-Control": IMMUTABLE}
     if known != {""}:
