@@ -50,7 +50,7 @@ class GroupPage(Output):
     """All groups."""
 
     items: list[GroupRead]
-    next: None = None
+    next: str | None = Field(default=None, description="null: the list is whole")
 
 
 class GroupCreate(Input):
