@@ -178,14 +178,23 @@ def refusal_of(fields: str, errors: Mapping[str, str]) -> Refusal | None:
     """What to say above the HTML of a form's fields about its errors by field; None where there are none."""
     if not errors:
         return None
-    places = {name: fields.find(f' id="{escape(name)}"') for name in errors if name}
-    shown = sorted((place, name) for name, place in places.items() if place >= 0)
+    ids = {name: _id_of(fields, name) for name in errors if name}
+    shown = sorted((fields.find(f' id="{found}"'), found) for found in ids.values() if found)
     sentences = [
         f"{name[:LONGEST_NAME]}: {detail}" if name else detail
         for name, detail in errors.items()
-        if places.get(name, -1) < 0
+        if not ids.get(name)
     ]
     return Refusal(sentences, beside=len(shown), first=shown[0][1] if shown else "")
+
+
+def _id_of(fields: str, name: str) -> str:
+    """The id of the input of a name: the name, or another where a page has two such inputs; "" for none."""
+    known = str(escape(name))
+    if f' id="{known}"' in fields:
+        return known
+    found = re.search(rf' id="([^"]+)" name="{re.escape(known)}"', fields)
+    return found[1] if found else ""
 
 
 environment.globals["refusal_of"] = refusal_of

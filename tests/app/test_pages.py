@@ -17,7 +17,10 @@ from tests.app.accounts.conftest import in_person
 from tests.factories import make_campaign
 
 HTML = {"accept": "text/html"}
-FIELDS = '<input id="name"><p id="name-error"></p><input id="config.epochs">'
+FIELDS = (
+    '<input id="name"><p id="name-error"></p><input id="config.epochs">'
+    '<input id="erase-current" name="current">'
+)
 SUMMARY = re.compile(
     r'<p class="notice" data-kind="fault" role="alert" tabindex="-1" autofocus>(.*?)</p>', re.DOTALL
 )
@@ -31,9 +34,11 @@ SUMMARY = re.compile(
         ({"config.epochs": "x", "name": "y"}, Refusal([], 2, "name")),
         ({"name": "x", "nmae": "Is unknown."}, Refusal(["nmae: Is unknown."], 1, "name")),
         ({'" id="name': "Is unknown."}, Refusal(['" id="name: Is unknown.'], 0, "")),
+        ({"current": "z", "name": "y"}, Refusal([], 2, "name")),
+        ({"current": "z"}, Refusal([], 1, "erase-current")),
         ({"x" * 99: "Is unknown."}, Refusal([f"{'x' * 40}: Is unknown."], 0, "")),
     ],
-    ids=["nothing", "whole form", "two fields", "no such field", "markup", "long"],
+    ids=["nothing", "whole form", "two fields", "no such field", "markup", "another id", "only it", "long"],
 )
 def test_each_error_is_told_beside_its_field_or_above(
     errors: dict[str, str], refusal: Refusal | None

@@ -168,3 +168,29 @@ def test_the_picture_is_centred_with_its_description_under_the_question(
     assert found["question"]["y"] >= found["stage"]["y"] + found["stage"]["height"] - 0.5
     if is_phone:
         assert found["stage"]["height"] >= PICTURE_SHARE * height
+
+
+@pytest.mark.parametrize("size", [(844, 390), (568, 320)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_a_phone_on_its_side_shows_picture_and_answers_whole(
+    chromium: Browser, live: Live, campaign: Any, size: tuple[int, int]
+) -> None:
+    width, height = size
+    context = chromium.new_context(
+        viewport={"width": width, "height": height}, has_touch=True, is_mobile=True
+    )
+    page = open_screen(context, live, campaign)
+
+    stage = page.locator("[data-stage]").bounding_box()
+    buttons = page.locator(".choices [data-answer], .foot button:visible")
+    places = [place for place in (button.bounding_box() for button in buttons.all()) if place]
+    scrolled = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
+    context.close()
+
+    assert stage is not None
+    assert stage["height"] >= PICTURE_SHARE * height
+    assert scrolled == [width, height]
+    assert len(places) >= 4
+    for place in places:
+        assert place["x"] >= stage["x"] + stage["width"] - 0.5
+        assert place["x"] + place["width"] <= width + 0.5
+        assert place["y"] + place["height"] <= height + 0.5

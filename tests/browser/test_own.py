@@ -51,6 +51,9 @@ def test_practice_tells_what_is_right_and_counts_nowhere(
         assert fits(page)
         page.keyboard.press("y")
         expect(panel).to_contain_text("This picture shows:")
+        expect(page.locator("img[data-picture]")).to_be_visible()
+        expect(panel.get_by_role("button", name="Skip the practice")).to_be_in_viewport(ratio=1)
+        assert not page.locator("[data-rest], [data-to-grid], [data-to-card]").locator("visible=true").count()
         page.keyboard.press("Enter")  # the button to go on has the focus
 
     page.wait_for_selector("[data-shown]:not([data-shown^=practice])")

@@ -12,11 +12,13 @@ export async function practise(screen, words, { post }, load) {
   const blank = find("picture"); // which the view of the questions knows
   const inside = { ahead: [], undoing: false, isScarce: false, refill() {}, settle: (given) => inside.onAnswer(given[0].value) };
 
-  /** Gives whether to go on. */
-  const ask = (title, detail) => new Promise((resolve) => {
+  /** Gives whether to go on. With `picture` it stands above what is told of it. */
+  const ask = (title, detail, picture = null) => new Promise((resolve) => {
     find("practice-title").textContent = title;
     find("practice-detail").textContent = detail;
     screen.lock("practice");
+    main.toggleAttribute("data-told", picture !== null);
+    if (picture) picture.hidden = false;
     find("practice-next").onclick = () => resolve(true);
     find("practice-skip").onclick = () => resolve(false);
     find("practice-next").focus();
@@ -33,7 +35,7 @@ export async function practise(screen, words, { post }, load) {
     screen.view.show();
     const value = await answered;
     const verdict = !RIGHT.includes(value) ? "practice_unsure" : value === card.right ? "practice_right" : "practice_wrong";
-    return ask(say(verdict), say("practice_shows", { name: card.shows }));
+    return ask(say(verdict), say("practice_shows", { name: card.shows }), image);
   }
 
   find("take-over").addEventListener("click", () => "practising" in main.dataset && location.reload());
@@ -48,6 +50,7 @@ export async function practise(screen, words, { post }, load) {
     screen.view.drop();
     find("picture").replaceWith(blank);
     delete main.dataset.practising;
+    delete main.dataset.told;
     delete main.dataset.shown;
     main.dataset.mode = mode;
     screen.view = view;

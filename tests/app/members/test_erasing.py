@@ -180,6 +180,7 @@ def test_the_page_renames_and_erases(client: TestClient, session: Session) -> No
     wrong = client.post(f"{page}/erase", data={"name": "Ada"}, headers=html)
     assert wrong.status_code == 422
     assert "This is not the name of this person." in wrong.text
+    assert 'href="#erase-name"' in wrong.text
     assert client.post(f"{page}/erase", data={"name": "Ada <b>"}, headers=html).status_code == 303
 
     shown = client.get(page, headers=html).text
