@@ -120,6 +120,13 @@ def test_scripts_build_no_html() -> None:
         assert forbidden not in source.replace('swap: "innerHTML"', "")
 
 
+def test_a_page_that_fetches_itself_again_folds_no_question_away() -> None:
+    source = read([ROOT / "templates" / "macros" / "forms.html"])
+    macro = source.partition("{% macro risk(")[2].partition("{%- endmacro")[0]
+
+    assert re.search(r'<details id="{{ .*url.*hx-preserve="true">', macro), "else it closes each second"
+
+
 def test_what_takes_something_away_asks_once_more() -> None:
     ends = "Delete|Close|Cancel|Revoke|Withdraw|Disable|Sign out there|Take the second factor"
     ends += "|Remove|End|Stop|Forget|Drop|Erase"

@@ -1,5 +1,6 @@
 """Migrations go up, down and up again, and end where the models are."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import MetaData, Table, delete, func, insert, inspect, select
+from sqlalchemy import Connection, MetaData, Table, delete, func, insert, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from app.accounts.callers import caller_by_cookie, caller_by_token, digest
@@ -313,6 +314,34 @@ def test_migrations_equal_models(empty: Database) -> None:
     with empty.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []
+
+
+def test_checks_and_triggers_equal_those_of_the_models(empty: Database) -> None:
+    """What the comparison above does not look at, and SQLite's migrations write anew."""
+    upgrade(empty.engine)
+    with empty.engine.begin() as connection:
+        migrated = kept_by(connection)
+        Base.metadata.drop_all(connection)
+        Base.metadata.create_all(connection)
+
+        assert kept_by(connection) == migrated
+
+
+def kept_by(connection: Connection) -> dict[str, set[tuple[str, ...]]]:
+    """By table the names of its checks with the values that they list; and what its triggers do."""
+    found = inspect(connection)
+    kept = {
+        table: {
+            (str(check["name"]), *sorted(re.findall(r"'([^']*)'", check["sqltext"])))
+            for check in found.get_check_constraints(table)
+        }
+        for table in found.get_table_names()
+        if table != "alembic_version"
+    }
+    triggers = "SELECT sql FROM sqlite_master WHERE type = 'trigger'"
+    if connection.dialect.name == "postgresql":
+        triggers = "SELECT prosrc FROM pg_proc WHERE proname = 'journal_keep'"
+    return kept | {"": {(" ".join(sql.split()),) for sql in connection.scalars(text(triggers))}}
 
 
 @pytest.mark.long

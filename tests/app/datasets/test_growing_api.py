@@ -52,8 +52,8 @@ def test_further_images_are_kept_and_their_import_asked_for(
     addition.state = DatasetState.FAILED
     addition.upload = addition.upload | {"mend": "skip_bad"}
     session.commit()
-    mend = {"json": {"skip_bad": True}, "headers": {"Idempotency-Key": str(uuid4())}}
-    mended = [client.post(f"{address}/versions/{made['id']}/import", **mend) for _ in range(2)]
+    again, retried = f"{address}/versions/{made['id']}/import", {"Idempotency-Key": str(uuid4())}
+    mended = [client.post(again, json={"skip_bad": True}, headers=retried) for _ in range(2)]
     assert [(answer.status_code, answer.json()["state"]) for answer in mended] == [(202, "importing")] * 2
     items = client.get(f"{address}/versions").json()["items"]
     assert [(item["number"], item["state"]) for item in items] == [(1, "ready"), (None, "importing")]

@@ -278,9 +278,9 @@ def test_the_pages_add_and_remove(client: TestClient, session: Session, campaign
     shown = client.get(page, headers=html).text
     assert f"/people/{person.id}" in shown
     assert "Class &lt;b&gt;" in shown
-    page = client.get(f"/groups/{group}", headers=html).text
-    assert "Class &lt;b&gt;" in page
-    assert f'/campaigns/{campaign.id}/members">{campaign.name}</a>' in page  # what its people would lose
+    told = client.get(f"/groups/{group}", headers=html).text
+    assert "Class &lt;b&gt;" in told
+    assert f'/campaigns/{campaign.id}/members">{campaign.name}</a>' in told  # what its people would lose
     used = client.get(f"{API}/groups/{group}").json()["campaigns"]
     assert used == [{"id": str(campaign.id), "name": campaign.name}]
 
