@@ -261,7 +261,7 @@ def test_tokens_sessions_and_links_that_are_there_go_on(empty: Database) -> None
         ("0013", "0014", "run-changed"),
         ("0020", "0021", "role-changed"),
         ("0024", "0025", "person-erased"),
-        ("0032", "0034", "images-added"),
+        ("0032", "0033", "images-added"),
     ],
 )
 def test_the_journal_stays_what_it_was_when_it_learns_new_actions(

@@ -1,6 +1,6 @@
 """Let the journal tell of images that join, classes that get names, further drawings, pictures set aside.
 
-Revision: 0034, after 0032
+Revision: 0033, after 0032
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0034"
+revision = "0033"
 down_revision = "0032"
 branch_labels = None
 depends_on = None
