@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# Tests wait for processes, databases and a browser: one more process than cores makes use of that.
-WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(4, len(os.sched_getaffinity(0)) + 1))")
+# Tests wait for processes, databases and a browser: two more processes than cores make use of that.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, len(os.sched_getaffinity(0)) + 2))")
 
 # Compiled modules are kept, whatever the environment says: tests start hundreds of processes.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --randomly-dont-reorganize -n $(WORKERS) --dist loadgroup

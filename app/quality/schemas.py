@@ -134,7 +134,7 @@ class ClassAuditRead(Output):
     unusable_rate: float | None
 
 
-class DrawingRead(Output):
+class DrawingAudit(Output):
     """Questions that were drawn together; the seed is null until the campaign is closed."""
 
     number: int
@@ -178,7 +178,7 @@ class AuditRead(Output):
     yes_p_value: float | None
     yes_by_true_class: list[list[float | None]] | None  # row: true class; column: class asked about
     yes_by_true_class_at: datetime | None
-    drawings: list[DrawingRead]  # the first stands above as well
+    drawings: list[DrawingAudit]  # the first stands above as well
     classes: list[ClassAuditRead]
 
     @classmethod
@@ -195,7 +195,7 @@ class AuditRead(Output):
             dataset_unchanged=audit.dataset_unchanged,
             draws_match=audit.draws_match,
             commitment_matches=audit.commitment_matches,
-            drawings=[DrawingRead.model_validate(item) for item in audit.drawings],
+            drawings=[DrawingAudit.model_validate(item) for item in audit.drawings],
             uniformity=audit.uniformity and ChiSquareRead.model_validate(audit.uniformity),
             unsure_by_class=None
             if audit.hides_answers
