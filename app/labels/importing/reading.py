@@ -11,11 +11,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Any
 
 from app.annotation.models import AnswerValue, Purpose
 from app.labels.errors import BadImport
 from app.labels.exports import label_studio
+from app.labels.exports.answers import ARROW as ANSWERS_OUT
+from app.labels.exports.labels import ARROW as LABELS_OUT
 from clarinet.files.label_table import LabelKind
 from clarinet.files.refusal import MOST_NAMED
 from clarinet.files.tables import csv_rows, separator_of, unguarded
@@ -41,6 +44,20 @@ OF_KIND = {LabelKind.TRUE: AnswerValue.YES, LabelKind.COMPLEMENTARY: AnswerValue
 PICTURE = {"filename", "file_name", "file", "position", "example_id"}  # columns; one is needed of each
 LABEL = "label"  # what others call the column of classes
 CLASS = {"class", "class_name", "class_index", LABEL}
+ANSWER = {"answer", "value", "kind"}
+KNOWN = {
+    *PICTURE,
+    *CLASS,
+    *ANSWER,
+    "annotator",
+    "answered_at",
+    "created_at",
+    "purpose",
+    *ANSWERS_OUT,
+    *LABELS_OUT,
+}
+LIKENESS = 0.8  # of a column's name to one that is known, from which on it is taken for a misspelling
+WORDS = {value for value in VALUES if not value.isdigit()}  # by which a column of another name shows itself
 _NO_JSON = "The file begins like JSON and is none. Nothing was stored."
 _SPACE = re.compile(r"[ \t\r\n]*")
 _IMAGE = re.compile(r"/examples/(\d{1,18})/image$")
@@ -148,6 +165,7 @@ def _lines(text: str) -> Iterator[AnswerInFile | BadLine]:
                 "class_name or class_index; and, if you have them, answer (yes, no, unsure, unusable), "
                 "annotator, answered_at. Nothing was stored."
             )
+        _refuse_misspelt(header)
         column = _reading(text).value
         column = column if column in header else LABEL
         reader = csv_rows(io.StringIO(text, newline=""), separator=separator_of(text))
@@ -163,6 +181,17 @@ def _lines(text: str) -> Iterator[AnswerInFile | BadLine]:
         raise BadImport(f"What follows line {line} is no CSV. Nothing was stored.") from error
 
 
+def _refuse_misspelt(header: set[str]) -> None:
+    """Raise BadImport of a column that is called nearly as one that we know: what it says would be lost."""
+    for name in sorted(header - KNOWN):
+        near = get_close_matches(name.strip().lower(), KNOWN, n=1, cutoff=LIKENESS)
+        if near:
+            raise BadImport(
+                f"There is no column {name[:40]!r} here. Did you mean {near[0]!r}? Else give it "
+                "another name, or take it out. Nothing was stored."
+            )
+
+
 def _of_line(row: Mapping[Any, Any], number: int, column: str) -> AnswerInFile:
     if None in row or None in row.values():
         raise BadLine(number, "has more or fewer values than the first line names")
@@ -173,6 +202,8 @@ def _of_line(row: Mapping[Any, Any], number: int, column: str) -> AnswerInFile:
         raise BadLine(number, f"answers {answer[:40]!r} instead of yes, no, unsure or unusable")
     if not answer and kind and kind not in set(OF_KIND):
         raise BadLine(number, f"is of the kind {kind[:40]!r} instead of true or complementary")
+    if not answer and not kind:
+        _refuse_untold_answer(given, number)
     of_kind = OF_KIND[LabelKind(kind)] if kind and not answer else AnswerValue.YES  # a class label
     return AnswerInFile(
         number,
@@ -184,6 +215,14 @@ def _of_line(row: Mapping[Any, Any], number: int, column: str) -> AnswerInFile:
         annotator=_name(unguarded(given.get("annotator", ""))),
         answered_at=_time(given.get("answered_at") or given.get("created_at") or "", number),
     )
+
+
+def _refuse_untold_answer(given: Mapping[str, str], number: int) -> None:
+    """Raise BadLine where a column that we do not know answers: without it every line would be a yes."""
+    for name in given.keys() - KNOWN:
+        if given[name].lower() in WORDS:
+            why = f"says {given[name]!r} in the column {name[:40]!r}; call it answer, or take it out"
+            raise BadLine(number, why)
 
 
 def _tasks(text: str) -> Iterator[AnswerInFile | BadLine]:

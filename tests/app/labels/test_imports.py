@@ -75,6 +75,25 @@ class TestImports:
             1: (LabelKind.TRUE, (2,), (2,)),
         }
 
+    @pytest.mark.parametrize(
+        ("table", "told"),
+        [
+            ("position,class,answr\n0,cat,no\n", "no column 'answr' here. Did you mean 'answer'?"),
+            ("position,class,anotator\n0,cat,Ada\n", "Did you mean 'annotator'?"),
+            ("position,class,verdict\n0,cat,no\n", "says 'no' in the column 'verdict'; call it answer"),
+            ("position,class,is it\n0,cat,False\n", "says 'False' in the column 'is it'"),
+        ],
+    )
+    def test_an_answer_under_another_name_is_no_yes(
+        self, session: Session, campaign: Campaign, admin: User, table: str, told: str
+    ) -> None:
+        with pytest.raises(BadImport) as refused:
+            bring(session, campaign, table, admin)
+
+        assert told in refused.value.detail
+        made = bring(session, campaign, "position,class,remark,answer\n0,cat,no tail,no\n", admin)
+        assert (made.yes, made.no) == (0, 1)
+
     def test_leave_draws_answers_progress_and_audit_alone(
         self, session: Session, campaign: Campaign, admin: User
     ) -> None:
