@@ -276,11 +276,13 @@ class Recipe:
         looks: of the images; None where nobody looked.
         sentence: such as "digits: LeNet at 28 pixels".
         misfit: what to say where the recipe is not for such images; else "".
+        downloads: whether its trained weights are fetched when it starts.
     """
 
     looks: Looks | None
     sentence: str
     misfit: str
+    downloads: bool
 
 
 def recipe_of(config: Mapping[str, Any], looks: Looks | None, in_colour: tuple[bool, bool]) -> Recipe | None:
@@ -298,4 +300,5 @@ def recipe_of(config: Mapping[str, Any], looks: Looks | None, in_colour: tuple[b
     source, target = in_colour
     network = architecture_for(known, source_in_colour=source, target_in_colour=target)
     told = misfit(known, looks) if looks else ""
-    return Recipe(looks, sentence_of(known, network), told[:1].upper() + told[1:] + ("." if told else ""))
+    misfit_told = told[:1].upper() + told[1:] + ("." if told else "")
+    return Recipe(looks, sentence_of(known, network), misfit_told, known.network.pretrained == HUB)

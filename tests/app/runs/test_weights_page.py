@@ -93,6 +93,8 @@ class TestWeights:
         ]
         assert "trained weights from a file" in page
         assert "trained weights of ImageNet" in before
+        told = "The worker downloads these weights when the run starts. Where it has no network"
+        assert (told in before, told in page) == (True, False)
         first, second = session.scalars(select(Run).order_by(Run.number)).all()
         assert (first.preset, first.config["network"]["pretrained"]) == (
             "photographs",
