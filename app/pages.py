@@ -75,6 +75,11 @@ def asset(path: str) -> str:
     return f"/static/{VERSION}/{path}"
 
 
+def as_id(text: object) -> str:
+    """An id of an element that is a selector as it stands: htmx looks for `#` and the id."""
+    return "-".join(["id", *re.findall(r"[A-Za-z0-9]+", str(text))])
+
+
 environment = jinja2.Environment(
     loader=jinja2.FileSystemLoader(FRONTEND / "templates"),
     autoescape=True,
@@ -86,6 +91,7 @@ environment = jinja2.Environment(
 environment.policies["ext.i18n.trimmed"] = True
 environment.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]  # by the extension
 environment.globals["asset"] = asset
+environment.filters["as_id"] = as_id
 environment.globals["language_name"] = language_name
 templates = Jinja2Templates(env=environment, context_processors=[_context])
 
