@@ -78,6 +78,7 @@ def test_the_campaign_is_added_once_and_answered_and_its_run_ends(live: Live) ->
         )
 
     assert (first.campaign["state"], first.campaign["question_count"]) == ("open", 16 * len(SHOWN))
+    assert first.campaign["class_language"] == "en", "so that it asks: is this a cup?"
     assert again.campaign["id"] == first.campaign["id"]
     assert again.target_id == first.target_id
     assert {row["name"] for row in live.api("GET", "/datasets")["items"]} == {"Photographs", "Paintings"}

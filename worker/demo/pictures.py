@@ -48,7 +48,13 @@ def add_pictures(client: Client, ended: threading.Event) -> Pictures:
         found[0]
         if found
         else client.post(
-            "/campaigns", {"name": CAMPAIGN, "dataset_id": known[SOURCE], "instructions": INSTRUCTIONS}
+            "/campaigns",
+            {
+                "name": CAMPAIGN,
+                "dataset_id": known[SOURCE],
+                "instructions": INSTRUCTIONS,
+                "class_language": "en",
+            },
         )
     )
     path = f"/campaigns/{draft['id']}"
