@@ -232,7 +232,8 @@ def _unanswered(
     )
     held = exists().where(Lease.question_id == Question.id, Lease.user_id == by.id, Lease.expires_at > now)
     rows = session.execute(
-        select(Question.id, Question.candidate_class, Question.is_match, Question.drawing).where(
+        select(Question.id, Question.candidate_class, Question.is_match, Question.drawing)
+        .where(
             Question.campaign_id == campaign.id,
             _IS_GOLD,
             ~Question.is_set_aside,
@@ -240,6 +241,7 @@ def _unanswered(
             ~answered,
             ~held,
         )
+        .order_by(Question.id)  # so that the same draws choose the same ones, however the database reads them
     )
     offered: Offered = {}
     for id_, class_, is_match, drawing in rows:
