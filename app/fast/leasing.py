@@ -24,7 +24,7 @@ from app.annotation.locking import LockedCampaign, lock_keys, require_admitted
 from app.annotation.queue import MAX_TRIES, Block, Head, end_of_block
 from app.annotation.returning import hosts_among, mix_in_settled
 from app.annotation.rules import LEASE
-from app.annotation.steering import LOOKED_AT, block_about, most_frequent, steered_block
+from app.annotation.steering import LOOKED_AT, block_about, most_frequent, steered_block, steers
 from app.campaigns.errors import CampaignNotFound
 from app.fast import queue, statements
 from app.fast.prepared import Bound, Results, run_all
@@ -146,7 +146,7 @@ def _take(
 ) -> Results:
     """Lease questions until this person holds `places`; gives what there is about them then."""
     mine = _mine(campaign, by, now)
-    if campaign.confirm_yes or campaign.overlap > 1:  # else nothing returns
+    if steers(session, campaign, now=now):
         _take_steered(session, campaign, places, first, by=by, now=now)
         first = ()
     start, looked_at = queue.free_from(campaign.id, now)
