@@ -85,8 +85,14 @@ FREE_RETURNING = _TO_TAKE.where(_RETURNS)
 FREE_RETURNING_OF_CLASS = FREE_RETURNING.where(
     Question.candidate_class == bindparam("class_", type_=Integer())
 )
-# The classes of those that return to me, to look at only.
-RETURNING_FOR_ME = _FOR_ME.with_only_columns(Question.candidate_class).where(_RETURNS)
+# The classes of those that return to me, to look at only. By the rank itself, SQLite would look through all
+# that waits, in the order of the queue, for the few that return: 100 ms of 12,000 questions.
+RETURNING_FOR_ME = (
+    _FOR_ME.with_only_columns(Question.candidate_class)
+    .where(_RETURNS)
+    .order_by(None)
+    .order_by(Question.rank + 0)
+)
 _I_HOLD = (
     select(func.count().label("held"), func.coalesce(func.max(Lease.turn), 0).label("last_turn"))
     .select_from(Lease)

@@ -27,7 +27,8 @@ LOOKED_AT = 64  # that return to somebody, the first ones
 FEWEST = 3  # of one class; fewer can wait
 MOST_CLASSES = 3  # that are looked for
 MOST_PEOPLE = 8  # at work; among more nobody is steered
-COUNT_AGAIN = timedelta(seconds=2)  # so long a count of people holds
+# So long a count of people holds: of few, whose rows are soon counted, and of many. A crowd may come at once.
+FEW_HOLDS, MANY_HOLDS = timedelta(milliseconds=250), timedelta(seconds=10)
 MOST_KEPT = 1_000  # campaigns whose counts are remembered
 
 _COUNTED: dict[UUID, tuple[datetime, int]] = {}  # people at work, and when they were counted
@@ -43,7 +44,7 @@ def steers(session: Session, campaign: LockedCampaign, *, now: datetime) -> bool
     if not campaign.confirm_yes and campaign.overlap == 1:
         return False
     counted = _COUNTED.get(campaign.id)
-    if counted is None or abs(now - counted[0]) >= COUNT_AGAIN:
+    if counted is None or abs(now - counted[0]) >= (FEW_HOLDS if counted[1] <= MOST_PEOPLE else MANY_HOLDS):
         if len(_COUNTED) >= MOST_KEPT:
             _COUNTED.clear()
         counted = _COUNTED[campaign.id] = now, len(people_at_work(session, campaign.id))
