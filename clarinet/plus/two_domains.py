@@ -30,8 +30,9 @@ SCALES = (1, 2, 3, 4, 6, 8)  # of the head's scores; sharper ones run away with 
 FLOOR = 0.3  # of an equal share, below which no class's predicted share should lie
 FLOOR_SHIFTS = 30
 MISSING = 2  # classes that are looked for inside the others, at most
-MISSING_SHARE = 0.5  # of an equal share, below which a class is looked for
-LEAST_GAIN = 2.0  # nats by which all labels together must contradict a split less than none
+MISSING_SHARE = 0.5  # of an equal share of either domain, below which a class is looked for
+LEAST_GAIN = 2.0  # nats by which a split must fit better than none
+LIKENESS = 0.3  # nats that one image is worth when it lies at its class's centre, and not at right angles
 LEAST_HALVED = 4  # images
 SEARCHED = 12  # classes inside which one is looked for, the largest first
 LEAST_CLASS = 1e-3  # probability that neighbours leave to any class
@@ -119,6 +120,17 @@ class _Images:
         other, _ = self._round(classes[:, order])
         return min(found, other, key=lambda one: one.contradiction)
 
+    def misfit(self, found: Round) -> float:
+        """How badly classes fit labels and features, in nats: the less, the better.
+
+        Labels are of the source alone. Where a class is found there, but lies with another one in the target,
+        they can even prefer it so by chance. A class that is two lies far about its centre, however.
+        """
+        classes = found.classes
+        centres = F.normalize(classes.T @ self.every, dim=1)  # (K, P)
+        likeness = float((classes * (self.every @ centres.T)).sum())
+        return found.contradiction * self.labels - LIKENESS * likeness
+
     def _round(self, classes: Tensor) -> tuple[Round, Tensor]:
         """A round, and the source's classes (N, K) by the head alone."""
         scores, head = ridge(self.every, classes)
@@ -142,17 +154,18 @@ class _Images:
 
 
 def _apart(images: _Images, found: Round, draws: torch.Generator) -> Round:
-    """Look for a class that two domains' images are hardly taken for inside each of the others.
+    """Look for a class that hardly any image of a domain is taken for inside each of the others.
 
     Two classes that look alike may share their clusters. Their labels then rule neither out, and all their
     images are taken for one of them. So the images of each other class are split in two, and each half is
-    taken for the missing class. Some rounds later the source's labels contradict the right split least, and
-    clearly less than no split: small differences come from chance.
+    taken for the missing class. Some rounds later the right split fits best, and clearly better than no
+    split: small differences come from chance.
     """
     num_classes = found.source.shape[1]
+    rarest = torch.minimum(found.source.mean(0), found.target.mean(0))  # (K,) of either domain
     shares = found.classes.mean(0)  # (K,)
-    for missing in shares.argsort()[:MISSING].tolist():
-        if shares[missing] > MISSING_SHARE / num_classes:
+    for missing in rarest.argsort()[:MISSING].tolist():
+        if rarest[missing] > MISSING_SHARE / num_classes:
             break
         largest = [other for other in shares.argsort(descending=True).tolist() if other != missing][:SEARCHED]
         begun = (
@@ -163,8 +176,8 @@ def _apart(images: _Images, found: Round, draws: torch.Generator) -> Round:
         plain = images.after(found.classes, TRIED)
         # One after the other: of many images a round takes much memory.
         split = (images.after(one, TRIED) for one in begun)
-        best = min(split, key=lambda one: one.contradiction, default=plain)
-        gain = (plain.contradiction - best.contradiction) * images.labels
+        best = min(split, key=images.misfit, default=plain)
+        gain = images.misfit(plain) - images.misfit(best)
         found = best if gain > LEAST_GAIN else plain
     return found
 

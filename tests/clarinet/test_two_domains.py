@@ -108,6 +108,37 @@ def test_a_class_that_hides_in_another_is_found_by_the_labels() -> None:
     assert found.contradiction < merged.contradiction
 
 
+def test_a_class_that_hides_in_the_target_alone_is_found_by_how_far_its_images_lie_apart() -> None:
+    """Class 4 looks quite different there, and is taken for class 3; no label is about the target."""
+    source, classes = domain(400, 1, look=0.0)
+    target, others = domain(300, 2, look=0.0)
+    target = torch.where((others == 4)[:, None], target.roll(5, 1), target)
+    images = two_domains._Images(*places(source, target), votes_of(classes, 3))
+    hidden = F.one_hot(torch.cat([classes, others.clamp(max=3)]), K).float() * 0.9 + 0.1 / K
+    merged = images.after(hidden, 4)
+    assert accuracy(merged.target, others) < 0.85
+
+    found = two_domains._apart(images, merged, generator(0, "halves"))
+
+    assert accuracy(found.target, others) > 0.98
+    told = (merged.contradiction - found.contradiction) * images.labels
+    assert abs(told) < two_domains.LEAST_GAIN  # the labels alone do not tell
+
+
+def test_a_misfit_is_what_labels_contradict_less_what_images_lie_at_their_centres() -> None:
+    places = F.normalize(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), dim=1)
+    noes = Votes(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.zeros(2, 2))
+    images = two_domains._Images(places[:2], places[2:], noes)
+
+    def misfit(*classes: int) -> float:
+        chosen = F.one_hot(torch.tensor(classes), 2).float()
+        return images.misfit(two_domains.Round(chosen[:2], chosen[2:], places, places[0], 0.5, 0.0))
+
+    assert misfit(0, 1, 0) == pytest.approx(0.5 * 2 - two_domains.LIKENESS * 3)
+    # The centre of the last two images lies half way between them.
+    assert misfit(0, 1, 1) == pytest.approx(0.5 * 2 - two_domains.LIKENESS * (1 + 2 * math.sqrt(0.5)))
+
+
 def test_a_leave_one_out_score_is_that_of_a_head_fitted_without_the_image() -> None:
     draws = generator(0, "ridge")
     rows, classes = (
