@@ -8,9 +8,9 @@ questions have run out, *settled* ones, to which people said no, are asked again
 With a chance p of yes for a first question, 1 / K, the share of yes is to stay below p + 1/4; with two
 classes, where half of the first answers are yes, below 0.6. Between two classes a no says which class it is
 as well as a yes does, so a second answer confirms either, and some noes are confirmed among the yeses. Aimed
-at is a little less: a confirmation is taken for a certain yes. Where the settled ones that may be asked again do not suffice for all that returns,
-all of it gets as large a share of them: none comes bare. Each chance follows from the campaign's secret seed
-and what it is about.
+at is a little less: a confirmation is taken for a certain yes. Where the settled ones that may be asked again
+do not suffice for all that returns, all of it gets as large a share of them: none comes bare. Each chance
+follows from the campaign's secret seed and what it is about.
 """
 
 from dataclasses import dataclass

@@ -27,6 +27,7 @@ from worker.context import Context
 from worker.drawing import open_campaign
 
 PARTS = 10
+TWO = 2  # classes: there a no names the true class, and what is said to it again confirms that
 STRETCH = 100  # answers of one person in a row
 HELD, ANSWERED = 20, 8  # cards that a browser holds, and how many it answers until it asks for more
 ANSWER = timedelta(seconds=2)
@@ -149,7 +150,7 @@ class _Work:
             counted = annotation.progress(session, campaign, now=self.now)
         total, firsts = len(self.said), counted.counts.first_yes + counted.counts.first_no
         confirmations = counted.counts.first_yes
-        if self.classes == 2:  # a no names the true class, too: what is said to it again confirms that
+        if self.classes == TWO:
             confirmations = sum(answers > 1 for answers in self.asked.values())
         bounds = [len(self.said) * part // PARTS for part in range(PARTS + 1)]
         parts = [self.said[start:end] for start, end in pairwise(bounds)]
