@@ -98,6 +98,19 @@ def release(session: Session, claim: Claim, **values: Any) -> None:
     write(session, claim, claimed_until=None, claimed_by=None, **values)
 
 
+def give_up(
+    session: Session, model: type[Claimable], *waiting: ColumnElement[bool], now: datetime, **values: Any
+) -> list[UUID]:
+    """End work whose holder went silent MAX_ATTEMPTS times, with these values; gives its rows' ids."""
+    ended = (
+        update(model)
+        .where(*waiting, unclaimed(model, now), model.attempts >= MAX_ATTEMPTS)
+        .values(claimed_until=None, claimed_by=None, **values)
+        .returning(model.id)
+    )
+    return list(session.scalars(ended, execution_options={"synchronize_session": False}))
+
+
 def _update(session: Session, statement: Any) -> bool:
     result = session.execute(statement, execution_options={"synchronize_session": False})
     assert isinstance(result, CursorResult)

@@ -52,6 +52,7 @@ NAMES = {
     "set_price": "set_campaign_price",
     "ask_again": "ask_doubtful_questions_again",
     "list_tokens_of": "list_user_tokens",
+    "list_made_by": "get_user_made",
     "end_sessions_of": "end_user_sessions",
     "make_password_link": "create_password_link",
     "turn_off_second_factor": "delete_second_factor",

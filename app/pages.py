@@ -23,6 +23,7 @@ from app.accounts.callers import masked
 from app.clock import utc_now
 from app.languages import LANGUAGES, SOURCE, current_language, gettext, language_name, ngettext, speaking
 from app.spelling import LONGEST_NAME, worded
+from app.uses import Use
 
 FRONTEND = Path(frontend.__file__).parent
 # Annotators meet these; every other page is for admins and speaks English.
@@ -142,9 +143,18 @@ def without_none(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def see_other(request: Request, name: str, **path: Any) -> RedirectResponse:
-    """To the page of a route after a form was sent: a reload must not send it again."""
-    return RedirectResponse(request.app.url_path_for(name, **path), status.HTTP_303_SEE_OTHER)
+def see_other(request: Request, name: str, *, place: str = "", **path: Any) -> RedirectResponse:
+    """To the page of a route after a form was sent: a reload must not send it again.
+
+    `place`: the id of what is to be in sight.
+    """
+    address = request.app.url_path_for(name, **path) + (f"#{place}" if place else "")
+    return RedirectResponse(address, status.HTTP_303_SEE_OTHER)
+
+
+def address_of(request: Request, verb: str, use: Use) -> str:
+    """Of a thing's page ("show") or of its JSON ("read"): routes are named alike."""
+    return str(request.app.url_path_for(f"{verb}_{use.kind}", **{f"{use.kind}_id": str(use.id)}))
 
 
 def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict[str, str]]:

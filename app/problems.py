@@ -20,9 +20,9 @@ from app.accounts.errors import NotSignedIn, SecondFactorNeeded
 from app.deps import identify
 from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
 from app.languages import gettext, translatable
-from app.pages import as_sentence, render, wants_fragment, wants_page
+from app.pages import address_of, as_sentence, render, wants_fragment, wants_page
 from app.spelling import MISSPELT, worded
-from app.uses import Use, Uses
+from app.uses import Uses
 from clarinet.recipes.counting import there_are
 
 log = structlog.get_logger()
@@ -104,7 +104,7 @@ def _answer(
             detail=detail,
             error_status=status,
             instead=instead,
-            used_by=[(use, _address(request, "show", use)) for use in used_by.named],
+            used_by=[(use, address_of(request, "show", use)) for use in used_by.named],
             left_out=used_by.left_out,
             request_id=getattr(request.state, "request_id", ""),
         )
@@ -112,7 +112,7 @@ def _answer(
         return page
     if used_by:
         facts["used_by"] = [
-            {"kind": use.kind, "id": str(use.id), "name": use.name, "url": _address(request, "read", use)}
+            {"kind": use.kind, "id": str(use.id), "name": use.name, "url": address_of(request, "read", use)}
             for use in used_by.named
         ]
         facts["used_by_left_out"] = used_by.left_out
@@ -122,11 +122,6 @@ def _answer(
         media_type="application/problem+json",
         headers={"Cache-Control": "no-store"} | (headers or {}),
     )
-
-
-def _address(request: Request, verb: str, use: Use) -> str:
-    """Of a thing's page ("show") or of its JSON ("read"): routes are named alike."""
-    return str(request.app.url_path_for(f"{verb}_{use.kind}", **{f"{use.kind}_id": str(use.id)}))
 
 
 def on_app_error(request: Request, error: AppError) -> Response:

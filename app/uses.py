@@ -1,4 +1,4 @@
-"""What uses a thing: the rows that keep the database from deleting it, by the names that people know."""
+"""What uses a thing, and what somebody made: rows that point to it, by the names that people know."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, object_session
 from app.db import Base
 
 MOST_NAMED = 20  # of each kind; how many there are is told as well
+PAGES = ("dataset", "campaign", "run")  # what has one of its own, and so a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,40 @@ def uses_of(row: Base) -> Uses:
             found += [Use(other.name, id_, words) for id_, words in rows]
             counts[other.name] = counts.get(other.name, 0) + count
     return Uses(tuple(found), counts)
+
+
+# What people make, by table: in words, and the column that says who did.
+MADE = {
+    "dataset": ("dataset", "created_by_id"),
+    "dataset_version": ("dataset version", "created_by_id"),
+    "campaign": ("campaign", "created_by_id"),
+    "campaign_drawing": ("further drawing", "requested_by_id"),
+    "label_import": ("label import", "created_by_id"),
+    "worker_link": ("worker link", "created_by_id"),
+    "run": ("run", "created_by_id"),
+    "invitation": ("invitation", "invited_by_id"),
+    "api_token": ("token", "user_id"),
+}
+
+
+def made_by(session: Session, user_id: UUID) -> tuple[Uses, dict[str, int]]:
+    """What somebody made: datasets, campaigns and runs by name, and how many of what has no name."""
+    found: list[Use] = []
+    counts: dict[str, int] = {}
+    others: dict[str, int] = {}
+    for name, (words, column) in MADE.items():
+        table = Base.metadata.tables[name]
+        theirs = table.c[column] == user_id
+        count = session.scalar(select(func.count()).select_from(table).where(theirs)) or 0
+        if not count:
+            continue
+        if name not in PAGES:
+            others[words] = count
+            continue
+        counts[words] = count
+        newest = select(table.c.id, name_column(table)).where(theirs).order_by(table.c.created_at.desc())
+        found += [Use(words, id_, called) for id_, called in session.execute(newest.limit(MOST_NAMED))]
+    return Uses(tuple(found), counts), others
 
 
 def restricting(table: Table) -> list[tuple[Table, ColumnElement[Any]]]:

@@ -32,20 +32,20 @@ def start_without(names: tuple[str, ...], code: str) -> None:
 TORCH = ("torch", "torchvision")
 
 
-@pytest.mark.long(but=["import app.main"])
+@pytest.mark.long(but=["web"])
 @pytest.mark.parametrize(
     "start",
     [
-        "import app.main",
         "from app.main import create_app; from app.settings import Settings; "
         "create_app(Settings(environment='test', data_dir='{data_dir}', _env_file=None))",
-        "import worker.celery_app, worker.supervisor, worker.upkeep, worker.intake, worker.drawing",
+        "import worker.celery_app, worker.supervisor, worker.upkeep, worker.intake, worker.drawing; "
         "import worker.cli.main, worker.demo.running, worker.demo.annotators, worker.local.up",
         "import clarinet, pkgutil; from clarinet import files, recipes; "
         "found = [m.name for room in (files, recipes) "
         "for m in pkgutil.walk_packages(room.__path__, room.__name__ + '.')]; "
         "assert len(found) > 10; [__import__(name) for name in found]",
     ],
+    ids=["web", "worker", "library"],
 )
 def test_these_start_without_torch(start: str, settings: Settings) -> None:
     start_without(TORCH, start.format(data_dir=settings.data_dir))

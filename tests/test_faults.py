@@ -23,7 +23,7 @@ from tests.factories import make_token, make_user
 from tests.live import CLARINET, Live, free_port, installation
 
 pytestmark = pytest.mark.faults
-KILLS = 6
+KILLS = 4
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -16,6 +16,8 @@ from app.accounts.signing import prove_again
 from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, bearer_of, cookie_of
 from app.idempotency import OnceDep
+from app.pages import address_of
+from app.uses import made_by
 
 router = APIRouter(tags=["accounts"])
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -186,6 +188,18 @@ def update_user(user_id: UUID, body: schemas.UserUpdate, granting: GrantingDep) 
 def list_tokens_of(user_id: UUID, user: CurrentUser, session: SessionDep) -> schemas.TokenPage:
     """Somebody's tokens that still work, newest first."""
     return _tokens_of(session, service.get_person(session, user_id, by=user))
+
+
+@router.get("/users/{user_id}/made")
+@admin_only
+def list_made_by(request: Request, user_id: UUID, user: CurrentUser, session: SessionDep) -> schemas.MadeRead:
+    """What somebody made, to be looked at before they are erased."""
+    made, others = made_by(session, service.get_person(session, user_id, by=user).id)
+    named = [
+        schemas.MadeThing(kind=use.kind, id=use.id, name=use.name, url=address_of(request, "read", use))
+        for use in made.named
+    ]
+    return schemas.MadeRead(counts=made.counts | others, named=named, left_out=made.left_out)
 
 
 @router.delete("/users/{user_id}/sessions", status_code=status.HTTP_204_NO_CONTENT)

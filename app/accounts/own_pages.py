@@ -4,6 +4,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
+from markupsafe import Markup
 from sqlalchemy.orm import Session
 
 from app.access import in_person, signed_in
@@ -178,6 +179,7 @@ def _second_factor(
         has_second_factor=user.has_second_factor,
         secret=" ".join(secret[place : place + 4] for place in range(0, len(secret), 4)),
         key_address=service.key_address(user, secret) if secret else "",
+        key_picture=Markup(service.key_picture(user, secret)) if secret else "",  # of our making
         is_proved=is_proved,
         errors=errors or {},
     )

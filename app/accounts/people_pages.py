@@ -23,8 +23,9 @@ from app.accounts.models import Role, User
 from app.accounts.own_pages import proof_error
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, cookie_of
-from app.pages import read_form, render, see_other
+from app.pages import address_of, read_form, render, see_other
 from app.settings import Settings
+from app.uses import made_by
 
 router = APIRouter(include_in_schema=False)
 
@@ -116,6 +117,7 @@ def person_page(
 ) -> HTMLResponse:
     """A person's page, with what was wrong beside its fields."""
     now = utc_now()
+    made, others = made_by(session, person.id)
     return render(
         request,
         "accounts/person.html",
@@ -128,6 +130,9 @@ def person_page(
         roles=ROLES,
         link=link,
         is_proved=service.is_proved(session, cookie_of(request), now=now),
+        made=[(use, address_of(request, "show", use)) for use in made.named],
+        made_left_out=made.left_out,
+        made_counts=made.counts | others,
         errors=errors or {},
         erase_errors=erase_errors or {},
     )

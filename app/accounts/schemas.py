@@ -208,6 +208,23 @@ class UserRead(Output):
     erased_at: datetime | None
 
 
+class MadeThing(Output):
+    """A dataset, campaign or run that somebody made."""
+
+    kind: str = Field(examples=["campaign"])
+    id: UUID
+    name: str
+    url: str = Field(description="of its JSON", examples=["/api/v1/campaigns/0"])
+
+
+class MadeRead(Output):
+    """What somebody made, all of which stays when they are erased but tokens and open invitations."""
+
+    counts: dict[str, int] = Field(examples=[{"campaign": 2, "run": 5, "invitation": 1}])
+    named: list[MadeThing] = Field(description="of many the newest of each kind")
+    left_out: int = Field(description="how many datasets, campaigns and runs more there are")
+
+
 class UserUpdate(Input):
     """Lock somebody out or let them in again, give them another role, or another name."""
 

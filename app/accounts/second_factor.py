@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import pyotp
+import segno
 from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
@@ -37,6 +38,14 @@ def begin_second_factor(session: Session, user: User) -> str:
 def key_address(user: User, secret: str) -> str:
     """The otpauth:// address that an authenticator on this device opens."""
     return pyotp.TOTP(secret).provisioning_uri(name=user.email, issuer_name=PRODUCT)
+
+
+def key_picture(user: User, secret: str) -> str:
+    """The same as a QR code, for an authenticator on another device: SVG to stand in a page."""
+    code: str = segno.make(key_address(user, secret), error="m").svg_inline(
+        scale=4, dark="#000", light="#fff", svgclass=None, lineclass=None
+    )
+    return code
 
 
 def confirm_second_factor(session: Session, user: User, code: str, *, now: datetime, keep: str) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import CampaignNotOpen, PersonPaused
+from app.annotation.gold import lost_beside
 from app.annotation.leasing import Leased, lease, lease_questions
 from app.annotation.locking import LockedCampaign, apply_effect, lock_campaign, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease
@@ -87,6 +88,7 @@ def _store(
         campaign=campaign,
         by=by,
         now=now,
+        lost=lost_beside(session, campaign.id, asked, by=by, now=now),
     )
     note_gold(session, campaign, decision.stored, by=by, now=now)
     if decision.stored:

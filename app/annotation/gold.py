@@ -12,16 +12,17 @@ from datetime import datetime
 from operator import itemgetter
 from uuid import UUID
 
-from sqlalchemy import delete, exists, func, insert, literal, literal_column, select
+from sqlalchemy import and_, delete, exists, func, insert, literal, literal_column, or_, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation.errors import CampaignNotOpen, NothingKnown, UnknownPicture
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import IS_SET_ASIDE, Answer, Lease, Purpose, Question
+from app.annotation.rules import Asked
 from app.annotation.setting_aside import pictures_set_aside
 from app.campaigns.drawings import Drawing, drawings_of
 from app.campaigns.models import Campaign, CampaignState
@@ -165,6 +166,35 @@ def gold_count(session: Session, campaign_id: UUID) -> int:
     return session.scalar(count) or 0
 
 
+def lost_beside(
+    session: Session, campaign_id: UUID, asked: Mapping[int, Asked], *, by: User, now: datetime
+) -> set[int]:
+    """Of these questions the known pictures whose lease ran out, and beside which somebody got the question.
+
+    An answer that comes too late is refused where somebody else got the question. Nobody gets a known picture
+    in another's place: one that were always taken could be told by it.
+    """
+    slots = {id_: question.slot_of(by.id) for id_, question in asked.items() if question.is_gold}
+    late = {id_ for id_, slot in slots.items() if slot is not None and not slot.is_open(now)}
+    if not late:
+        return set()
+    known, beside = aliased(Lease), aliased(Lease)
+    is_mine = or_(beside.expires_at.is_(None), beside.expires_at > now, Question.is_waiting)
+    kept = (
+        select(known.question_id)
+        .join(beside, and_(beside.user_id == known.user_id, beside.turn == known.turn))
+        .join(Question, Question.id == beside.question_id)
+        .where(
+            known.question_id.in_(late),
+            known.user_id == by.id,
+            Question.campaign_id == campaign_id,
+            Question.purpose == Purpose.LABELLING,
+            is_mine,
+        )
+    )
+    return late - set(session.scalars(kept))
+
+
 def lots(campaign: LockedCampaign, count: int) -> list[bool]:
     """Behind which of so many ordinary questions gold is to stand: each with the same chance."""
     rate = campaign.gold_share / (1 - campaign.gold_share)  # gold per ordinary question
@@ -226,13 +256,25 @@ def mix_in(
 def _unanswered(
     session: Session, campaign: LockedCampaign, classes: set[int], *, by: User, now: datetime
 ) -> Offered:
-    """Gold questions that this person neither answered nor holds."""
+    """Gold questions that this person neither answered nor holds; of each kind new pictures, if there are."""
     answered = exists().where(
         Answer.question_id == Question.id, Answer.user_id == by.id, Answer.superseded_at.is_(None)
     )
     held = exists().where(Lease.question_id == Question.id, Lease.user_id == by.id, Lease.expires_at > now)
+    of_picture = aliased(Question)
+    is_met = (
+        exists()
+        .where(
+            of_picture.campaign_id == Question.campaign_id,
+            of_picture.example_id == Question.example_id,
+            Answer.question_id == of_picture.id,
+            Answer.user_id == by.id,
+            Answer.superseded_at.is_(None),
+        )
+        .label("is_met")
+    )
     rows = session.execute(
-        select(Question.id, Question.candidate_class, Question.is_match, Question.drawing)
+        select(Question.id, Question.candidate_class, Question.is_match, Question.drawing, is_met)
         .where(
             Question.campaign_id == campaign.id,
             _IS_GOLD,
@@ -244,9 +286,12 @@ def _unanswered(
         .order_by(Question.id)  # so that the same draws choose the same ones, however the database reads them
     )
     offered: Offered = {}
-    for id_, class_, is_match, drawing in rows:
-        offered.setdefault((class_, bool(is_match), drawing), []).append(id_)
-    return offered
+    met: Offered = {}
+    for id_, class_, is_match, drawing, is_met_already in rows:
+        among = met if is_met_already else offered
+        among.setdefault((class_, bool(is_match), drawing), []).append(id_)
+    # A picture that comes twice is seen to be known; so those come first that this person never saw.
+    return met | offered
 
 
 def _fitting(offered: Offered, class_: int, drawing: int, *, is_match: bool) -> list[int]:

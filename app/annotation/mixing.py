@@ -6,10 +6,11 @@ returns stands behind it, about the same class and in the same block: nothing te
 questions have run out, *settled* ones, to which people said no, are asked again between those that return.
 
 With a chance p of yes for a first question, 1 / K, the share of yes is to stay below p + 1/4; with two
-classes, where half of the first answers are yes, below 0.6. Aimed at is a little less: a confirmation is
-taken for a certain yes. Where the settled ones that may be asked again do not suffice for all that returns,
-all of it gets as large a share of them: none comes bare. Each chance follows from the campaign's secret seed
-and what it is about.
+classes, where half of the first answers are yes, below 0.6. Between two classes a no says which class it is
+as well as a yes does, so a second answer confirms either, and some noes are confirmed among the yeses. Aimed
+at is a little less: a confirmation is taken for a certain yes. Where the settled ones that may be asked again
+do not suffice for all that returns, all of it gets as large a share of them: none comes bare. Each chance
+follows from the campaign's secret seed and what it is about.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ OF_TWO = 0.585  # the share of yes with two classes
 RETURNING = 3.5  # times as often as they arise may questions return, because people are not equally fast
 RETURNING_OF_TWO = 1.2
 SETTLED_YES = 0.05  # share of yes among the answers to settled questions
-EXTRA, EXTRA_OF_TWO = 0.05, 0.26  # answers beyond the first ones and their confirmations, per question
+NOES_OF_TWO = 0.21  # of two classes: noes that are confirmed, per question
+EXTRA = 0.05  # answers beyond the first ones and their confirmations, per question
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Mixture:
     returning: float  # per first question, at most
     settled: float  # per returning one among first questions
     settled_later: float  # per returning one without them
-    answers: float  # per question, one confirmation of each first yes included, at most
+    answers: float  # per question, the confirmations of first answers included, at most
 
     def settled_among_the_rest(self, allowed: int, coming: int) -> float:
         """Settled questions per returning one where first ones have run out.
@@ -57,7 +59,8 @@ def mixture(probability: float, *, least: int = 1) -> Mixture:
         # Two thirds of the answers would be yes: a first question brings half a yes and half a confirmation.
         returning = RETURNING_OF_TWO * probability
         settled = ((probability + returning) / share - 1) / returning - 1
-        return Mixture(probability, returning, settled, settled_later, least + probability + EXTRA_OF_TWO)
+        answers = least + probability + NOES_OF_TWO + EXTRA
+        return Mixture(probability, returning, settled, settled_later, answers)
     returning = min(RETURNING * probability, ABOVE / (1 - share))
     return Mixture(probability, returning, 0.0, settled_later, least + probability + EXTRA)
 

@@ -128,7 +128,10 @@ def image_shown_to(user: User) -> ColumnElement[bool]:
 
 
 def last_answers(session: Session, campaign: Campaign, *, by: User) -> list[OwnAnswer]:
-    """This person's last answers that stand, newest first: the same whatever became of their questions."""
+    """This person's last answers that stand: the same whatever became of their questions.
+
+    In the order in which these were answered first, newest first: a change moves nothing.
+    """
     rows = session.execute(
         select(
             Answer.question_id, Question.example_id, Question.candidate_class, Answer.value, Answer.created_at
@@ -138,8 +141,16 @@ def last_answers(session: Session, campaign: Campaign, *, by: User) -> list[OwnA
         .order_by(Answer.id.desc())
         .limit(LAST)
     ).all()
-    others = _others(session, [row.question_id for row in rows], by) if tells_others(campaign) else {}
-    return [OwnAnswer(*row, others.get(row.question_id)) for row in rows]
+    ids = [row.question_id for row in rows]
+    others = _others(session, ids, by) if tells_others(campaign) else {}
+    first = (
+        select(Answer.question_id, func.min(Answer.id).label("id"))
+        .where(Answer.question_id.in_(ids), Answer.user_id == by.id)
+        .group_by(Answer.question_id)
+    )
+    firsts = {row.question_id: row.id for row in session.execute(first)}
+    in_order = sorted(rows, key=lambda row: firsts[row.question_id], reverse=True)
+    return [OwnAnswer(*row, others.get(row.question_id)) for row in in_order]
 
 
 def tells_others(campaign: Campaign) -> bool:

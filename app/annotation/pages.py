@@ -179,7 +179,8 @@ def change_answer_from_page(
     service.change_shown_answer(
         session, campaign.id, read.question_id, read.value, key=read.key, by=user, now=utc_now()
     )
-    return see_other(request, "list_own_answers", campaign_id=str(campaign.id))
+    place = f"answer-{read.question_id}"
+    return see_other(request, "list_own_answers", place=place, campaign_id=str(campaign.id))
 
 
 def _own_answers(

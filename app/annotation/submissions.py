@@ -1,7 +1,7 @@
 """What becomes of each answer that a client sends. Pure."""
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -94,6 +94,7 @@ def decide(
     campaign: LockedCampaign,
     by: User,
     now: datetime,
+    lost: Collection[int] = (),
 ) -> Decision:
     """Which answers to store, and which to refuse.
 
@@ -104,6 +105,7 @@ def decide(
         campaign: a paused one takes answers, a closed one none; of a person who is paused none is taken.
         by: who answers; programs that say they are ones may be fast.
         now: when.
+        lost: known pictures that come as late as the questions beside them, which somebody else got.
 
     Raises:
         KeyReused: a key belongs to a different answer.
@@ -120,6 +122,8 @@ def decide(
             if campaign.is_paused
             else _refusal(question, campaign.state, by.id, now, is_twice=is_twice)
         )
+        if why is None and item.question_id in lost:
+            why = TAKEN
         if why is not None:
             decision.refused[item.key] = why
             continue

@@ -207,21 +207,14 @@ def waiting_drawings(session: Session, now: datetime) -> list[UUID]:
 
 def give_up_drawings(session: Session, now: datetime) -> None:
     """Say of drawings whose last worker went silent as well that they failed; the campaign stays as it is."""
-    session.execute(
-        update(FurtherDrawing)
-        .where(
-            FurtherDrawing.drawn_at.is_(None),
-            FurtherDrawing.failure.is_(None),
-            FurtherDrawing.attempts >= MAX_ATTEMPTS,
-            claims.unclaimed(FurtherDrawing, now),
-        )
-        .values(
-            claimed_until=None,
-            claimed_by=None,
-            failure=f"Drawing the questions was tried {MAX_ATTEMPTS} times and did not end. "
-            "The worker's log says why; then ask for them again.",
-        ),
-        execution_options={"synchronize_session": False},
+    claims.give_up(
+        session,
+        FurtherDrawing,
+        FurtherDrawing.drawn_at.is_(None),
+        FurtherDrawing.failure.is_(None),
+        now=now,
+        failure=f"Drawing the questions was tried {MAX_ATTEMPTS} times and did not end. "
+        "The worker's log says why; then ask for them again.",
     )
 
 

@@ -41,22 +41,15 @@ def waiting_openings(session: Session, now: datetime) -> list[UUID]:
 
 def give_up_openings(session: Session, now: datetime) -> None:
     """Turn openings whose last worker went silent as well back into drafts, with a sentence."""
-    session.execute(
-        update(Campaign)
-        .where(
-            Campaign.state == CampaignState.DRAFT,
-            Campaign.opening_requested_at.is_not(None),
-            Campaign.attempts >= MAX_ATTEMPTS,
-            claims.unclaimed(Campaign, now),
-        )
-        .values(
-            opening_requested_at=None,
-            claimed_until=None,
-            claimed_by=None,
-            opening_failure=f"Drawing the questions was tried {MAX_ATTEMPTS} times and did not end. "
-            "The worker's log says why; then open the campaign again.",
-        ),
-        execution_options={"synchronize_session": False},
+    claims.give_up(
+        session,
+        Campaign,
+        Campaign.state == CampaignState.DRAFT,
+        Campaign.opening_requested_at.is_not(None),
+        now=now,
+        opening_requested_at=None,
+        opening_failure=f"Drawing the questions was tried {MAX_ATTEMPTS} times and did not end. "
+        "The worker's log says why; then open the campaign again.",
     )
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app import jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.claims import MAX_ATTEMPTS, unclaimed
+from app.claims import MAX_ATTEMPTS, give_up, unclaimed
 from app.datasets.errors import ImportNotKept
 from app.datasets.models import Dataset, DatasetState, DatasetVersion
 from app.datasets.service import delete_examples
@@ -87,25 +87,15 @@ def waiting_imports(session: Session, model: Imported, now: datetime) -> list[UU
 
 def give_up_imports(session: Session, model: Imported, now: datetime) -> list[UUID]:
     """Fail imports whose worker died MAX_ATTEMPTS times; a job deletes the files they left."""
-    given_up = list(
-        session.scalars(
-            update(model)
-            .where(
-                model.state == DatasetState.IMPORTING,
-                unclaimed(model, now),
-                model.attempts >= MAX_ATTEMPTS,
-            )
-            .values(
-                state=DatasetState.FAILED,
-                failure=f"The import was started {MAX_ATTEMPTS} times and its worker died each time; "
-                "nothing was kept. Look at the worker's log, then import the file again.",
-                upload=None,
-                claimed_until=None,
-                claimed_by=None,
-            )
-            .returning(model.id),
-            execution_options={"synchronize_session": False},
-        )
+    given_up = give_up(
+        session,
+        model,
+        model.state == DatasetState.IMPORTING,
+        now=now,
+        state=DatasetState.FAILED,
+        failure=f"The import was started {MAX_ATTEMPTS} times and its worker died each time; "
+        "nothing was kept. Look at the worker's log, then import the file again.",
+        upload=None,
     )
     for row_id in given_up:
         if model is Dataset:

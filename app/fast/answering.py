@@ -10,6 +10,7 @@ from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.answering import Execution
 from app.annotation.errors import CampaignNotOpen, PersonPaused
+from app.annotation.gold import lost_beside
 from app.annotation.leasing import Leased
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import AnswerValue
@@ -93,6 +94,7 @@ def _decided(
         campaign=campaign,
         by=by,
         now=now,
+        lost=lost_beside(session, campaign_id, asked, by=by, now=now),
     )
     return campaign, decision, asked
 

@@ -17,6 +17,7 @@ from app.journal import service as journal
 from app.journal.models import Action
 from app.members.admitting import ShownGroup, candidate, changed, find_group, shown_groups
 from app.members.errors import GroupNameTaken
+from clarinet.files.names import sameness
 
 
 def list_groups(session: Session, *, by: User) -> list[ShownGroup]:
@@ -37,6 +38,9 @@ def make_group(session: Session, name: str, *, by: User, now: datetime) -> Perso
         GroupNameTaken: nothing was made.
     """
     accounts.require_admin(by)
+    names = {sameness(taken): taken for taken in session.scalars(select(PersonGroup.name))}
+    if sameness(name) in names:
+        raise GroupNameTaken(names[sameness(name)])
     group = PersonGroup(name=name, created_at=now)
     try:
         with session.begin_nested():

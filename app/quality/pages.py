@@ -18,7 +18,7 @@ from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, UnitOfWorkDep
 from app.pages import read_form, render, see_other
 from app.quality import service
 from app.quality.deps import StartedDep, ask_about_doubtful
-from app.quality.schemas import AskAgain, DecisionInput, GoldForm, PictureReviewInput
+from app.quality.schemas import AskAgain, DecisionForm, GoldForm, PictureReviewForm
 
 router = APIRouter(include_in_schema=False)
 
@@ -197,7 +197,7 @@ def decide_from_page(
     work: UnitOfWorkDep,
 ) -> Response:
     """Settle one question."""
-    read, errors = read_form(form, DecisionInput)
+    read, errors = read_form(form, DecisionForm)
     if read is None:
         with reading.begin() as looking:
             campaign = campaigns.find_campaign(looking, campaign_id, by=user)
@@ -205,7 +205,7 @@ def decide_from_page(
     with work() as session:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
         service.decide(session, campaign, read.question_id, read.value, by=user, now=utc_now())
-    return _to_review(request, campaign)
+    return _to_review(request, campaign, "question", read.behind)
 
 
 @router.post("/campaigns/{campaign_id}/decisions/{decision_id}/undo")
@@ -231,7 +231,7 @@ def review_picture_from_page(
     work: UnitOfWorkDep,
 ) -> Response:
     """Keep a picture or leave it out."""
-    read, errors = read_form(form, PictureReviewInput)
+    read, errors = read_form(form, PictureReviewForm)
     if read is None:
         with reading.begin() as looking:
             campaign = campaigns.find_campaign(looking, campaign_id, by=user)
@@ -239,11 +239,12 @@ def review_picture_from_page(
     with work() as session:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
         service.review_picture(session, campaign, example_id, kept=read.kept, by=user, now=utc_now())
-    return _to_review(request, campaign)
+    return _to_review(request, campaign, "picture", read.behind)
 
 
-def _to_review(request: Request, campaign: Campaign) -> Response:
-    return see_other(request, "show_review", campaign_id=str(campaign.id))
+def _to_review(request: Request, campaign: Campaign, kind: str = "", behind: int | None = None) -> Response:
+    place = f"{kind}-{behind}" if behind is not None else ""
+    return see_other(request, "show_review", place=place, campaign_id=str(campaign.id))
 
 
 def _review_page(

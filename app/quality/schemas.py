@@ -243,10 +243,22 @@ class DecisionInput(Input):
     value: Literal[AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE]
 
 
+class DecisionForm(DecisionInput):
+    """The same in a form, which knows the question that stands behind it on the page."""
+
+    behind: int | None = None
+
+
 class PictureReviewInput(Input):
     """What becomes of a picture of which people said that it cannot be used."""
 
     kept: bool  # true: it is asked about on, and answers make labels again; false: it is left out
+
+
+class PictureReviewForm(PictureReviewInput):
+    """The same in a form, which knows the picture that stands behind it on the page."""
+
+    behind: int | None = None
 
 
 class UnusablePictureRead(Output):

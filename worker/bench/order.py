@@ -6,6 +6,7 @@ about. Every yes is confirmed by a second person.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
@@ -26,6 +27,7 @@ from worker.context import Context
 from worker.drawing import open_campaign
 
 PARTS = 10
+TWO = 2  # classes: there a no names the true class, and what is said to it again confirms that
 STRETCH = 100  # answers of one person in a row
 HELD, ANSWERED = 20, 8  # cards that a browser holds, and how many it answers until it asks for more
 ANSWER = timedelta(seconds=2)
@@ -64,7 +66,7 @@ class Order:
     )
     most_yes: float = 0.0  # in any stretch of STRETCH answers of one person
     last_yes: float = 0.0  # in everybody's last stretch, on average
-    confirmations: float = 0.0  # per question: one for each first yes
+    confirmations: float = 0.0  # per question: one for each first yes; of two classes, each second answer
     others: float = 0.0  # per question: beyond the first answers and these
     waiting: int = 0  # questions about which nobody is left to ask
 
@@ -126,6 +128,7 @@ class _Work:
         self.crowd, self.people = crowd, people
         self.now: datetime = utc_now()
         self.said: list[tuple[int, bool]] = []  # person, whether yes
+        self.asked: Counter[int] = Counter()  # answers of each question
         with context.reading() as session:
             rows = session.scalars(select(Question.example_id).where(Question.campaign_id == campaign_id))
             chance = random.Random(f"{crowd.seed}/truth")
@@ -146,6 +149,9 @@ class _Work:
             campaign = annotation.campaign_to_answer(session, self.campaign_id, by=self.people[0])
             counted = annotation.progress(session, campaign, now=self.now)
         total, firsts = len(self.said), counted.counts.first_yes + counted.counts.first_no
+        confirmations = counted.counts.first_yes
+        if self.classes == TWO:
+            confirmations = sum(answers > 1 for answers in self.asked.values())
         bounds = [len(self.said) * part // PARTS for part in range(PARTS + 1)]
         parts = [self.said[start:end] for start, end in pairwise(bounds)]
         stretches = [self._stretches(person) for person in range(len(self.people))]
@@ -158,8 +164,8 @@ class _Work:
             expected_yes=max(max(found, default=0.0) for found in stretches),
             most_yes=max(max(found, default=0.0) for found in stretches),
             last_yes=mean(found[-1] for found in stretches if found),
-            confirmations=counted.counts.first_yes / counted.questions,
-            others=(total - firsts - counted.counts.first_yes) / counted.questions,
+            confirmations=confirmations / counted.questions,
+            others=(total - firsts - confirmations) / counted.questions,
             waiting=counted.waiting,
         )
 
@@ -177,6 +183,7 @@ class _Work:
             if given:
                 FAST.answer(session, self.campaign_id, given, by=by, now=self.now)
         self.said += [(person, answer.value is AnswerValue.YES) for answer in given]
+        self.asked.update(question.id for question in asked)
         return bool(given)
 
     def _answer(self, person: int, question: annotation.LeasedQuestion) -> annotation.SubmittedAnswer:

@@ -34,6 +34,7 @@ ARROW = {
     "example_id": "int64",
     "position": "int64",
     "filename": "string",
+    "drawing": "int64",
     "round": "int64",
     "class": "int64",
     "class_name": "string",
@@ -54,6 +55,7 @@ NUMPY = {
     "example_ids": "<i8",
     "positions": "<i8",
     "filenames": "",  # bytes in UTF-8, as many as the longest needs
+    "drawings": "<i4",
     "rounds": "<i4",
     "classes": "<i4",
     "probabilities": "<f8",
@@ -124,6 +126,7 @@ def answer_rows(
             Question.example_id,
             Example.position,
             Example.filename,
+            Question.drawing,
             Question.round,
             Question.candidate_class,
             Question.probability,
@@ -139,7 +142,7 @@ def answer_rows(
     places = train_rows(session, campaign.dataset_id)
     found = session.connection().execute(query, execution_options={"yield_per": FETCHED})
     for id_, question, example, position, filename, *rest in found:
-        round_, class_, chance, ms, purpose, value, by, key, at = rest
+        drawing, round_, class_, chance, ms, purpose, value, by, key, at = rest
         who = known.get(by)
         if who is None:
             who = known[by] = people.annotator(UUID(str(by)), text)
@@ -149,6 +152,7 @@ def answer_rows(
             example,
             places.row(position),
             None if filename is None else text(filename),
+            drawing,
             round_,
             class_,
             names[class_],
@@ -219,7 +223,9 @@ def _numbers(rows: Iterable[formats.Row], people: dict[str, int]) -> Iterator[fo
     picked: Callable[[formats.Row], formats.Row] = itemgetter(
         *map(PLACES.__getitem__, ("answer_id", "question_id", "example_id", "position"))
     )
-    drawn: Callable[[formats.Row], formats.Row] = itemgetter(*map(PLACES.__getitem__, ("round", "class")))
+    drawn: Callable[[formats.Row], formats.Row] = itemgetter(
+        *map(PLACES.__getitem__, ("drawing", "round", "class"))
+    )
     for row in rows:
         ms = row[PLACES["response_ms"]]
         yield (

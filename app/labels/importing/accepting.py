@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, BinaryIO
 from uuid import UUID, uuid4
 
-from sqlalchemy import delete, event, select, update
+from sqlalchemy import delete, event, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -16,7 +16,7 @@ from app.accounts.models import User
 from app.campaigns.errors import WrongCampaignState
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
-from app.claims import MAX_ATTEMPTS, unclaimed
+from app.claims import MAX_ATTEMPTS, give_up, unclaimed
 from app.journal.models import Action
 from app.journal.writing import ADDRESS
 from app.labels.errors import AlreadyImported, ImportNotFound
@@ -181,25 +181,15 @@ def waiting_imports(session: Session, now: datetime) -> list[UUID]:
 
 def give_up_imports(session: Session, now: datetime) -> list[UUID]:
     """Fail imports whose worker died MAX_ATTEMPTS times; a job deletes what they left."""
-    given_up = list(
-        session.scalars(
-            update(LabelImport)
-            .where(
-                LabelImport.state == ImportState.IMPORTING,
-                unclaimed(LabelImport, now),
-                LabelImport.attempts >= MAX_ATTEMPTS,
-            )
-            .values(
-                state=ImportState.FAILED,
-                failure=f"The import was started {MAX_ATTEMPTS} times and its worker died each time; nothing "
-                "was stored. Look at the worker's log, then import the file again.",
-                upload=None,
-                claimed_until=None,
-                claimed_by=None,
-            )
-            .returning(LabelImport.id),
-            execution_options={"synchronize_session": False},
-        )
+    given_up = give_up(
+        session,
+        LabelImport,
+        LabelImport.state == ImportState.IMPORTING,
+        now=now,
+        state=ImportState.FAILED,
+        failure=f"The import was started {MAX_ATTEMPTS} times and its worker died each time; nothing "
+        "was stored. Look at the worker's log, then import the file again.",
+        upload=None,
     )
     for import_id in given_up:
         jobs.enqueue(session, jobs.IMPORT_LABELS, import_id)

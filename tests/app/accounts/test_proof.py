@@ -222,6 +222,7 @@ def test_weak_passwords_are_refused_beside_their_field(
 def set_up(browser: Browser) -> pyotp.TOTP:
     """Turn the second factor on, as a person does."""
     page = browser.send("/account/second-factor", page="/account/second-factor")
+    assert 'role="img" aria-label="The key as a QR code"><svg' in page.text
     secret = re.search(r"<code>([A-Z2-7 ]+)</code>", page.text)
     assert secret
     authenticator = pyotp.TOTP(secret[1].replace(" ", ""))

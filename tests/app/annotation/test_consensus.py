@@ -130,3 +130,12 @@ def test_no_bound_decides_about_a_label() -> None:
     ]
 
     assert max(abs(np.diff(weights))) < 0.006  # no jump anywhere
+
+
+@pytest.mark.parametrize("probability", [0.02, 0.3, 0.5, 0.9])
+def test_of_two_classes_a_no_weighs_as_the_true_label_that_it_is(probability: float) -> None:
+    no = weighed(verdict(0, 2, confirm_yes=True), probability, num_classes=2)
+    yes = weighed(verdict(2, 0, confirm_yes=True), 1 - probability, num_classes=2)
+
+    assert no.weight == pytest.approx(yes.weight)
+    assert wrong(no, num_classes=2) == pytest.approx(wrong(yes, num_classes=2))

@@ -62,6 +62,9 @@ def test_the_page_changes_without_javascript(annotator_client: TestClient, campa
     again = annotator_client.post(path, data=given | {"value": "unsure"}, headers=HTML)
 
     assert changed.status_code == again.status_code == 303
+    place = f"answer-{given['question_id']}"
+    assert changed.headers["location"] == f"{path}#{place}"
+    assert f'id="{place}"' in page
     assert "<strong>can&#39;t tell</strong>" in annotator_client.get(path, headers=HTML).text
     refused = annotator_client.post(path, data=given | {"value": "perhaps"}, headers=HTML)
     assert refused.status_code == 422

@@ -222,6 +222,7 @@ class TestAnswers:
         assert rows[0]["class_name"] == guarded(HOSTILE[answered[0].candidate_class])
         assert rows[0]["created_at"] == "2026-11-21T12:00:00.000000Z"
         assert (rows[0]["simulated"], rows[0]["purpose"]) == ("False", "labelling")
+        assert [row["drawing"] for row in rows] == ["1", "1", "1"]
         assert float(rows[0]["probability"]) == pytest.approx(1 / 3)
         assert len({UUID(row["key"]) for row in rows}) == 3
         assert not [cell for row in rows for cell in row.values() if cell.startswith(FORMULA_STARTS)]
@@ -262,7 +263,12 @@ class TestAnswers:
 
         objects = [json.loads(line) for line in lines]
         assert [row | {"created_at": datetime.fromisoformat(row["created_at"])} for row in objects] == table
-        for name, plural in (("answer_id", "answer_ids"), ("position", "positions"), ("class", "classes")):
+        for name, plural in (
+            ("answer_id", "answer_ids"),
+            ("position", "positions"),
+            ("class", "classes"),
+            ("drawing", "drawings"),
+        ):
             assert [row[name] for row in table] == found[plural].tolist()
         assert found["value_names"][found["values"]].tolist() == [row["value"] for row in table]
         assert found["purpose_names"][found["purposes"]].tolist() == [row["purpose"] for row in table]

@@ -218,3 +218,22 @@ def test_a_reviewer_sees_what_a_reviewer_may_use(client: TestClient, session: Se
     assert "Person" not in text.partition("<main")[2]
     assert f"/campaigns/{campaign.id}/labels" in text
     assert f"/campaigns/{campaign.id}/answers" not in text
+
+
+def test_what_somebody_made_is_shown_before_erasing(client: TestClient, session: Session) -> None:
+    jane = make_user(session, role=Role.ADMIN)
+    campaign = make_campaign(session)
+    campaign.created_by_id = jane.id
+    accounts.invite(session, role=Role.ANNOTATOR, note="", by=jane, now=NOW)
+    make_token(session, jane)
+    session.flush()
+
+    found = client.get(f"{API}/users/{jane.id}/made").json()
+    page = client.get(f"/people/{jane.id}", headers={"accept": "text/html"}).text
+
+    assert found["counts"] == {"campaign": 1, "invitation": 1, "token": 1}
+    assert [(item["kind"], item["name"]) for item in found["named"]] == [("campaign", campaign.name)]
+    assert client.get(found["named"][0]["url"]).json()["id"] == str(campaign.id)
+    assert "1 campaign, 1 invitation, 1 token." in page
+    assert f"/campaigns/{campaign.id}" in page
+    assert "made by a pseudonym" in page

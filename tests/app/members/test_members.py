@@ -254,8 +254,9 @@ def test_an_admins_token_that_may_only_annotate_is_no_member(
 
 def test_groups_are_named_once_and_take_nobody_who_cannot_answer(session: Session, admin: User) -> None:
     group = service.make_group(session, "Class 4b", by=admin, now=NOW)
-    with pytest.raises(GroupNameTaken):
-        service.make_group(session, "Class 4b", by=admin, now=NOW)
+    for same in ("Class 4b", " class  4B", "CLASS 4b"):
+        with pytest.raises(GroupNameTaken, match="'Class 4b'"):
+            service.make_group(session, same, by=admin, now=NOW)
     gone = make_user(session)
     accounts.set_disabled(session, gone.id, disabled=True, by=admin, now=NOW)
 

@@ -16,7 +16,7 @@ from app.db import Database
 from app.members import service
 from tests import annotators
 from tests.app.accounts.conftest import committed  # noqa: F401  # a fixture
-from tests.app.accounts.test_races import at_once
+from tests.app.accounts.test_races import admins, at_once
 from tests.factories import make_campaign, make_user
 
 pytestmark = [pytest.mark.long, pytest.mark.dialects]
@@ -87,3 +87,19 @@ def test_no_answer_lands_after_its_person_was_removed(committed: Database) -> No
             assert [session.scalar(mine)] == counted
             live = select(func.count()).where(Lease.user_id == person.id, Lease.expires_at > utc_now())
             assert session.scalar(live) == 0
+
+
+def test_of_two_admins_who_erase_each_other_at_once_one_remains(committed: Database) -> None:  # noqa: F811
+    for _ in range(MOST):
+        one, other = admins(committed, 2)
+
+        def erase(session: Session, by: User, whom: User) -> None:
+            service.erase_person(session, whom.id, name=whom.name, by=by, now=utc_now())
+
+        done = at_once(committed, [partial(erase, by=one, whom=other), partial(erase, by=other, whom=one)])
+
+        with committed.read() as session:
+            left = [user for user in (one, other) if session.get_one(User, user.id).erased_at is None]
+            assert len(left) == 1
+            assert session.get_one(User, left[0].id).is_admin
+            assert sum(done) == 1

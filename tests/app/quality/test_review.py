@@ -286,7 +286,7 @@ def test_the_api_settles_and_takes_back(client: TestClient, session: Session, ad
 
 def test_the_page_settles_without_javascript(client: TestClient, session: Session) -> None:
     campaign = make_campaign(session, examples=3, confirm_yes=True)
-    question, _ = answered(session, campaign, "ynyn", "uuu")
+    question, untold = answered(session, campaign, "ynyn", "uuu")
     session.commit()
     here = f"/campaigns/{campaign.id}"
 
@@ -295,8 +295,10 @@ def test_the_page_settles_without_javascript(client: TestClient, session: Sessio
     assert "Nobody could tell." in page.text
     assert f"{here}/review" in client.get(here, headers=HTML).text
 
-    sent = client.post(f"{here}/decisions", data={"question_id": question.id, "value": "no"}, headers=HTML)
-    assert sent.status_code == 303
+    assert f'id="question-{untold.id}"' in page.text
+    given = {"question_id": question.id, "value": "no", "behind": untold.id}
+    sent = client.post(f"{here}/decisions", data=given, headers=HTML)
+    assert (sent.status_code, sent.headers["location"]) == (303, f"{here}/review#question-{untold.id}")
     assert "Take back" in client.get(f"{here}/review", headers=HTML).text
     assert client.post(f"{here}/review/ask-again", data={"count": 0}, headers=HTML).status_code == 422
     assert client.post(f"{here}/review/ask-again", data={"count": 5}, headers=HTML).status_code == 303
