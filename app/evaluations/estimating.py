@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from clarinet.recipes.binomial import MISSED, beta_quantile, clopper_pearson, incomplete_beta
+from clarinet.recipes.binomial import MISSED, beta_quantile, clopper_pearson, incomplete_beta, trials_needed
 
-MOST_QUESTIONS = 1_000_000
 FEWEST_IN_STRATUM = 10  # with fewer, what a stratum says of its own spread is chance
 LEAST_SPREAD = 0.05  # of what equal strata would have; less is not believed
 _Z = NormalDist().inv_cdf(1 - MISSED / 2)
@@ -78,23 +77,9 @@ def questions_needed(half_width: float, expected: float | None = None) -> int:
         expected: the accuracy; None: the one that takes the most questions, 0.5.
 
     Raises:
-        ValueError: numbers out of range, or more than MOST_QUESTIONS.
+        ValueError: numbers out of range, or more than a million questions.
     """
-    share = 0.5 if expected is None else expected
-    if not 0 < half_width < 0.5 or not 0 <= share <= 1:  # noqa: PLR2004
-        raise ValueError(f"within {half_width} of {share}")
-
-    def is_enough(asked: int) -> bool:
-        low, high = clopper_pearson(share * asked, asked)
-        return max(share - low, high - share) <= half_width
-
-    if not is_enough(MOST_QUESTIONS):
-        raise ValueError(f"within {half_width} of {share}: more than {MOST_QUESTIONS} questions")
-    few, enough = 0, MOST_QUESTIONS
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
-    return enough
+    return trials_needed(half_width, 0.5 if expected is None else expected)
 
 
 def corrected_interval(
