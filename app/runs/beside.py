@@ -82,5 +82,8 @@ def beside(session: Session, run: Run) -> Beside:
     )
 
 
-def _other(row: Row[tuple[UUID, int, str, float, int]] | None) -> Other | None:
-    return None if row is None else Other(*row)
+def _other(row: Row[UUID, int, str, float, int] | None) -> Other | None:
+    if row is None:
+        return None
+    id_, number, method, mean, seeds = row
+    return Other(id_, number, method, mean, seeds)
