@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 from app.claims import BEAT_S, MAX_ATTEMPTS, Claim, ClaimLost
 from app.clock import utc_now
 from app.runs import trials
+from app.runs.logs import log_key
 from worker.context import Context
 from worker.local import processes
 from worker.outages import OUTAGES, PATIENCE_S, keep_trying
@@ -145,7 +146,7 @@ def train_trial(context: Context, trial_id: UUID) -> None:
             return
         trained_s = trials.trained_seconds(session, trial_id)
     log.info("trial.claimed", trial_id=str(trial_id), claim=claim.number)
-    path = context.storage.path(f"trials/{trial_id}/log.txt")
+    path = context.storage.path(log_key(trial_id))
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + context.settings.run_timeout_s - trained_s
     with path.open("ab") as output:

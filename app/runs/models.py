@@ -134,6 +134,10 @@ class Metric(Base):
     # What versions up to 0.1.0 wrote in its place, with its standard error; it may lie below 0.
     source_accuracy_estimate: Mapped[float | None]
     source_accuracy_error: Mapped[float | None]
+    # Of the classifier at the epoch's end, and which share of the target's images train by their predicted
+    # class; both None where there is none, and of trainings that did not tell them yet.
+    learning_rate: Mapped[float | None]
+    pseudo_label_share: Mapped[float | None]
     recorded_at: Mapped[datetime]
 
 

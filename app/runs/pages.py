@@ -1,5 +1,6 @@
 """HTML routes."""
 
+import enum
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -16,7 +17,9 @@ from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, 
 from app.errors import Conflict, Unprocessable
 from app.labels import service as labelling
 from app.pages import read_form, render, see_other, without_none
-from app.runs import configs, forms, service
+from app.runs import configs, forms, logs, service, words
+from app.runs.advice import next_steps
+from app.runs.beside import beside
 from app.runs.errors import (
     BadConfig,
     BadSeeds,
@@ -32,12 +35,23 @@ from app.runs.pairs import look_at_pair
 from app.runs.schemas import NoteForm, RunNumber
 from app.runs.summary import curve
 from app.runs.targets import unscored_of
+from app.runs.training_curves import training_curves
 from app.runs.view import details_of, silent_workers_since
 from app.runs.weights import ENDINGS, weights_asked_for, weights_files, weights_names
 from app.spelling import query_of
+from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
 
 router = APIRouter(include_in_schema=False)
+
+
+class Part(enum.StrEnum):
+    """What the page of a run shows below its head."""
+
+    RESULT = "result"
+    TRAINING = "training"
+    LOG = "log"
+
 
 ROWS = 50
 MOST_TARGETS = 200
@@ -88,22 +102,36 @@ def list_weights(request: Request, settings: SettingsDep, user: CurrentUser) -> 
 
 @router.get("/runs/{run_id}")
 @admin_only
-def show_run(request: Request, run_id: UUID, session: SessionDep, user: CurrentUser) -> Response:
-    """One run, live."""
-    return _page(request, session, service.get_run(session, run_id, by=user))
+def show_run(
+    *,
+    request: Request,
+    run_id: UUID,
+    session: SessionDep,
+    storage: StorageDep,
+    user: CurrentUser,
+    part: Part = Part.RESULT,
+) -> Response:
+    """One run, live: what it reached, how it trained, or what its processes wrote."""
+    return _page(request, session, storage, service.get_run(session, run_id, by=user), part=part)
 
 
 @router.post("/runs/{run_id}/note")
 @admin_only
 def write_note_from_page(
-    request: Request, run_id: UUID, form: FormDep, session: SessionDep, user: CurrentUser
+    *,
+    request: Request,
+    run_id: UUID,
+    form: FormDep,
+    session: SessionDep,
+    storage: StorageDep,
+    user: CurrentUser,
 ) -> Response:
     """Write the note, or show the page with what is wrong."""
     run = service.get_run(session, run_id, by=user)
     given, errors = read_form(form, NoteForm)
     if given is None:
         typed = str(form.get("note", ""))
-        return _page(request, session, run, typed=typed, errors=errors, status=UNPROCESSABLE)
+        return _page(request, session, storage, run, typed=typed, errors=errors, status=UNPROCESSABLE)
     service.write_note(session, run, given.note, by=user)
     return see_other(request, "show_run", run_id=run_id)
 
@@ -111,8 +139,10 @@ def write_note_from_page(
 def _page(
     request: Request,
     session: Session,
+    storage: Storage,
     run: Run,
     *,
+    part: Part = Part.RESULT,
     typed: str | None = None,
     errors: dict[str, str] | None = None,
     status: int = 200,
@@ -120,6 +150,9 @@ def _page(
     now = utc_now()
     latest = service.latest_metrics(session, [run])
     summary = service.summaries(session, [run], now=now)[run.id]
+    compared = beside(session, run)
+    metrics = [] if part is Part.LOG else service.metrics_of(session, run)
+    target = service.versions_used(session, run)[1]
     return render(
         request,
         "runs/show.html",
@@ -129,7 +162,16 @@ def _page(
         names=service.names_of(session, [run]),
         made=service.made_of(session, run),
         summary=summary,
-        curve_data=curve(run, service.metrics_of(session, run), on_target=summary.scored.images > 0),
+        part=part,
+        parts=list(Part),
+        method=words.method_of(run),
+        preset=words.preset_of(run),
+        setting=words.setting_of(run),
+        beside=compared,
+        steps=next_steps(run, summary, compared, images=target.image_count),
+        curve_data=curve(run, metrics, on_target=summary.scored.images > 0, lines=compared.lines),
+        training=training_curves(run, metrics) if part is Part.TRAINING else [],
+        logs=logs.tails(storage, run) if part is Part.LOG else [],
         latest=latest,
         details=details_of(run, latest),
         recipe=service.recipe_of(session, run),

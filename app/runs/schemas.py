@@ -243,6 +243,13 @@ class MetricRead(Output):
     losses: dict[str, float]
     target_accuracy: float | None
     source_estimate: SourceEstimateRead | None
+    learning_rate: float | None = Field(
+        description="of the classifier at the epoch's end; null where there is none, or nobody told it"
+    )
+    pseudo_label_share: float | None = Field(
+        description="share of the target's images that train by the class that the network predicts; null "
+        "where none ever does, or nobody told it"
+    )
     recorded_at: datetime
 
     @classmethod
@@ -257,6 +264,8 @@ class MetricRead(Output):
             losses=metric.losses,
             target_accuracy=metric.target_accuracy,
             source_estimate=estimate_of(run, metric),
+            learning_rate=metric.learning_rate,
+            pseudo_label_share=metric.pseudo_label_share,
             recorded_at=metric.recorded_at,
         )
 

@@ -121,11 +121,13 @@ def _time_left(run: Run, latest: dict[Any, Metric], now: datetime) -> float | No
     return max(map(left, running)) + ceil(queued / len(running)) * epochs * pace
 
 
-def curve(run: Run, metrics: Sequence[Metric], *, on_target: bool) -> dict[str, Any]:
+def curve(
+    run: Run, metrics: Sequence[Metric], *, on_target: bool, lines: Sequence[dict[str, object]] = ()
+) -> dict[str, Any]:
     """Accuracy by epoch and seed, as the page's plot takes it; thinned to MOST_POINTS epochs.
 
     The accuracy is the one on the target where that is measured, else the estimate on the source with the
-    ends of its interval.
+    ends of its interval. `lines` are references for the first: name and value.
     """
     by_trial: dict[Any, dict[int, Point]] = {trial.id: {} for trial in run.trials}
     for metric in metrics:
@@ -139,9 +141,10 @@ def curve(run: Run, metrics: Sequence[Metric], *, on_target: bool) -> dict[str, 
         "x": kept,
         "x_name": "epoch",
         "y_name": "on the target" if on_target else "estimated on the source",
+        "y_title": "Accuracy",
         "x_max": epochs_of(run.config),  # the axis stands still while the curve grows
         "series": [_series(trial, by_trial[trial.id], kept, on_target=on_target) for trial in run.trials],
-        "lines": [],
+        "lines": list(lines) if on_target else [],
     }
 
 

@@ -37,6 +37,8 @@ class Report:
     losses: dict[str, float]
     target_accuracy: float | None
     source_estimate: dict[str, Any] | None  # the library's SourceEstimate
+    learning_rate: float | None = None
+    pseudo_label_share: float | None = None  # of the target's images; None where none is ever learned from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,8 @@ def record_epoch(session: Session, claim: Claim, report: Report, *, now: datetim
             losses=dict(report.losses),
             target_accuracy=report.target_accuracy,
             source_estimate=report.source_estimate,
+            learning_rate=report.learning_rate,
+            pseudo_label_share=report.pseudo_label_share,
             recorded_at=now,
         )
     )

@@ -36,6 +36,11 @@ def pseudo_label_loss(logits: Tensor, probabilities: Tensor, weights: Tensor) ->
     return (weights * sure * F.cross_entropy(logits, labels, reduction="none")).sum() / weights.sum()
 
 
+def share_of_sure(probabilities: Tensor) -> float:
+    """Of which share of images (M, K) the likeliest class is sure enough to be a pseudo-label."""
+    return float((probabilities.max(1).values > CONFIDENCE).double().mean())
+
+
 def neighbour_loss(neighbours: NeighbourLabels, images: Tensor, logits: Tensor, weights: Tensor) -> Tensor:
     """Cross-entropy towards the class on which an image's neighbours agree, sharpened, where they do.
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 MISSED = 0.05  # how often an interval may miss the truth: half of it on either side
+MOST_TRIALS = 1_000_000
 _EPSILON = 1e-14
 _CLOSE = 1e-10  # Newton's next step would be its square
 _STEPS = 1000
@@ -45,6 +46,32 @@ def clopper_pearson(hits: float, count: float) -> tuple[float, float]:
     low = beta_quantile(MISSED / 2, hits, count - hits + 1) if hits > 0 else 0.0
     high = beta_quantile(1 - MISSED / 2, hits + 1, count - hits) if hits < count else 1.0
     return low, high
+
+
+def trials_needed(half_width: float, share: float = 0.5) -> int:
+    """How many trials give an interval whose ends are at most so far from the share that is seen.
+
+    Args:
+        half_width: in (0, 0.5), as 0.02 for two points.
+        share: the one that is expected; 0.5 takes the most trials.
+
+    Raises:
+        ValueError: numbers out of range, or more than MOST_TRIALS.
+    """
+    if not 0 < half_width < 1 / 2 or not 0 <= share <= 1:
+        raise ValueError(f"within {half_width} of {share}")
+
+    def is_enough(count: int) -> bool:
+        low, high = clopper_pearson(share * count, count)
+        return max(share - low, high - share) <= half_width
+
+    if not is_enough(MOST_TRIALS):
+        raise ValueError(f"within {half_width} of {share}: more than {MOST_TRIALS} trials")
+    few, enough = 0, MOST_TRIALS
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
+    return enough
 
 
 def share_interval(share: float, error: float) -> Interval:

@@ -13,10 +13,12 @@ from clarinet.data.seeding import generator
 from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier
 from clarinet.networks.weights import TrainedWeights
+from clarinet.plus.self_training import risen, share_of_sure
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Diverged
 from clarinet.recipes.scoring import MOST_PER_EPOCH
 from clarinet.recipes.source_accuracy import SourceEstimate
+from clarinet.run.building import rate_share
 from clarinet.run.evaluation import (
     accuracy_from_complementary,
     agreement,
@@ -143,7 +145,24 @@ def report(
         target_information=information(predicted),
         student_agreement=None if student is None else agreement(predicted, student.target(seen)),
         least_predicted_class=int(counts.argmin()) if len(seen) >= enough else None,
+        learning_rate=_learning_rate(stage, step - 1),
+        pseudo_label_share=_pseudo_label_share(stage, step - 1, predicted),
     )
+
+
+def _learning_rate(stage: Stage, step: int) -> float | None:
+    """Of the classifier at a step, counted from 0."""
+    if stage.config.network.kept_features:
+        return None
+    return stage.config.optimisation.learning_rate * rate_share(stage.config, step / stage.steps)
+
+
+def _pseudo_label_share(stage: Stage, step: int, predicted: Tensor) -> float | None:
+    """Share of the predictions (M, K) that a step learns, as they are sure; None where none ever does."""
+    start = stage.config.self_training.target_self_training_start
+    if start >= 1 or stage.config.network.kept_features:
+        return None
+    return share_of_sure(predicted) if risen(step, stage.steps, start) > 0 else 0.0
 
 
 def _looked_at(count: int, most: int, config: TrainConfig, stream: str) -> Tensor:

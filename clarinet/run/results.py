@@ -36,6 +36,11 @@ class EpochReport:
             older version. Where some are wrong and the config does not say so, it is too low.
         smallest_predicted_share: share of target images predicted as the least predicted class; near 0 is an
             alarm that two classes have merged, which neither confidence nor loss would show.
+        learning_rate: of the classifier at the epoch's last step; None on kept features, whose rounds have
+            none, and in a report of an older version.
+        pseudo_label_share: share of the same target images that train by the class that the network predicts,
+            since it is sure of it; 0 until that begins, None where it never does and in a report of an older
+            version.
         least_predicted_class: that class, the first of several. None where so few target images were looked
             at that a class may be missed by chance, and in a report of an older version.
         target_information: entropy of the mean prediction less the mean entropy, on the same target images,
@@ -56,6 +61,8 @@ class EpochReport:
     target_information: float
     student_agreement: float | None
     least_predicted_class: int | None = None
+    learning_rate: float | None = None
+    pseudo_label_share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Field names to plain JSON values."""

@@ -9,6 +9,7 @@ from clarinet.data.domains import prepare
 from clarinet.data.seeding import generator
 from clarinet.data.training_data import TrainData
 from clarinet.networks.classifier import SOURCE
+from clarinet.plus.self_training import CONFIDENCE
 from clarinet.plus.votes import NeighbourLabels
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import Diverged
@@ -190,6 +191,25 @@ def test_what_needs_no_labels_is_of_all_target_images_or_of_as_many_as_are_looke
     counts = torch.bincount(teacher.argmax(1), minlength=NUM_CLASSES)
     assert report.smallest_predicted_share == pytest.approx(float(counts.min()) / len(rows))
     assert counts[report.least_predicted_class] == counts.min()
+
+
+@pytest.mark.parametrize("start", [0.0, 0.5, 1.0])
+def test_a_report_tells_the_step_size_and_how_many_predictions_are_learned(start: float) -> None:
+    config = make_config(
+        "clarinet-plus",
+        pretraining_share=0.0,
+        warmup=0.0,
+        final_learning_rate=1.0,
+        target_self_training_start=start,
+    )
+    state, stage = make_state(config, make_data())
+    sure = predict(state.networks.averaged, in_memory(make_data().target_images)).max(1).values > CONFIDENCE
+
+    report = epoch_report(config, state, stage)
+
+    assert report.learning_rate == config.optimisation.learning_rate
+    expected = {0.0: float(sure.double().mean()), 0.5: 0.0, 1.0: None}[start]
+    assert report.pseudo_label_share == (None if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize(("per_class", "named"), [(32, True), (33, False)])

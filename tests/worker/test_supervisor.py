@@ -104,6 +104,8 @@ class TestTrainTrial:
         assert 0 < estimate["held_out"] < 200
         assert estimate["missing"] > 200
         assert [metric.source_estimate for metric in metrics] == [estimate] * 2
+        assert all(metric.learning_rate is not None and metric.learning_rate > 0 for metric in metrics)
+        assert all(0 <= (metric.pseudo_label_share or 0) <= 1 for metric in metrics)
 
     @pytest.mark.long
     def test_refused_data_fails_the_trial_in_words(self, context: Context) -> None:

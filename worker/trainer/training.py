@@ -69,6 +69,8 @@ class ClaimedTrial:
             losses=report.losses,
             target_accuracy=report.target_accuracy,
             source_estimate=report.source_estimate.to_dict() if report.source_estimate else None,
+            learning_rate=report.learning_rate,
+            pseudo_label_share=report.pseudo_label_share,
         )
 
         def write() -> None:

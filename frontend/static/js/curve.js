@@ -1,4 +1,4 @@
-// Draws accuracy curves: every seed a thin line, their mean a thick one with a band around it that never leaves 0 to 100 %:
+// Draws curves by epoch, of an accuracy or another figure: every seed a thin line, their mean a thick one with a band around it:
 // the interval of an estimate, or else from the lowest to the highest seed. References
 // (the paper's number) are dashed lines. Data comes from <script type="application/json" data-curve-for="ID">; when a live
 // fragment brings new data the plot that stands is updated.
@@ -8,7 +8,13 @@ const plots = new Map(); // element -> { plot, text }
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const percent = (value) => (value == null ? "–" : `${(100 * value).toFixed(1)} %`);
+const isShare = (data) => data.unit !== "number";
+const written = (data, value) => {
+  if (value == null) return "–";
+  return isShare(data) ? `${(100 * value).toFixed(1)} %` : `${Number(value.toPrecision(3))}`;
+};
+
+const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 const average = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null);
 const hasBand = (series) => series.length > 1 || series.some((one) => one.low);
@@ -42,6 +48,7 @@ function references(lines) {
     ctx.lineWidth = scale;
     ctx.font = `${12 * scale}px ${colour("--font")}`;
     ctx.textAlign = "right";
+    ctx.lineJoin = "round";
     for (const line of lines) {
       const y = Math.round(plot.valToPos(line.value, "y", true)) + 0.5;
       if (y < bbox.top || y > bbox.top + bbox.height) continue;
@@ -50,18 +57,24 @@ function references(lines) {
       ctx.moveTo(bbox.left, y);
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
-      ctx.fillText(`${line.name} ${(100 * line.value).toFixed(1)}`, bbox.left + bbox.width, y - 5 * scale);
+      const said = [`${line.name} ${(100 * line.value).toFixed(1)} %`, bbox.left + bbox.width, y - 5 * scale];
+      ctx.setLineDash([]);
+      ctx.strokeStyle = colour("--paper"); // around the words, so that a curve behind them does not cross them
+      ctx.lineWidth = 4 * scale;
+      ctx.strokeText(...said);
+      ctx.strokeStyle = colour("--ink");
+      ctx.lineWidth = scale;
+      ctx.fillText(...said);
     }
     ctx.restore();
   };
 }
 
-/** A range that holds data and references, with air, inside 0..1, at least ten points high. */
-function range(low, high, lines) {
-  const values = [low ?? 0, high ?? 1, ...lines.map((line) => line.value)];
-  let bottom = Math.min(...values), top = Math.max(...values);
-  const air = Math.max(0.04, (top - bottom) * 0.08, (0.1 - (top - bottom)) / 2);
-  return [Math.max(0, bottom - air), Math.min(1, top + air)];
+/** From 0 to 100 % whatever the data is, so that pages can be compared; another figure from 0 to its highest. */
+function range(data, low, high) {
+  if (isShare(data)) return [0, 1];
+  const top = high ?? 1, bottom = Math.min(0, low ?? 0);
+  return [bottom, top > bottom ? top + (top - bottom) * 0.05 : bottom + 1];
 }
 
 function options(data, element) {
@@ -70,6 +83,7 @@ function options(data, element) {
     stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false },
     font: `12px ${colour("--font")}`,
   };
+  const title = { labelSize: 18, labelFont: axis.font, labelGap: 0 };
   const accent = colour("--accent");
   const many = data.series.length > 1;
   const hidden = { stroke: "transparent", points: { show: false } };
@@ -79,10 +93,12 @@ function options(data, element) {
     width: box.clientWidth, height: box.clientHeight, padding: [8, 12, data.x.length ? 0 : 8, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     legend: { show: false },
-    scales: { x: { time: false, range: (_, low, high) => [low ?? 1, Math.max(high ?? 1, data.x_max ?? 0, 2)] }, y: { range: (_, low, high) => range(low, high, lines) } },
+    scales: { x: { time: false, range: (_, low, high) => [low ?? 1, Math.max(high ?? 1, data.x_max ?? 0, 2)] }, y: { range: (_, low, high) => range(data, low, high) } },
     axes: [
-      { ...axis, grid: { show: false }, size: 28, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000] },
-      { ...axis, size: 48, values: (_, ticks) => ticks.map((tick) => `${Math.round(100 * tick)} %`), incrs: [0.01, 0.02, 0.05, 0.1, 0.2, 0.25] },
+      { ...axis, ...title, label: capital(data.x_name), grid: { show: false }, size: 28, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000] },
+      isShare(data)
+        ? { ...axis, ...title, label: data.y_title ?? "Share", size: 48, values: (_, ticks) => ticks.map((tick) => `${Math.round(100 * tick)} %`), incrs: [0.1, 0.2, 0.25, 0.5] }
+        : { ...axis, ...title, label: capital(data.y_name), size: 64, values: (_, ticks) => ticks.map((tick) => written(data, tick)) },
     ],
     series: [
       {}, hidden, hidden,
@@ -108,8 +124,8 @@ function legend(element, data, index) {
   }
   const at = index ?? data.x.length - 1;
   const { mean, low, high } = summary(data.series, data.x.length);
-  const ends = hasBand(data.series) && mean[at] != null ? ` (${percent(low[at]).replace(" %", "")} to ${percent(high[at])})` : "";
-  words.textContent = `${data.x_name} ${data.x[at]}, ${data.y_name}: ${percent(mean[at])}${ends}`;
+  const ends = hasBand(data.series) && mean[at] != null ? ` (${written(data, low[at]).replace(" %", "")} to ${written(data, high[at])})` : "";
+  words.textContent = `${data.x_name} ${data.x[at]}, ${data.y_name}: ${written(data, mean[at])}${ends}`;
 }
 
 function draw(element, text) {

@@ -5,13 +5,14 @@ from html import unescape
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import delete
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
 from app.datasets.models import Dataset
 from app.runs import trials
-from app.runs.models import Metric, Run
+from app.runs.logs import LOG_BYTES, log_key
+from app.runs.models import Metric, Run, Trial, TrialState
 from app.storage import Storage
 from clarinet.recipes.doing import Doing
 from tests.app.runs.conftest import ESTIMATE, TOO_FEW
@@ -28,10 +29,11 @@ class TestShowRun:
         part = client.get(f"/runs/{run.id}", headers=HTML | {"HX-Request": "true"}).text
 
         assert f'data-live="http://testserver/api/v1/runs/{run.id}/events"' in page
-        assert hero_of(part).startswith(
-            "75.0 % 95 % interval 58.8 to 87.3 %; chance 50.0 %; 1 seed on the target, "
-        )
+        assert hero_of(part).startswith("75.0 % 95 % interval 58.8 to 87.3 %; 1 seed on the target, ")
         assert "90.0" not in hero_of(part)
+        assert "<dt>Chance</dt><dd>50.0 %</dd>" in part
+        assert '<abbr title="setting CC">learns from “no” answers alone</abbr>' in part
+        assert "What to do next" not in part
         assert "<html" not in part
         assert "data-live-done" not in part
         assert "No training worker was ever seen" in part
@@ -148,6 +150,46 @@ class TestShowRun:
             f"Seed 1 takes hardly any picture of {name} for “{run.snapshot_facts['classes'][1]}”" in merged[0]
         )
         assert "Being cancelled" not in page
+        assert "<progress" not in page
+        assert f'href="http://testserver/models?run_id={run.id}"' in page
+
+    def test_a_cancelled_one_says_how_far_it_came_and_promises_no_figure(
+        self, client: TestClient, session: Session, run: Run
+    ) -> None:
+        session.execute(update(Trial).values(state=TrialState.CANCELLED))
+        session.commit()
+
+        page = client.get(f"/runs/{run.id}", headers=HTML).text
+
+        assert "<progress" not in page
+        assert "after the first epoch" not in page
+        assert "1 of 4 epochs" in page
+        assert hero_of(page) == "Not measured on the target: no seed has ended well"
+
+    def test_how_it_trained_is_a_part_of_its_own(self, client: TestClient, run: Run) -> None:
+        page = unescape(client.get(f"/runs/{run.id}?part=training", headers=HTML).text)
+        part = client.get(f"/runs/{run.id}?part=training", headers=HTML | {"HX-Request": "true"}).text
+
+        assert f'data-fragment="http://testserver/runs/{run.id}?part=training"' in page
+        assert "<h2>Loss: complementary</h2>" in part
+        assert "<h2>Steps a second</h2>" in part  # 3 steps in 1.5 seconds
+        assert '"unit": "number", "values": [2.0]' in page or '"values": [2.0' in page
+        assert "Learning rate" not in part  # which this one did not tell
+        assert "Seeds</h2>" not in part
+        assert client.get(f"/runs/{run.id}?part=other", headers=HTML).status_code == 422
+
+    def test_the_end_of_its_logs_is_shown_whatever_became_of_it(
+        self, client: TestClient, session: Session, storage: Storage, run: Run
+    ) -> None:
+        path = storage.path(log_key(session.scalars(select(Trial.id).where(Trial.seed == 0)).one()))
+        path.parent.mkdir(parents=True)
+        path.write_text("first\n" + "x" * LOG_BYTES + "\n<b>last</b>\n")
+
+        page = client.get(f"/runs/{run.id}?part=log", headers=HTML).text
+
+        assert "&lt;b&gt;last&lt;/b&gt;" in page
+        assert "xxx" not in page
+        assert "Nothing was written, or the log is gone." in page  # of the other seed
 
 
 class TestNotes:

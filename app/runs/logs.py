@@ -1,0 +1,29 @@
+"""The last lines that the training processes of a run wrote."""
+
+from app.runs.models import Run
+from app.storage import Storage
+
+LOG_BYTES = 12_000
+
+
+def log_key(trial_id: object) -> str:
+    """Where the supervisor keeps the log of a trial."""
+    return f"trials/{trial_id}/log.txt"
+
+
+def tails(storage: Storage, run: Run) -> list[tuple[int, str]]:
+    """Seed and last lines of each trial of a run; "" where nothing was written or the log is gone."""
+    return [(trial.seed, _tail(storage, log_key(trial.id))) for trial in run.trials]
+
+
+def _tail(storage: Storage, key: str) -> str:
+    path = storage.path(key)
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            file.seek(max(0, size - LOG_BYTES))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    # What was cut in the middle says nothing.
+    return (text if size <= LOG_BYTES else text.partition("\n")[2]).strip()

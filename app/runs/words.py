@@ -1,0 +1,42 @@
+"""What a run is, in words for pages; the codes stay what programs read. Pure."""
+
+from dataclasses import dataclass
+
+from app.runs import configs
+from app.runs.models import Run
+
+SETTINGS = {"cc": "learns from “no” answers alone", "pc": "learns from “no” and “yes” answers"}
+PRESETS = {
+    "paper": "as in the paper",
+    "published": "as in the authors' code",
+    "short": "shortened",
+    "digits": "for digits",
+    "digits-quick": "for digits, quick",
+    "photographs": "for photographs",
+    "photographs-quick": "for photographs, quick",
+    "photographs-untrained": "for photographs, without trained weights",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """Words, and the code behind them."""
+
+    words: str
+    code: str
+
+
+def method_of(run: Run) -> Called:
+    """Its method; one that this version does not know by its code."""
+    title, _ = configs.methods().get(run.method, (run.method, ""))
+    return Called(title, f"method {run.method}")
+
+
+def preset_of(run: Run) -> Called:
+    """Its preset."""
+    return Called(PRESETS.get(run.preset, run.preset), f"preset {run.preset}")
+
+
+def setting_of(run: Run) -> Called:
+    """What it learns from."""
+    return Called(SETTINGS.get(run.setting, run.setting), f"setting {run.setting.upper()}")
