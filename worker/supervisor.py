@@ -145,7 +145,7 @@ def train_trial(context: Context, trial_id: UUID) -> None:
             return
         trained_s = trials.trained_seconds(session, trial_id)
     log.info("trial.claimed", trial_id=str(trial_id), claim=claim.number)
-    path = context.storage.path(f"trials/{trial_id}/log.txt")
+    path = context.storage.path(f"{trials.trial_prefix(trial_id)}/{trials.LOG}")
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + context.settings.run_timeout_s - trained_s
     with path.open("ab") as output:
