@@ -14,6 +14,7 @@ from app.journal import service as journal
 from app.journal.models import Action
 from app.registry.errors import AliasNotFound
 from app.registry.models import Model, ModelAlias, ModelName, ModelVersion
+from app.registry.naming import held_version
 
 # Both say what to do where there is one already, by methods of the same names.
 _INSERT: dict[str, Any] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
@@ -29,7 +30,7 @@ def set_alias(session: Session, model: Model, alias: str, *, by: User, now: date
         NotAllowed: `by` is no admin.
     """
     accounts.require_admin(by)
-    name_id = session.get_one(ModelVersion, model.id).name_id
+    name_id = held_version(session, model).name_id
     where = ModelAlias.name_id == name_id, ModelAlias.alias == alias
     # Held until the transaction ends, so that the journal tells moves in the order in which they happened.
     session.execute(select(ModelName.id).where(ModelName.id == name_id).with_for_update())

@@ -1,10 +1,11 @@
 """What models are called: a name, under which each of them is a version."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy import exists, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -50,7 +51,14 @@ def name_the_nameless(session: Session, *, now: datetime) -> None:
     """Make versions of models that a worker of an earlier version has published beside this one."""
     nameless = select(Model.id, Model.trial_id).where(~exists().where(ModelVersion.model_id == Model.id))
     for model_id, trial_id in session.execute(nameless.order_by(Model.created_at)).all():
-        give_version(session, model_id, default_name(session, trial_id), now=now)
+        with suppress(IntegrityError), session.begin_nested():  # another upkeep was faster
+            give_version(session, model_id, default_name(session, trial_id), now=now)
+
+
+def held_version(session: Session, model: Model) -> ModelVersion:
+    """Which version a model is, held against other changes of its name and aliases."""
+    query = select(ModelVersion).where(ModelVersion.model_id == model.id)
+    return session.scalars(query.with_for_update().execution_options(populate_existing=True)).one()
 
 
 def describe(
@@ -70,13 +78,12 @@ def describe(
     """
     accounts.require_admin(by)
     facts: dict[str, object] = {}
+    held_version(session, model)
     if name is not None and name != model.name:
         before, aliases = model.title, aliases_of(session, [model])[model.id]
         if aliases:
             raise ModelHasAliases(model.title, aliases, "renamed")
-        old = session.get_one(ModelVersion, model.id).name_id
         give_version(session, model.id, name, now=now)
-        _forget_empty(session, old)
         facts |= {"before": before}
     if notes is not None and notes != model.notes:
         model.notes = notes
@@ -106,7 +113,7 @@ def aliases_by_name(session: Session, name_ids: Collection[UUID]) -> dict[UUID, 
 
 
 def names(session: Session, *, by: User, after: str | None = None, limit: int) -> list[tuple[ModelName, int]]:
-    """Names with how many versions each has, in their order, that follow `after`.
+    """Names that models bear, with how many versions each has, in their order, that follow `after`.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -114,7 +121,7 @@ def names(session: Session, *, by: User, after: str | None = None, limit: int) -
     accounts.require_admin(by)
     query = (
         select(ModelName, func.count(ModelVersion.model_id))
-        .outerjoin(ModelVersion, ModelVersion.name_id == ModelName.id)
+        .join(ModelVersion, ModelVersion.name_id == ModelName.id)
         .group_by(ModelName.id)
         .order_by(ModelName.name)
         .limit(limit)
@@ -122,12 +129,6 @@ def names(session: Session, *, by: User, after: str | None = None, limit: int) -
     if after is not None:
         query = query.where(ModelName.name > after)
     return [(name, count) for name, count in session.execute(query)]
-
-
-def _forget_empty(session: Session, name_id: UUID) -> None:
-    """Forget a name that nobody bears and nobody has chosen an alias of: one of a slip of the hand."""
-    borne = select(ModelVersion.model_id).where(ModelVersion.name_id == name_id).exists()
-    session.execute(delete(ModelName).where(ModelName.id == name_id, ModelName.last_version == 1, ~borne))
 
 
 def _name_id(session: Session, name: str, *, now: datetime) -> UUID:

@@ -76,14 +76,17 @@ def test_an_admin_registers_a_model_under_a_name_and_numbers_are_never_given_twi
     back = client.patch(at[1], json={"name": campaign}).json()
     again = client.patch(at[1], json={"name": campaign}).json()
     listed = client.get(f"{API}/models", params={"name": campaign}).json()["items"]
+    borne = [name["name"] for name in client.get(f"{API}/model-names").json()["items"]]
+    anew = client.patch(at[0], json={"name": "Shop"}).json()
 
     assert (first["name"], first["version"], first["notes"]) == ("Shop", 1, "of spring")
     assert (back["name"], back["version"]) == (again["name"], again["version"]) == (campaign, 3)
     assert {item["version"] for item in listed} == {1, 3}
-    assert [name["name"] for name in client.get(f"{API}/model-names").json()["items"]] == [campaign]
+    assert (borne, anew["version"]) == ([campaign], 2)
     assert [line["before"] for line in said(session, Action.MODEL_CHANGED)] == [
         f"{campaign}, version 2",
         "Shop, version 1",
+        f"{campaign}, version 1",
     ]
 
 
