@@ -29,6 +29,7 @@ OF_THINGS = {
     "409": "The thing is not in a state that allows this.",
 }
 OF_STREAMS = {"429": "As many streams are open as the server keeps."}
+OF_PARTS = {"416": "The range begins behind the end of the file."}
 OF_PASSWORDS = {"429": "Too many were wrong. Try again after `Retry-After` seconds."}
 OF_BODIES = {
     "400": "The form cannot be taken apart.",
@@ -76,6 +77,7 @@ LISTS = {
     "runs",
     "metrics",
     "models",
+    "model_names",
     "journal",
 }
 
@@ -170,6 +172,7 @@ def document_of(app: FastAPI) -> dict[str, Any]:
         statuses |= OF_THINGS if names_things else {}
         statuses |= OF_PASSWORDS if operation["operationId"] == "prove_myself" else {}
         statuses |= OF_STREAMS if "text/event-stream" in str(operation["responses"]) else {}
+        statuses |= OF_PARTS if "206" in operation["responses"] else {}
         operation["responses"] |= {status: _problem(why) for status, why in sorted(statuses.items())}
         operation["security"] = SIGNED_IN_TO_WRITE if method in WRITING else SIGNED_IN
         example = EXAMPLES.get(operation["operationId"])

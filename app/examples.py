@@ -51,5 +51,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "seeds": [0, 1, 2],
         "note": "after the first week",
     },
+    "edit_model": {"name": "Shop photographs", "notes": "The one that the shop's search uses."},
     "edit_run": {"note": "the one for the report"},
 }

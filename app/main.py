@@ -27,6 +27,8 @@ from app.datasets import api as datasets_api
 from app.datasets import pages as datasets_pages
 from app.db import Database, Publish, connect
 from app.deps import Guard
+from app.disk import api as disk_api
+from app.disk import pages as disk_pages
 from app.fast.layer import FastLayer
 from app.fast.writing import Writer
 from app.gate import Gate
@@ -49,6 +51,7 @@ from app.proxies import UntrustedProxy
 from app.quality import api as quality_api
 from app.quality import pages as quality_pages
 from app.registry import api as registry_api
+from app.registry import downloads as registry_downloads
 from app.registry import pages as registry_pages
 from app.runs import api as runs_api
 from app.runs import pages as runs_pages
@@ -73,6 +76,7 @@ PAGES = (
     runs_pages,
     planning_pages,
     registry_pages,
+    disk_pages,
     journal_pages,
 )
 # The framework tries one route after the other, a hundred in a millisecond: what annotators call for each
@@ -90,6 +94,8 @@ APIS = (
     runs_api,
     planning_api,
     registry_api,
+    registry_downloads,
+    disk_api,
     journal_api,
 )
 # Where annotators lease and answer, and where files are sent to.

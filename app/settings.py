@@ -41,6 +41,12 @@ class Settings(BaseSettings):
         default=None, description="server folder in which the operator keeps files of trained weights"
     )
     run_timeout_s: int = Field(default=6 * 3600, gt=0, description="a trial that trains longer fails")
+    keep_logs_days: int = Field(
+        default=30, ge=1, description="days for which the log of a trial that is over is kept"
+    )
+    keep_checkpoints_days: int = Field(
+        default=30, ge=1, description="days for which the checkpoint of one that did not end well is kept"
+    )
     device: str = Field(default="auto", description="auto, cpu or cuda: where trials train")
     trainer_threads: int = Field(default=0, ge=0, description="CPU threads of one trial; 0: torch decides")
     log_format: Literal["auto", "json", "console"] = Field(

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,6 +41,25 @@ class StoredFileDamaged(Conflict):
 
 # A folder in a file's place, a file that belongs to somebody else, a disk that fails.
 _UNREADABLE = frozenset({errno.EISDIR, errno.EACCES, errno.EPERM, errno.EIO})
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """What the system refuses, as what it means."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoredFileMissing from None
+    except OSError as error:
+        if error.errno not in _UNREADABLE:
+            raise
+        raise StoredFileDamaged from error
+
+
+@lru_cache(maxsize=1000)
+def _digest_of(path: Path, _size: int, _changed_ns: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +113,21 @@ class Storage:
             StoredFileMissing: it is not there.
             StoredFileDamaged: what is there cannot be read.
         """
-        try:
-            with self.path(key).open("rb") as file:
-                file.seek(offset)
-                return file.read(length)
-        except (FileNotFoundError, NotADirectoryError):
-            raise StoredFileMissing from None
-        except OSError as error:
-            if error.errno not in _UNREADABLE:
-                raise
-            raise StoredFileDamaged from error
+        with _said(), self.path(key).open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+
+    def size_and_digest(self, key: str) -> tuple[int, str]:
+        """Bytes and SHA-256, in hex, of an artefact of any size; it is read again only once it has changed.
+
+        Raises:
+            StoredFileMissing: it is not there.
+            StoredFileDamaged: what is there cannot be read.
+        """
+        with _said():
+            path = self.path(key)
+            about = path.stat()
+            return about.st_size, _digest_of(path, about.st_size, about.st_mtime_ns)
 
     def read_as_written(self, key: str, digest: str, *, offset: int = 0, length: int = -1) -> bytes:
         """Bytes of an artefact whose SHA-256, in hex, was kept.

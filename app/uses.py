@@ -98,11 +98,12 @@ def made_by(session: Session, user_id: UUID) -> tuple[Uses, dict[str, int]]:
         count = session.scalar(select(func.count()).select_from(table).where(theirs)) or 0
         if not count:
             continue
-        if name not in PAGES:
+        called_by = name_column(table)
+        if name not in PAGES or called_by is None:
             others[words] = count
             continue
         counts[words] = count
-        newest = select(table.c.id, name_column(table)).where(theirs).order_by(table.c.created_at.desc())
+        newest = select(table.c.id, called_by).where(theirs).order_by(table.c.created_at.desc())
         found += [Use(words, id_, called) for id_, called in session.execute(newest.limit(MOST_NAMED))]
     return Uses(tuple(found), counts), others
 

@@ -16,8 +16,11 @@ from app import jobs
 from app.campaigns import drawings, openings
 from app.clock import utc_now
 from app.datasets import importing
+from app.disk.measuring import measure
+from app.disk.retention import Policy, tidy
 from app.labels import service as labels
 from app.quality import service as quality
+from app.registry.naming import name_the_nameless
 from app.request_keys import forget_keys
 from app.runs import trials
 from app.runs.workers import forget_workers
@@ -28,6 +31,7 @@ EVERY_S = 5.0
 # Work whose row keeps no note of its last nudge is nudged again this seldom: its message may only be late.
 NUDGE_AGAIN_S = 30.0
 FORGET_EVERY_S = 3600.0  # keys that last a day
+DISK_EVERY_S = 3600.0  # a walk over all files
 
 log = structlog.get_logger()
 
@@ -39,7 +43,7 @@ class Upkeep:
         self.context = context
         self.clock = clock
         self._nudged: dict[tuple[str, UUID], float] = {}
-        self._keys_due = time.monotonic()
+        self._keys_due = self._disk_due = time.monotonic()
 
     def once(self) -> None:
         """One round; a database that is away is logged and left for the next round."""
@@ -50,6 +54,7 @@ class Upkeep:
             self._checks,
             self._figures,
             self._trials,
+            self._models,
             self._workers,
             self._keys,
         ):
@@ -58,6 +63,20 @@ class Upkeep:
                     step(session, self.clock())
             except OUTAGES:
                 log.warning("upkeep.database_away", step=step.__name__)
+        try:
+            self._disk(self.clock())
+        except OUTAGES:
+            log.warning("upkeep.database_away", step="_disk")
+
+    def _disk(self, now: datetime) -> None:
+        """Delete what was kept long enough and add up the rest: with short transactions of its own."""
+        if time.monotonic() < self._disk_due:
+            return
+        self._disk_due = time.monotonic() + DISK_EVERY_S
+        database, storage = self.context.database, self.context.storage
+        if gone := tidy(database, storage, Policy.of(self.context.settings), now=now):
+            log.info("upkeep.tidied", count=gone)
+        measure(database, storage, now=now)
 
     def _imports(self, session: Session, now: datetime) -> None:
         for model, job in importing.JOB_OF.items():
@@ -86,6 +105,9 @@ class Upkeep:
         for trial_id in trials.waiting_trials(session, now):
             log.info("upkeep.trial_nudged", trial_id=str(trial_id))
             jobs.enqueue(session, jobs.TRAIN_TRIAL, trial_id)
+
+    def _models(self, session: Session, now: datetime) -> None:
+        name_the_nameless(session, now=now)
 
     def _workers(self, session: Session, now: datetime) -> None:
         forget_workers(session, now=now)

@@ -174,6 +174,9 @@ class Answer(Base):
         ),
         Index("ix_answer_user_id_id", "user_id", "id"),
         Index(
+            "ix_answer_question_id", "question_id"
+        ),  # a campaign that goes takes each answer by its question
+        Index(
             "ix_answer_unsure",
             "question_id",
             sqlite_where=text("value = 'unsure' AND superseded_at IS NULL"),

@@ -27,6 +27,7 @@ from app.datasets import service as datasets
 from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, FormDep, SessionDep
 from app.pages import read_form, render, see_other
+from app.uses import Uses, uses_of
 from clarinet.files.names import are_numbers
 
 router = APIRouter(include_in_schema=False)
@@ -214,15 +215,21 @@ def _own_answers(
 @router.get("/campaigns")
 @reviewers_too
 def list_campaigns(
-    request: Request, user: CurrentUser, session: SessionDep, after: UUID | None = None
+    *,
+    request: Request,
+    user: CurrentUser,
+    session: SessionDep,
+    archived: bool = False,
+    after: UUID | None = None,
 ) -> Response:
-    """Campaigns, newest first."""
-    found = campaigns.list_campaigns(session, by=user, after=after, limit=CAMPAIGNS + 1)
+    """Campaigns, newest first: those that are archived, or the others."""
+    found = campaigns.list_campaigns(session, by=user, archived=archived, after=after, limit=CAMPAIGNS + 1)
     shown = found[:CAMPAIGNS]
     return render(
         request,
         "campaigns/index.html",
         campaigns=shown,
+        archived=archived,
         finished=service.finished_questions(session, [campaign.id for campaign in shown]),
         next_after=shown[-1].id if len(found) > CAMPAIGNS else None,
         is_first=after is None,
@@ -246,6 +253,7 @@ def show_campaign(request: Request, campaign: CampaignDep, session: SessionDep) 
         drawings=drawn,
         pending=drawings.pending_drawing(session, campaign),
         further_images=drawings.further_images(session, campaign),
+        uses=uses_of(campaign) if campaign.state is CampaignState.CLOSED else Uses(),
         names_for_numbers=naming.has_numbered_classes(dataset) and not are_numbers(campaign.class_names),
         progress=service.progress(session, campaign, now=utc_now()),
     )

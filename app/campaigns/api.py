@@ -41,14 +41,18 @@ def create_campaign(
 @router.get("/campaigns")
 @signed_in
 def read_campaigns(
+    *,
     user: CurrentUser,
     session: SessionDep,
     dataset_id: UUID | None = None,
+    archived: Annotated[bool, Query(description="those that are archived, in place of the others")] = False,
     after: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> schemas.CampaignPage:
     """Campaigns, newest first, those over one dataset or all. Annotators see open ones."""
-    found = service.list_campaigns(session, by=user, dataset_id=dataset_id, after=after, limit=limit + 1)
+    found = service.list_campaigns(
+        session, by=user, dataset_id=dataset_id, archived=archived, after=after, limit=limit + 1
+    )
     return schemas.CampaignPage(
         items=[schemas.CampaignRead.of(campaign, by=user) for campaign in found[:limit]],
         next=found[limit - 1].id if len(found) > limit else None,
@@ -75,8 +79,24 @@ def edit_campaign(
 @router.delete("/campaigns/{campaign_id}", status_code=status.HTTP_204_NO_CONTENT)
 @admin_only
 def delete_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> None:
-    """Delete a draft. A campaign that was opened stays, with its answers."""
+    """Delete a draft, or a closed campaign that no run rests on, with its questions, answers and imports."""
     service.delete_campaign(session, campaign, by=user)
+
+
+@router.put("/campaigns/{campaign_id}/archived", response_model=schemas.CampaignRead)
+@admin_only
+def archive_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> Campaign:
+    """Hide a draft or a closed campaign from lists. All else about it stays."""
+    service.archive_campaign(session, campaign, by=user, now=utc_now())
+    return campaign
+
+
+@router.delete("/campaigns/{campaign_id}/archived", response_model=schemas.CampaignRead)
+@admin_only
+def restore_campaign(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> Campaign:
+    """Show an archived campaign in lists again."""
+    service.archive_campaign(session, campaign, by=user, now=None)
+    return campaign
 
 
 @router.post(

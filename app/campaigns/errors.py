@@ -68,6 +68,19 @@ class WrongCampaignState(Conflict):
         )
 
 
+class CampaignInUse(Conflict):
+    """Runs rest on the labels of this campaign."""
+
+    title = "Campaign in use"
+
+    def __init__(self, name: str, used_by: Uses) -> None:
+        super().__init__(
+            f'"{name}" cannot be deleted. Its labels are needed by {used_by.in_words or "something else"}. '
+            "Nothing was changed. Delete these first, or archive the campaign.",
+            used_by=used_by,
+        )
+
+
 class NothingFurther(Conflict):
     """No image has joined the dataset about which the campaign does not ask yet."""
 

@@ -131,6 +131,7 @@ class Campaign(Claimable, Base):
     )  # a sentence, when the last opening was given up
     opened_at: Mapped[datetime | None]
     closed_at: Mapped[datetime | None]
+    archived_at: Mapped[datetime | None]  # hidden from lists since then
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
 

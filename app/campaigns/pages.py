@@ -234,12 +234,32 @@ def set_price_from_page(
     return _back_to(request, campaign)
 
 
+@router.post("/campaigns/{campaign_id}/archive")
+@admin_only
+def archive_campaign_from_page(
+    request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Hide a campaign from lists."""
+    service.archive_campaign(session, campaign, by=user, now=utc_now())
+    return _back_to(request, campaign)
+
+
+@router.post("/campaigns/{campaign_id}/restore")
+@admin_only
+def restore_campaign_from_page(
+    request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Show an archived campaign in lists again."""
+    service.archive_campaign(session, campaign, by=user, now=None)
+    return _back_to(request, campaign)
+
+
 @router.post("/campaigns/{campaign_id}/delete")
 @admin_only
 def delete_campaign_from_page(
     request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep
 ) -> Response:
-    """Delete a draft."""
+    """Delete a draft, or a closed campaign that no run rests on."""
     service.delete_campaign(session, campaign, by=user)
     return see_other(request, "list_campaigns")
 
@@ -292,6 +312,8 @@ def _form(
         for dataset in datasets.list_datasets(session, by=user, limit=MAX_DATASETS)
         if dataset.state is DatasetState.READY and dataset.train_count
     ]
+    if campaign is not None and all(dataset.id != campaign.dataset_id for dataset in ready):
+        ready.append(datasets.get_dataset(session, campaign.dataset_id, by=user))  # archived meanwhile
     tags = dict.fromkeys(("", *CLASS_LANGUAGES, values.get("class_language", "")))
     return render(
         request,

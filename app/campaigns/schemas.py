@@ -218,6 +218,7 @@ class CampaignRead(Output):
     created_at: datetime
     opened_at: datetime | None
     closed_at: datetime | None
+    archived_at: datetime | None
 
     @classmethod
     def of(cls, campaign: Campaign, *, by: User) -> Self:

@@ -17,6 +17,7 @@ from app.campaigns.admission import visible_to
 from app.campaigns.classes import ClassDetails, checked_classes
 from app.campaigns.draws import new_seed
 from app.campaigns.errors import (
+    CampaignInUse,
     CampaignNameTaken,
     CampaignNotFound,
     NotADraft,
@@ -126,20 +127,44 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
 
 
 def delete_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
-    """Delete a draft. Later there are answers, and a commitment that somebody may want to check.
+    """Delete a draft, or a closed campaign that no run rests on, with its questions, answers and imports.
 
     Raises:
         NotAllowed: `by` is no admin.
-        WrongCampaignState: its opening was asked for already.
+        WrongCampaignState: people may answer in it, or its opening was asked for.
+        CampaignInUse: a run needs its labels.
     """
     accounts.require_admin(by)
     lock_state(session, campaign)
-    if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
+    if campaign.is_opening or campaign.state in (CampaignState.OPEN, CampaignState.PAUSED):
         raise WrongCampaignState(
-            step="deleted", state=campaign.shown_state, needs="a draft", used_by=uses_of(campaign)
+            step="deleted", state=campaign.shown_state, needs="a draft or a closed", used_by=uses_of(campaign)
         )
-    session.execute(delete(Campaign).where(Campaign.id == campaign.id))  # its classes go with it
-    note(session, Action.CAMPAIGN_DELETED, campaign, by=by)
+    facts = {"questions": campaign.question_count, "commitment": campaign.commitment}
+    try:
+        with session.begin_nested():
+            session.execute(delete(Campaign).where(Campaign.id == campaign.id))  # all of it goes with it
+    except IntegrityError as error:
+        raise CampaignInUse(campaign.name, uses_of(campaign)) from error
+    note(session, Action.CAMPAIGN_DELETED, campaign, by=by, details=facts if campaign.commitment else None)
+
+
+def archive_campaign(session: Session, campaign: Campaign, *, by: User, now: datetime | None) -> None:
+    """Hide a campaign in which nobody answers from lists; None shows it again. All else about it stays.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        WrongCampaignState: people may answer in it, or its opening was asked for.
+    """
+    accounts.require_admin(by)
+    if (campaign.archived_at is None) == (now is None):
+        return
+    lock_state(session, campaign)
+    if campaign.is_opening or campaign.state in (CampaignState.OPEN, CampaignState.PAUSED):
+        raise WrongCampaignState(step="archived", state=campaign.shown_state, needs="a draft or a closed")
+    campaign.archived_at = now
+    note(session, Action.CAMPAIGN_RESTORED if now is None else Action.CAMPAIGN_ARCHIVED, campaign, by=by)
+    session.flush()
 
 
 def list_campaigns(
@@ -147,12 +172,13 @@ def list_campaigns(
     *,
     by: User,
     dataset_id: UUID | None = None,
+    archived: bool = False,
     after: UUID | None = None,
     limit: int = 50,
 ) -> Sequence[Campaign]:
     """The campaigns this person may know of, with their classes, newest first, that follow `after`.
 
-    `dataset_id`: only those over this dataset.
+    `dataset_id`: only those over this dataset; `archived`: those that are archived, in place of the others.
 
     Raises:
         CampaignNotFound: `after` is none of them.
@@ -160,6 +186,7 @@ def list_campaigns(
     query = select(Campaign).where(visible_to(by)).options(selectinload(Campaign.classes))
     if not by.may_review:
         query = query.where(Campaign.state == CampaignState.OPEN)
+    query = query.where(Campaign.archived_at.is_not(None) if archived else Campaign.archived_at.is_(None))
     if dataset_id is not None:
         query = query.where(Campaign.dataset_id == dataset_id)
     if after is not None:
@@ -229,6 +256,7 @@ def open_campaign(session: Session, campaign: Campaign, *, by: User, now: dateti
         if dataset is None or dataset.state is not DatasetState.READY:
             raise SourceNotReady
         campaign.opening_requested_at = now
+        campaign.archived_at = None
         campaign.opening_failure = None
         campaign.attempts = 0
         note(session, Action.CAMPAIGN_OPENED, campaign, by=by, details=policy_facts(campaign))

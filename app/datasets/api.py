@@ -87,11 +87,12 @@ def import_dataset_again(
 def read_datasets(
     user: CurrentUser,
     session: SessionDep,
+    archived: Annotated[bool, Query(description="those that are archived, in place of the others")] = False,
     after: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
 ) -> schemas.DatasetPage:
     """Datasets, newest first."""
-    found = service.list_datasets(session, by=user, after=after, limit=limit + 1)
+    found = service.list_datasets(session, by=user, archived=archived, after=after, limit=limit + 1)
     return schemas.DatasetPage(
         items=[schemas.DatasetRead.model_validate(dataset) for dataset in found[:limit]],
         next=found[limit - 1].id if len(found) > limit else None,
@@ -111,6 +112,24 @@ def delete_dataset(dataset_id: UUID, user: CurrentUser, session: SessionDep, sto
     """Delete a dataset that no campaign and no run needs, with its images."""
     dataset = service.get_dataset(session, dataset_id, by=user)
     service.delete_dataset(session, storage, dataset, by=user)
+
+
+@router.put("/datasets/{dataset_id}/archived", response_model=schemas.DatasetRead)
+@admin_only
+def archive_dataset(dataset_id: UUID, user: CurrentUser, session: SessionDep) -> Dataset:
+    """Hide a dataset from lists. All else about it stays."""
+    dataset = service.get_dataset(session, dataset_id, by=user)
+    service.archive_dataset(session, dataset, by=user, now=utc_now())
+    return dataset
+
+
+@router.delete("/datasets/{dataset_id}/archived", response_model=schemas.DatasetRead)
+@admin_only
+def restore_dataset(dataset_id: UUID, user: CurrentUser, session: SessionDep) -> Dataset:
+    """Show an archived dataset in lists again."""
+    dataset = service.get_dataset(session, dataset_id, by=user)
+    service.archive_dataset(session, dataset, by=user, now=None)
+    return dataset
 
 
 @router.post(

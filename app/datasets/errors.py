@@ -42,7 +42,8 @@ class DatasetInUse(Conflict):
     def __init__(self, name: str, used_by: Uses) -> None:
         super().__init__(
             f'"{name}" cannot be deleted. Its images are needed by {used_by.in_words or "something else"}. '
-            "Nothing was changed. A campaign's draft can be deleted first; what was opened or trained stays.",
+            "Nothing was changed. Delete these first (a draft, a closed campaign without runs, a run that is "
+            "over), or archive the dataset.",
             used_by=used_by,
         )
 

@@ -92,6 +92,7 @@ class Dataset(Importable, Holding, Base):
     description: Mapped[str] = mapped_column(Text, default="")
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
+    archived_at: Mapped[datetime | None]  # hidden from lists since then
 
 
 class DatasetVersion(Importable, Holding, Base):

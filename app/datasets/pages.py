@@ -29,15 +29,21 @@ ENCODING_TITLES = [(name, title_of(name)) for name in ("utf-8", *ENCODINGS)]
 @router.get("/datasets")
 @admin_only
 def list_datasets(
-    request: Request, user: CurrentUser, session: SessionDep, after: UUID | None = None
+    *,
+    request: Request,
+    user: CurrentUser,
+    session: SessionDep,
+    archived: bool = False,
+    after: UUID | None = None,
 ) -> Response:
-    """Datasets as cards, newest first."""
-    found = service.list_datasets(session, by=user, after=after, limit=CARDS + 1)
+    """Datasets as cards, newest first: those that are archived, or the others."""
+    found = service.list_datasets(session, by=user, archived=archived, after=after, limit=CARDS + 1)
     shown = found[:CARDS]
     return render(
         request,
         "datasets/index.html",
         cards=[(dataset, service.samples_of(session, dataset, PICTURES_ON_A_CARD)) for dataset in shown],
+        archived=archived,
         next_after=shown[-1].id if len(found) > CARDS else None,
         is_first=after is None,
     )
@@ -226,6 +232,28 @@ def name_classes_from_page(
     refuse_unknown_fields(form, ("names",))
     dataset = service.get_dataset(session, dataset_id, by=user)
     naming.name_classes(session, dataset, class_lines(str(form.get("names", ""))), by=user)
+    return see_other(request, "show_dataset", dataset_id=dataset_id)
+
+
+@router.post("/datasets/{dataset_id}/archive")
+@admin_only
+def archive_dataset_from_page(
+    request: Request, dataset_id: UUID, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Hide a dataset from lists."""
+    dataset = service.get_dataset(session, dataset_id, by=user)
+    service.archive_dataset(session, dataset, by=user, now=utc_now())
+    return see_other(request, "show_dataset", dataset_id=dataset_id)
+
+
+@router.post("/datasets/{dataset_id}/restore")
+@admin_only
+def restore_dataset_from_page(
+    request: Request, dataset_id: UUID, user: CurrentUser, session: SessionDep
+) -> Response:
+    """Show an archived dataset in lists again."""
+    dataset = service.get_dataset(session, dataset_id, by=user)
+    service.archive_dataset(session, dataset, by=user, now=None)
     return see_other(request, "show_dataset", dataset_id=dataset_id)
 
 

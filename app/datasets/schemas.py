@@ -92,6 +92,7 @@ class DatasetRead(Output):
     digest: str | None
     size_bytes: int
     created_at: datetime
+    archived_at: datetime | None
 
 
 class VersionRead(Output):

@@ -93,9 +93,9 @@ def any_dataset(session: Session, dataset_id: UUID) -> Dataset:
 
 
 def list_datasets(
-    session: Session, *, by: User, after: UUID | None = None, limit: int = 50
+    session: Session, *, by: User, archived: bool = False, after: UUID | None = None, limit: int = 50
 ) -> Sequence[Dataset]:
-    """Datasets, newest first, that follow the dataset `after`.
+    """Datasets, newest first, that follow the dataset `after`; those archived, or those that are not.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -103,11 +103,27 @@ def list_datasets(
     """
     query = select(Dataset).order_by(Dataset.created_at.desc(), Dataset.id.desc()).limit(limit)
     accounts.require_admin(by)
+    query = query.where(Dataset.archived_at.is_not(None) if archived else Dataset.archived_at.is_(None))
     if after is not None:
         last = get_dataset(session, after, by=by)
         same_time = and_(Dataset.created_at == last.created_at, Dataset.id < last.id)
         query = query.where(or_(Dataset.created_at < last.created_at, same_time))
     return session.scalars(query).all()
+
+
+def archive_dataset(session: Session, dataset: Dataset, *, by: User, now: datetime | None) -> None:
+    """Hide a dataset from lists and from what forms offer; None shows it again. All else about it stays.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+    """
+    accounts.require_admin(by)
+    if (dataset.archived_at is None) == (now is None):
+        return
+    dataset.archived_at = now
+    action = Action.DATASET_RESTORED if now is None else Action.DATASET_ARCHIVED
+    journal.write(session, action, by=by, details={"dataset": dataset.name})
+    session.flush()
 
 
 def delete_dataset(session: Session, storage: Storage, dataset: Dataset, *, by: User) -> None:

@@ -74,6 +74,17 @@ class Action(enum.StrEnum):
     PICTURE_SET_ASIDE = "picture-set-aside"
     PICTURE_BROUGHT_BACK = "picture-brought-back"
     PICTURE_REVIEWED = "picture-reviewed"
+    MODEL_CHANGED = "model-changed"
+    MODEL_ARCHIVED = "model-archived"
+    MODEL_RESTORED = "model-restored"
+    MODEL_DELETED = "model-deleted"
+    ALIAS_MOVED = "alias-moved"
+    ALIAS_REMOVED = "alias-removed"
+    RUN_DELETED = "run-deleted"
+    CAMPAIGN_ARCHIVED = "campaign-archived"
+    CAMPAIGN_RESTORED = "campaign-restored"
+    DATASET_ARCHIVED = "dataset-archived"
+    DATASET_RESTORED = "dataset-restored"
 
 
 class Entry(Base):

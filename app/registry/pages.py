@@ -1,22 +1,32 @@
 """HTML routes."""
 
+from collections.abc import Mapping
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
+from sqlalchemy.orm import Session
 
 from app.access import admin_only
 from app.campaigns import service as campaigns
+from app.clock import utc_now
 from app.datasets import service as datasets
-from app.deps import CurrentUser, SessionDep
-from app.pages import render, see_other, without_none
-from app.registry import service
+from app.deps import CurrentUser, FormDep, SessionDep, StorageDep
+from app.pages import read_form, render, see_other, without_none
+from app.registry import aliases, naming, removing, service
+from app.registry.errors import ModelHasAliases
+from app.registry.lineage import lineages
+from app.registry.models import MAX_ALIAS, Model
+from app.registry.schemas import Alias, AliasForm, ModelForm
 from app.runs import configs
 from app.runs import service as runs
 
 router = APIRouter(include_in_schema=False)
 
 ROWS = 50
+UNPROCESSABLE = 422
+MAX_NAME = 120
 
 
 @router.get("/models")
@@ -29,6 +39,9 @@ def list_models(
     run_id: UUID | None = None,
     campaign_id: UUID | None = None,
     dataset_id: UUID | None = None,
+    name: Annotated[str | None, Query(max_length=MAX_NAME)] = None,
+    alias: Annotated[str | None, Query(max_length=MAX_ALIAS)] = None,
+    archived: bool = False,
     after: UUID | None = None,
 ) -> Response:
     """Published models, newest first: all, those of a run or a campaign, or of a source or target dataset."""
@@ -38,6 +51,9 @@ def list_models(
         run_id=run_id,
         campaign_id=campaign_id,
         dataset_id=dataset_id,
+        name=name,
+        alias=alias,
+        archived=archived,
         after=after,
         limit=ROWS,
     )
@@ -48,7 +64,18 @@ def list_models(
         models=models,
         runs=trained,
         names=runs.names_of(session, list(trained.values())),
-        only=without_none(run_id=run_id, campaign_id=campaign_id, dataset_id=dataset_id),
+        aliases=naming.aliases_of(session, models),
+        only=without_none(
+            run_id=run_id,
+            campaign_id=campaign_id,
+            dataset_id=dataset_id,
+            name=name,
+            alias=alias,
+            archived=archived or None,
+        ),
+        name=name,
+        alias=alias,
+        archived=archived,
         run=runs.get_run(session, run_id, by=user) if run_id else None,
         campaign=campaigns.find_campaign(session, campaign_id, by=user) if campaign_id else None,
         dataset=datasets.get_dataset(session, dataset_id, by=user) if dataset_id else None,
@@ -61,16 +88,108 @@ def list_models(
 @admin_only
 def show_model(request: Request, model_id: UUID, session: SessionDep, user: CurrentUser) -> Response:
     """A model's card."""
+    return _page(request, session, service.get_model(session, model_id, by=user))
+
+
+@router.post("/models/{model_id}/description")
+@admin_only
+def describe_model_from_page(
+    request: Request, model_id: UUID, form: FormDep, session: SessionDep, user: CurrentUser
+) -> Response:
+    """Name a model and write notes, or show the page with what is wrong."""
     model = service.get_model(session, model_id, by=user)
-    run = service.runs_of(session, [model])[model.run_id]
+    given, errors = read_form(form, ModelForm)
+    if given is not None:
+        try:
+            naming.describe(session, model, name=given.name, notes=given.notes, by=user, now=utc_now())
+        except ModelHasAliases as error:
+            errors = {"name": error.detail}
+        else:
+            return see_other(request, "show_model", model_id=model_id)
+    typed = {name: str(form.get(name, "")) for name in ("name", "notes")}
+    return _page(request, session, model, typed=typed, errors=errors)
+
+
+@router.post("/models/{model_id}/aliases")
+@admin_only
+def set_alias_from_page(
+    request: Request, model_id: UUID, form: FormDep, session: SessionDep, user: CurrentUser
+) -> Response:
+    """Let a word stand for this version, or show the page with what is wrong."""
+    model = service.get_model(session, model_id, by=user)
+    given, errors = read_form(form, AliasForm)
+    if given is None:
+        return _page(request, session, model, typed={"alias": str(form.get("alias", ""))}, errors=errors)
+    aliases.set_alias(session, model, given.alias, by=user, now=utc_now())
+    return see_other(request, "show_model", model_id=model_id)
+
+
+@router.post("/models/{model_id}/aliases/{alias}/remove")
+@admin_only
+def remove_alias_from_page(
+    request: Request, model_id: UUID, alias: Alias, session: SessionDep, user: CurrentUser
+) -> Response:
+    """Let a word stand for nothing any more."""
+    aliases.remove_alias(session, service.get_model(session, model_id, by=user), alias, by=user)
+    return see_other(request, "show_model", model_id=model_id)
+
+
+@router.post("/models/{model_id}/archive")
+@admin_only
+def archive_model_from_page(
+    request: Request, model_id: UUID, session: SessionDep, user: CurrentUser
+) -> Response:
+    """Hide a model from lists."""
+    model = service.get_model(session, model_id, by=user)
+    removing.archive_model(session, model, by=user, now=utc_now())
+    return see_other(request, "show_model", model_id=model_id)
+
+
+@router.post("/models/{model_id}/restore")
+@admin_only
+def restore_model_from_page(
+    request: Request, model_id: UUID, session: SessionDep, user: CurrentUser
+) -> Response:
+    """Show an archived model in lists again."""
+    model = service.get_model(session, model_id, by=user)
+    removing.archive_model(session, model, by=user, now=None)
+    return see_other(request, "show_model", model_id=model_id)
+
+
+@router.post("/models/{model_id}/delete")
+@admin_only
+def delete_model_from_page(
+    request: Request, model_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser
+) -> Response:
+    """Delete a model with its files."""
+    removing.delete_model(session, storage, service.get_model(session, model_id, by=user), by=user)
+    return see_other(request, "list_models")
+
+
+@router.get("/runs/{run_id}/delete")
+@admin_only
+def confirm_run_deletion(request: Request, run_id: UUID, session: SessionDep, user: CurrentUser) -> Response:
+    """What goes with a run, or what stands in the way."""
+    run = runs.get_run(session, run_id, by=user)
     return render(
         request,
-        "registry/show.html",
-        model=model,
+        "registry/delete_run.html",
         run=run,
         names=runs.names_of(session, [run]),
-        config=configs.in_groups(model.card["config"]),
+        uses=removing.standing_in_the_way(session, run),
+        models=len(removing.models_of(session, run)),
     )
+
+
+@router.post("/runs/{run_id}/delete")
+@admin_only
+def delete_run_from_page(
+    request: Request, run_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser
+) -> Response:
+    """Delete a run with its models."""
+    run = runs.get_run(session, run_id, by=user)
+    removing.delete_run(session, storage, run, by=user, now=utc_now())
+    return see_other(request, "list_runs")
 
 
 @router.get("/trials/{trial_id}/model")
@@ -81,3 +200,27 @@ def show_model_of_trial(
     """The model that a trial published."""
     model = service.model_of_trial(session, trial_id, by=user)
     return see_other(request, "show_model", model_id=model.id)
+
+
+def _page(
+    request: Request,
+    session: Session,
+    model: Model,
+    *,
+    typed: Mapping[str, str] | None = None,
+    errors: dict[str, str] | None = None,
+) -> Response:
+    run = service.runs_of(session, [model])[model.run_id]
+    return render(
+        request,
+        "registry/show.html",
+        status=UNPROCESSABLE if errors else 200,
+        model=model,
+        run=run,
+        lineage=lineages(session, [run])[run.id],
+        aliases=naming.aliases_of(session, [model])[model.id],
+        twins=service.same_weights(session, model),
+        config=configs.in_groups(model.card["config"]),
+        typed={"name": model.name, "notes": model.notes, "alias": ""} | dict(typed or {}),
+        errors=errors or {},
+    )

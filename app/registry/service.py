@@ -1,10 +1,6 @@
 """Published models: one for each trial that ended well."""
 
-import io
-import json
-import zipfile
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,17 +12,24 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.journal import service as journal
 from app.journal.models import Action
-from app.registry.errors import ModelNotFound, ModelWithoutOnnx
-from app.registry.models import Model
+from app.registry.errors import ModelNotFound
+from app.registry.models import Model, ModelAlias, ModelName, ModelVersion
+from app.registry.naming import default_name, give_version
 from app.runs.models import Run
-from app.storage import Storage
 
 WEIGHTS, CARD, ONNX, PAGE = "model.safetensors", "model.json", "model.onnx", "MODEL_CARD.md"
+FOLDER = "models"  # in storage
+MOST_TWINS = 10  # that a page names
 
 
 def key_of(trial_id: UUID, claim_number: int) -> str:
     """The storage folder of what a claim publishes: its own, so that a late loser overwrites nothing."""
-    return f"models/{trial_id}/{claim_number}"
+    return f"{models_prefix(trial_id)}/{claim_number}"
+
+
+def models_prefix(trial_id: UUID) -> str:
+    """The storage folder of all that claims of a trial publish."""
+    return f"{FOLDER}/{trial_id}"
 
 
 def publish_model(
@@ -35,13 +38,27 @@ def publish_model(
     trial_id: UUID,
     key: str,
     digest: str,
+    tensors_digest: str | None = None,
     size_bytes: int,
     card: dict[str, Any],
     now: datetime,
 ) -> Model:
-    """Add the row of a model whose files lie under `key`; in the transaction that ends its trial."""
-    model = Model(trial_id=trial_id, key=key, digest=digest, size_bytes=size_bytes, card=card, created_at=now)
+    """Add the row of a model whose files lie under `key`; in the transaction that ends its trial.
+
+    It is the next version of the name of its campaign.
+    """
+    model = Model(
+        trial_id=trial_id,
+        key=key,
+        digest=digest,
+        tensors_digest=tensors_digest,
+        size_bytes=size_bytes,
+        card=card,
+        created_at=now,
+    )
     session.add(model)
+    session.flush()  # its version points to it
+    give_version(session, model.id, default_name(session, trial_id), now=now)
     journal.write(session, Action.MODEL_MADE, by=None, details=_named(model))
     return model
 
@@ -58,12 +75,17 @@ def list_models(
     run_id: UUID | None = None,
     campaign_id: UUID | None = None,
     dataset_id: UUID | None = None,
+    name: str | None = None,
+    alias: str | None = None,
+    archived: bool = False,
     after: UUID | None = None,
     limit: int,
 ) -> tuple[list[Model], UUID | None]:
     """Models, newest first, and the id to give as `after` for the next page.
 
     Args:
+        name, alias: only versions of this name, or only those for which this word stands.
+        archived: those that are archived, in place of those that are not; an alias finds its model anyway.
         run_id, campaign_id: only those of this run, or of this campaign's runs.
         dataset_id: only those whose source or target it is.
 
@@ -80,6 +102,13 @@ def list_models(
     if dataset_id is not None:
         either = or_(Run.source_dataset_id == dataset_id, Run.target_dataset_id == dataset_id)
         query = query.where(Model.run_id.in_(select(Run.id).where(either)))
+    if name is not None:
+        named = select(ModelVersion.model_id).join(ModelName, ModelName.id == ModelVersion.name_id)
+        query = query.where(Model.id.in_(named.where(ModelName.name == name)))
+    if alias is not None:
+        query = query.where(Model.id.in_(select(ModelAlias.model_id).where(ModelAlias.alias == alias)))
+    else:
+        query = query.where(Model.archived_at.is_not(None) if archived else Model.archived_at.is_(None))
     if after is not None:
         last = get_model(session, after, by=by)
         older = Model.created_at < last.created_at
@@ -132,33 +161,9 @@ def _named(model: Model) -> dict[str, object]:
     return {name: model.card[name] for name in ("run", "seed") if name in model.card}
 
 
-def archive(storage: Storage, model: Model) -> bytes:
-    """A zip of weights, card (JSON and Markdown) and, where there is one, the ONNX file: a few megabytes.
-
-    Raises:
-        StoredFileMissing, StoredFileDamaged: the server has lost one of them.
-    """
-    buffer = io.BytesIO()
-    # Weights are noise to a compressor; storing them is faster and no larger.
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
-        weights = storage.read_as_written(f"{model.key}/{WEIGHTS}", model.digest)
-        file.writestr(zipfile.ZipInfo(WEIGHTS), weights)
-        file.writestr(zipfile.ZipInfo(CARD), json.dumps(model.card, indent=2) + "\n")
-        if storage.path(f"{model.key}/{PAGE}").exists():
-            file.writestr(zipfile.ZipInfo(PAGE), storage.read(f"{model.key}/{PAGE}"))
-        with suppress(ModelWithoutOnnx):
-            file.writestr(zipfile.ZipInfo(ONNX), onnx_file(storage, model))
-    return buffer.getvalue()
-
-
-def onnx_file(storage: Storage, model: Model) -> bytes:
-    """The model as ONNX, from bytes of images to probabilities.
-
-    Raises:
-        ModelWithoutOnnx: it could not be written, or the model is older than that file.
-        StoredFileMissing, StoredFileDamaged: the server has lost it.
-    """
-    digest = model.card.get("onnx", {}).get("sha256")
-    if digest is None:
-        raise ModelWithoutOnnx
-    return storage.read_as_written(f"{model.key}/{ONNX}", digest)
+def same_weights(session: Session, model: Model) -> list[Model]:
+    """Other models with the very same weights, oldest first; of many the first."""
+    if model.tensors_digest is None:
+        return []
+    query = select(Model).where(Model.tensors_digest == model.tensors_digest, Model.id != model.id)
+    return list(session.scalars(query.order_by(Model.created_at, Model.id).limit(MOST_TWINS)))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.errors import Conflict, NotFound, TooMany, Unprocessable
+from app.uses import Uses
 from clarinet.recipes.counting import many
 from clarinet.recipes.overlap import Overlap
 
@@ -15,6 +16,28 @@ class RunNotFound(NotFound):
 
     def __init__(self) -> None:
         super().__init__("There is no such run.")
+
+
+class RunNotOver(Conflict):
+    """A run that waits or trains cannot be deleted."""
+
+    title = "Run is not over"
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"Run {number} is not over. Nothing was changed; cancel it first.")
+
+
+class RunInUse(Conflict):
+    """Something needs this run, or a model of it."""
+
+    title = "Run in use"
+
+    def __init__(self, number: int, used_by: Uses) -> None:
+        super().__init__(
+            f"Run {number} cannot be deleted. It is needed by {used_by.in_words or 'something else'}. "
+            "Nothing was changed; move the aliases of its models to others first.",
+            used_by=used_by,
+        )
 
 
 class TooFewLabels(Unprocessable):

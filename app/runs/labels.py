@@ -19,6 +19,7 @@ from clarinet.files.label_table import COMPLEMENTARY, TRUE, Labels
 
 # On average over the classes: fewer answers teach nothing, and would only keep a GPU busy.
 MIN_LABELS_PER_CLASS = 10
+FOLDER = "snapshots"  # in storage
 _ARRAYS = ("example_ids", "positions", "kinds", "classes", "weights")  # of a snapshot
 
 
@@ -121,7 +122,7 @@ class Readiness:
 
 def key_of(digest: str) -> str:
     """Where a snapshot lies in storage."""
-    return f"snapshots/{digest}.npz"
+    return f"{FOLDER}/{digest}.npz"
 
 
 def freeze(storage: Storage, labels: Labels) -> str:

@@ -1,14 +1,17 @@
 """The last lines that the training processes of a run wrote."""
 
+from uuid import UUID
+
 from app.runs.models import Run
+from app.runs.trials import LOG, trial_prefix
 from app.storage import Storage
 
 LOG_BYTES = 12_000
 
 
-def log_key(trial_id: object) -> str:
+def log_key(trial_id: UUID) -> str:
     """Where the supervisor keeps the log of a trial."""
-    return f"trials/{trial_id}/log.txt"
+    return f"{trial_prefix(trial_id)}/{LOG}"
 
 
 def tails(storage: Storage, run: Run) -> list[tuple[int, str]]:

@@ -79,6 +79,16 @@ class Run(Base):
         return self.state not in (TrialState.QUEUED, TrialState.RUNNING)
 
 
+class DeletedRun(Base):
+    """The number of a run that was deleted, so that no other is called by it."""
+
+    __tablename__ = "deleted_run"
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    deleted_at: Mapped[datetime]
+    snapshot_digest: Mapped[str | None] = mapped_column(String(64))  # until upkeep has seen who else uses it
+
+
 class Trial(Claimable, Base):
     """One seed of a run."""
 

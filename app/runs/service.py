@@ -31,7 +31,7 @@ from app.runs.errors import (
     RunNotFound,
 )
 from app.runs.labels import Readiness, collect, freeze
-from app.runs.models import Metric, Run, Trial, TrialState, doing_of
+from app.runs.models import DeletedRun, Metric, Run, Trial, TrialState, doing_of
 from app.runs.pairs import Pair, remember_looks
 from app.runs.summary import Summary, summarise
 from app.runs.targets import scored_by, unscored_of
@@ -372,7 +372,8 @@ def _check_seeds(seeds: Sequence[int]) -> None:
 
 def _add_numbered(session: Session, run: Run) -> None:
     for attempt in range(NUMBER_TRIES):
-        run.number = (session.scalar(select(func.max(Run.number))) or 0) + 1
+        taken = [session.scalar(select(func.max(number))) or 0 for number in (Run.number, DeletedRun.number)]
+        run.number = max(taken) + 1
         try:
             with session.begin_nested():
                 session.add(run)

@@ -22,6 +22,9 @@ LONGEST_FAILURE = 4000  # characters
 # Of a trial that says what it does by its epochs or its state alone.
 DOING_NOTHING: dict[str, Any] = {"doing": None, "doing_done": None, "doing_total": None}
 
+FOLDER = "trials"  # in storage
+LOG, CHECKPOINT = "log.txt", "checkpoint.safetensors"  # of a trial, in its folder
+
 UNFINISHED = (TrialState.QUEUED, TrialState.RUNNING)
 LOST = "The process that trained was lost {attempts} times; it was not tried again."
 
@@ -46,6 +49,11 @@ class Situation:
     """What a supervisor must know at each beat."""
 
     cancel_requested: bool
+
+
+def trial_prefix(trial_id: UUID) -> str:
+    """The storage folder of a trial's log and of its checkpoint."""
+    return f"{FOLDER}/{trial_id}"
 
 
 def _not_cancelled() -> ColumnElement[bool]:

@@ -1,9 +1,11 @@
-"""Model cards as Markdown, for people."""
+"""Model cards as Markdown, for people, behind a header for programs, as Hugging Face reads it."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from clarinet.export.cards import card_digest
+from clarinet.files.arrays import RGB
 from clarinet.recipes.config import flattened
 from clarinet.recipes.counting import many
 from clarinet.recipes.scoring import ScoredOn
@@ -11,9 +13,13 @@ from clarinet.recipes.source_accuracy import SourceEstimate, in_words, upgraded_
 
 
 def card_markdown(card: Mapping[str, Any]) -> str:
-    """The card of `model_card` as a page of Markdown."""
+    """The card of `model_card` as a page of Markdown, with the header that Hugging Face reads.
+
+    A licence is not known, and so left out.
+    """
     name = f"{card['method']} ({card['preset']}, {str(card['setting']).upper()}, seed {card['seed']})"
     parts = [
+        _header(card),
         f"# Model card: {name}",
         _what(card),
         "## How well it does",
@@ -21,6 +27,7 @@ def card_markdown(card: Mapping[str, Any]) -> str:
         _by_class(card),
         "## What it learnt from",
         _learnt_from(card),
+        _origin(card),
         "## What it keeps of the paper",
         _paper(card),
         "## How to get it again",
@@ -29,15 +36,77 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def _header(card: Mapping[str, Any]) -> str:
+    """YAML between lines of dashes. Each value is written as JSON, which YAML holds."""
+    datasets = _dataset_names(card)
+    parts: dict[str, Any] = {
+        "library_name": "clarinet",
+        "pipeline_tag": "image-classification",
+        "tags": ["clarinet", "domain-adaptation", "complementary-labels", card["method"], card["setting"]],
+        "datasets": list(dict.fromkeys(datasets.values())),
+        "metrics": ["accuracy"],
+        "model-index": _index(card, datasets.get("target", "target")),
+    }
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in parts.items() if value]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _index(card: Mapping[str, Any], target: str) -> list[dict[str, Any]]:
+    """What was measured, as Hugging Face lists results; nothing where nothing was."""
+    accuracy, scored = card["metrics"]["target_accuracy"], _scored_on(card)
+    if accuracy is None:
+        return []
+    task, metric = "image-classification", {"type": "accuracy", "value": round(accuracy, 6)}
+    data = {"name": target, "type": target} | ({"split": scored.split} if scored else {})
+    name = f"{card['method']}-{card['preset']}-{card['setting']}-seed{card['seed']}"
+    return [{"name": name, "results": [{"task": {"type": task}, "dataset": data, "metrics": [metric]}]}]
+
+
+def _dataset_names(card: Mapping[str, Any]) -> dict[str, str]:
+    """What source and target are called, where somebody has told; a card of before has no origin."""
+    named = (card.get("origin") or {}).get("datasets", {})
+    return {domain: item["name"] for domain, item in named.items()}
+
+
+def _origin(card: Mapping[str, Any]) -> str:
+    """What whoever keeps the data calls it, by the digests that stand on their pages, too."""
+    origin = card.get("origin")
+    if not origin:
+        return ""
+    rows = [
+        (f"{_words(domain)} dataset", f"{_plain(item['name'])}, version {item['version']}", item["digest"])
+        for domain, item in origin.get("datasets", {}).items()
+    ]
+    rows += [("Labels", "frozen", origin["labels"])] if "labels" in origin else []
+    known = [(name, origin[name]) for name in ("campaign", "run") if name in origin]
+    told = "; ".join(f"{name} {_plain(str(value))}" for name, value in known)
+    table = _table(("From", "Which", "SHA-256"), [(*row[:2], f"`{row[2]}`") for row in rows]) if rows else ""
+    return "\n\n".join(part for part in ("## Where it comes from", table, _sentence(told)) if part)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
 def _what(card: Mapping[str, Any]) -> str:
     network = card["network"]
     kind = "colour" if network["channels"] > 1 else "grey"
     return (
         f"Tells {len(card['classes'])} classes apart: {', '.join(map(_plain, card['classes']))}. "
         f"Network: {network['architecture']}, {kind} images of {network['image_size']} x "
-        f"{network['image_size']} pixels; other sizes are resized. {_recipe(card)}{_ink(network)}It was made "
+        f"{network['image_size']} pixels; other sizes are resized. {_onnx(card)}{_recipe(card)}"
+        f"{_ink(network)}It was made "
         "for images like those of its target domain; on others its accuracy is unknown."
     )
+
+
+def _onnx(card: Mapping[str, Any]) -> str:
+    """What the ONNX file beside this card takes; a card of before has no digest, and files of one size."""
+    if "tensors_digest" not in card:
+        return ""
+    shape = card["data"]["target"]["shape"] if card["data"] else [None] * card["network"]["channels"]
+    planes = RGB if len(shape) == RGB else 1
+    return f"`model.onnx` takes bytes (N, H, W, {planes}), any N, H and W. "
 
 
 def _recipe(card: Mapping[str, Any]) -> str:
@@ -158,10 +227,16 @@ def _again(card: Mapping[str, Any]) -> str:
     training = card["training"]
     used = ", ".join(f"{name} {number}" for name, number in card["versions"].items())
     digest = f" Data: `{card['data']['digest']}`." if card["data"] else ""
+    weights = card.get("tensors_digest")  # cards before the key existed have none
+    equal = (
+        f" Weights: `{weights}`, SHA-256 over the tensors: equal weights have equal digests."
+        if weights
+        else ""
+    )
     return (
         f"Seed {card['seed']}, {many(training['epochs'], 'epoch')}, {many(training['steps'], 'step')}, "
         f"{training['seconds']:,.0f} s of training in {training['computed_in']}; {used}.{digest} "
-        f"The whole configuration stands in the header of the weights.\n\nCard: `{card_digest(card)}`."
+        f"The whole configuration stands in the header of the weights.{equal}\n\nCard: `{card_digest(card)}`."
     )
 
 

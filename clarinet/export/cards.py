@@ -22,6 +22,7 @@ from clarinet.recipes.counting import there_are
 from clarinet.recipes.errors import DataError
 from clarinet.recipes.fitting import sentence_of
 from clarinet.run.results import TrainResult
+from clarinet.run.tensor_files import tensors_digest
 
 CARD_VERSION = 1
 # How often a run was written down says nothing of how a model was trained.
@@ -36,6 +37,7 @@ def model_card(
     class_names: Sequence[str] | None = None,
     simulated: Mapping[str, Any] | None = None,
     made: Mapping[str, str] | None = None,
+    origin: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Everything worth knowing about a model, as plain JSON values.
 
@@ -48,6 +50,9 @@ def model_card(
         class_names: K names; None counts from "0".
         simulated: how the labels were drawn, where no person gave them: seed, noise and so on.
         made: how images were made that are not the published ones, under "source" or "target".
+        origin: where the model comes from, as whoever keeps its data calls it: any of "run" and "campaign";
+            "datasets", with "source" and "target", each with "name", "version" and "digest"; and "labels",
+            the digest of their file.
 
     Raises:
         DataError: another number of names than classes.
@@ -67,9 +72,11 @@ def model_card(
         "classes": names,
         "recipe": sentence_of(config, result.model.spec.architecture),
         "network": result.model.spec.to_dict(),
+        "tensors_digest": tensors_digest(result.model.state_dict()),
         "config": config.to_dict(),
         "of_the_paper": paper_parts(config),
         "departures": departures(config),
+        "origin": None if origin is None else dict(origin),
         "data": None if data is None else _data_facts(data, made or {}),
         "labels": None if data is None else _label_facts(data) | learnt,
         "pretrained": None if result.pretrained is None else asdict(result.pretrained),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from clarinet.data.images import greyed, normalised, whole_levels
@@ -31,6 +30,10 @@ if TYPE_CHECKING:
 WEIGHTS, CARD, ONNX = "model.safetensors", "MODEL_CARD.md", "model.onnx"
 INPUT, OUTPUT = "images", "probabilities"
 OPSET = 18  # the oldest the exporter writes without converting, so the one most runtimes read
+EXAMPLE_SIZE = (
+    37,
+    41,
+)  # which no other length in a network is, so that the exporter takes it for no constant
 LARGEST_BYTES = 2**31 - 1  # of one protobuf message
 
 
@@ -42,19 +45,21 @@ def export_model(
     class_names: Sequence[str] | None = None,
     simulated: Mapping[str, Any] | None = None,
     made: Mapping[str, str] | None = None,
+    origin: Mapping[str, Any] | None = None,
 ) -> None:
     """Write all that a model needs to be used: weights, card and ONNX, each replaced in one step.
 
     `model.safetensors` (for `load_model`), `MODEL_CARD.md` and, last because it may fail, `model.onnx` for
-    images as the target's are. A model that is in the folder stays as it is until the new weights are there.
+    images in the channels of the target's and of any size. A model that is in the folder stays as it is until
+    the new weights are there.
     The names of the classes are in all three.
 
     Args:
         folder: where the files go; it is made.
         result: the finished run.
         data: what it was trained on. None leaves it out of the card, and ONNX takes images in the network's
-            own size and channels.
-        class_names, simulated, made: see `model_card`.
+            own channels.
+        class_names, simulated, made, origin: see `model_card`.
 
     Raises:
         ExportError: there is no ONNX file; the others are there. Of a backbone of one's own there is nothing.
@@ -64,7 +69,7 @@ def export_model(
     """
     folder = Path(folder)
     require_known_network(result.model)
-    card = model_card(result, data, class_names=class_names, simulated=simulated, made=made)
+    card = model_card(result, data, class_names=class_names, simulated=simulated, made=made, origin=origin)
     with _onnx_aside(folder):
         save_model(folder / WEIGHTS, result, card=card)
     with replacing(folder / CARD) as temporary:
@@ -98,7 +103,9 @@ def export_onnx(
     image_shape: Sequence[int] | None = None,
     card: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write one ONNX file with all preprocessing inside: uint8 (N, H, W, C) to float32 (N, K), any N.
+    """Write one ONNX file with all preprocessing inside: uint8 (N, H, W, C) to float32 (N, K).
+
+    N, H and W may be any; the images of one call are of one size.
 
     Its probabilities are those of `predict` up to the rounding of float32: resizing gives the same bytes.
     The batch statistics are the target's. The metadata has the class names as JSON under "classes", and under
@@ -107,9 +114,9 @@ def export_onnx(
     Args:
         path: file to write, replaced in one step.
         model: on any device; it is left as it is.
-        image_shape: (H, W) of grey images or (H, W, 3) of colour ones; None takes the network's own size and
-            channels. Grey images have C = 1 in the file; a network for grey images sees those in colour as
-            its spec's `greying` says.
+        image_shape: (H, W) of grey images or (H, W, 3) of colour ones, of which the channels count; None
+            takes the network's own. Grey images have C = 1 in the file; a network for grey images sees those
+            in colour as its spec's `greying` says.
         card: from `model_card`; without one, classes are named by number.
 
     Raises:
@@ -123,8 +130,8 @@ def export_onnx(
         raise DataError(
             f"the card names {many(len(names), 'class', 'classes')}, but the model has {spec.num_classes}"
         )
-    shape = _image_shape(image_shape, spec.image_size, spec.channels)
-    proto = _graph(FromImages(copy.deepcopy(model).cpu(), shape), shape)
+    channels = _channels(image_shape, spec.channels)
+    proto = _graph(FromImages(copy.deepcopy(model).cpu(), channels), channels)
     facts = {"classes": json.dumps(names)} | ({} if card is None else {"card": card_digest(card)})
     _describe(proto, facts)
     if proto.ByteSize() > LARGEST_BYTES:
@@ -136,19 +143,15 @@ def export_onnx(
 class FromImages(nn.Module):
     """A classifier behind its preprocessing: uint8 (N, H, W, C) to probabilities (N, K).
 
-    The antialiased bilinear resize is linear and separable, so for a fixed size it is two matrix products,
-    which every runtime has; their Resize operators differ from torch's.
+    The antialiased bilinear resize is linear and separable, so it is two products with matrices that follow
+    from the size. Those every runtime can compute; their Resize operators differ from torch's.
     """
 
-    def __init__(self, classifier: Classifier, shape: tuple[int, int, int]) -> None:
+    def __init__(self, classifier: Classifier, channels: int) -> None:
         super().__init__()
         # In float32 and one memory layout, as the graph's constants should be.
         self.classifier = classifier.eval().to(memory_format=torch.contiguous_format)
-        self.height, self.width, self.channels = shape
-        self.down: Tensor
-        self.across: Tensor
-        self.register_buffer("down", resize_matrix(self.height, classifier.spec.image_size))
-        self.register_buffer("across", resize_matrix(self.width, classifier.spec.image_size))
+        self.channels = channels
 
     def forward(self, images: Tensor) -> Tensor:
         """Probabilities (N, K) float32 of images uint8 (N, H, W, C), in the target's statistics."""
@@ -156,41 +159,49 @@ class FromImages(nn.Module):
         pixels = images.permute(0, 3, 1, 2).double()  # (N, C, H, W)
         if self.channels > spec.channels:
             pixels = greyed(pixels, spec.greying)
-        if (self.height, self.width) != (spec.image_size, spec.image_size):
-            pixels = self._resized(pixels)
-        levels = whole_levels(pixels).float().expand(-1, spec.channels, -1, -1)  # (N, C', S, S)
+        levels = whole_levels(self._resized(pixels)).float().expand(-1, spec.channels, -1, -1)
         logits: Tensor = self.classifier(normalised(levels / 255, spec.input_normalisation), TARGET)[1]
         return logits.softmax(1)
 
     def _resized(self, pixels: Tensor) -> Tensor:
         # Products of plain matrices: a batched one fails in onnxruntime where N is 0.
-        size, channels = self.classifier.spec.image_size, pixels.shape[1]
-        rows = pixels.reshape(-1, self.width) @ self.across.T  # (N C H, S)
-        turned = rows.reshape(-1, channels, self.height, size).transpose(2, 3)  # (N, C, S, H)
-        columns = turned.reshape(-1, self.height) @ self.down.T  # (N C S, S)
+        size, channels = self.classifier.spec.image_size, min(self.channels, self.classifier.spec.channels)
+        height, width = pixels.shape[2:]
+        rows = pixels.reshape(-1, width) @ resize_matrix(width, size).T  # (N C H, S)
+        turned = rows.reshape(-1, channels, height, size).transpose(2, 3)  # (N, C, S, H)
+        columns = turned.reshape(-1, height) @ resize_matrix(height, size).T  # (N C S, S)
         return columns.reshape(-1, channels, size, size).transpose(2, 3)  # (N, C, S, S)
 
 
 def resize_matrix(length: int, size: int) -> Tensor:
-    """The matrix (size, length), float64, that resizes one axis as torch's antialiased bilinear does."""
-    identity = torch.eye(length, dtype=torch.float64)[None, None]
-    return F.interpolate(identity, size=(size, length), mode="bilinear", antialias=True)[0, 0]
+    """The matrix (size, length), float64, that resizes one axis as torch's antialiased bilinear does.
+
+    Each of the new pixels is a mean of the old ones about its place, by a triangle that reaches one pixel to
+    both sides, old or new ones, whichever are larger. By operators that take a length known late.
+    """
+    scale = torch.ones((), dtype=torch.float64) * length / size
+    centres = (torch.arange(size, dtype=torch.float64) + 0.5) * scale  # (S,)
+    places = torch.arange(length, dtype=torch.float64) + 0.5  # (L,)
+    weights = (1 - (places - centres[:, None]).abs() / scale.clamp(min=1)).clamp(min=0)  # (S, L)
+    return weights / weights.sum(1, keepdim=True)
 
 
-def _image_shape(given: Sequence[int] | None, size: int, channels: int) -> tuple[int, int, int]:
-    match tuple(given) if given is not None else (size, size, channels):
+def _channels(given: Sequence[int] | None, channels: int) -> int:
+    match given if given is None else tuple(given):
+        case None:
+            return channels
         case (int(height), int(width)) if height > 0 < width:
-            return height, width, 1
+            return 1
         case (int(height), int(width), (1 | 3) as planes) if height > 0 < width:
-            return height, width, planes
+            return planes
     raise DataError(f"image_shape is {given}; expected (H, W) or (H, W, {RGB})")
 
 
-def _graph(module: FromImages, shape: tuple[int, int, int]) -> "onnx.ModelProto":
+def _graph(module: FromImages, channels: int) -> "onnx.ModelProto":
     missing = [name for name in ("onnx", "onnxscript") if find_spec(name) is None]
     if missing:
         raise ExportError(f"ONNX export needs the package {missing[0]}: pip install 'clarinet[train]'")
-    example = torch.zeros(2, *shape, dtype=torch.uint8)
+    example = torch.zeros(2, *EXAMPLE_SIZE, channels, dtype=torch.uint8)
     with torch.no_grad():
         module(example)  # what is computed once and kept must not be computed with the exporter's stand-ins
     try:
@@ -202,7 +213,7 @@ def _graph(module: FromImages, shape: tuple[int, int, int]) -> "onnx.ModelProto"
             opset_version=OPSET,
             input_names=[INPUT],
             output_names=[OUTPUT],
-            dynamic_shapes={"images": {0: torch.export.Dim("N")}},
+            dynamic_shapes={"images": {axis: torch.export.Dim(name) for axis, name in enumerate("NHW")}},
         )
     except Exception as error:  # the exporter and its passes raise whatever they meet
         why = (str(error) or type(error).__name__).splitlines()[0]

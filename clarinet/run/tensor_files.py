@@ -42,7 +42,12 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
     """
     versions = {"torch": str(torch.__version__), "python": platform.python_version()}
     contents = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    ours = {"kind": kind, "format_version": FORMAT_VERSION, "versions": versions, DIGEST: _digest(contents)}
+    ours = {
+        "kind": kind,
+        "format_version": FORMAT_VERSION,
+        "versions": versions,
+        DIGEST: tensors_digest(contents),
+    }
     said = {**header, **ours}
     text = json.dumps(said | {REST: _digest_of_json(said)})
     with replacing(path) as temporary:
@@ -130,7 +135,7 @@ def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dic
     digest = header.pop(REST, None)
     if digest is not None and digest != _digest_of_json(header):
         raise CheckpointError(f"{path} is damaged: its header says other things than were written; {ANOTHER}")
-    if DIGEST in header and header[DIGEST] != _digest(tensors):
+    if DIGEST in header and header[DIGEST] != tensors_digest(tensors):
         raise CheckpointError(f"{path} is damaged: it holds other tensors than were written; {ANOTHER}")
     return tensors, header
 
@@ -141,11 +146,14 @@ def _digest_of_json(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(read_again, sort_keys=True).encode()).hexdigest()
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 over names, types, shapes and contents; not over the file, whose header holds it."""
+def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256, in hex, over names, types, shapes and contents of tensors, in the order of their names.
+
+    Equal weights have equal digests whatever else a file says: its header, where this stands, is left out.
+    """
     digest = hashlib.sha256()
     for name in sorted(tensors):
-        value = tensors[name]  # on the CPU and contiguous
+        value = tensors[name].detach().cpu().contiguous()
         digest.update(f"{name}{tuple(value.shape)}{value.dtype}".encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()

@@ -2,16 +2,20 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
+from huggingface_hub import ModelCard
 
 from clarinet import TrainConfig, config_for, train
 from clarinet.data.domains import prepare
 from clarinet.data.fingerprint import digest_of
 from clarinet.export.card_text import card_markdown
 from clarinet.export.cards import card_digest, departures, model_card, paper_parts
+from clarinet.export.models import load_card, save_model
 from clarinet.recipes.errors import DataError
+from clarinet.run.tensor_files import tensors_digest
 from tests.clarinet.factories import in_memory, make_config, make_data
 
 
@@ -55,6 +59,55 @@ def test_a_card_says_how_pictures_in_colour_are_seen(light_ground: bool, tones: 
 
     assert f"Images in colour are seen {tones}" in seen
     assert "Images in colour" not in grey
+
+
+def test_a_card_begins_with_the_header_that_hugging_face_reads_and_says_where_the_model_comes_from(
+    tmp_path: Path,
+) -> None:
+    data = make_data()
+    result = train(tiny(), data)
+    named = {
+        "source": {"name": 'Shop: "spring"', "version": 2, "digest": "5f" * 32},
+        "target": {"name": "- phones", "version": 1, "digest": "6e" * 32},
+    }
+    origin = {"run": 7, "campaign": "chairs|lamps", "datasets": named, "labels": "7d" * 32}
+    plain, told = (model_card(result, data, origin=item) for item in (None, origin))
+    (tmp_path / "README.md").write_text(card_markdown(told), encoding="utf-8")
+
+    read = ModelCard.load(tmp_path / "README.md")
+    [measured] = read.data.eval_results
+
+    assert (read.data.datasets, read.data.metrics) == (['Shop: "spring"', "- phones"], ["accuracy"])
+    assert (read.data.pipeline_tag, read.data.license) == ("image-classification", None)
+    assert {"clarinet-plus", "cc"} <= set(read.data.tags)
+    assert (measured.dataset_name, measured.dataset_split) == ("- phones", "test")
+    assert measured.metric_value == pytest.approx(result.target_accuracy, abs=1e-6)
+    for said in ("| Source dataset |", "5f" * 32, "6e" * 32, "7d" * 32, "Campaign chairs\\|lamps; run 7."):
+        assert said in read.text
+    without = card_markdown(plain)
+    assert without.startswith("---\nlibrary_name:")
+    assert "datasets:" not in without.split("---")[1]
+    assert "Where it comes from" not in without
+    assert f"`{tensors_digest(result.model.state_dict())}`, SHA-256 over the tensors" in without
+    assert "`model.onnx` takes bytes (N, H, W, 1), any N, H and W." in without
+
+
+def test_equal_weights_have_equal_digests_whatever_their_files_say(tmp_path: Path) -> None:
+    data = make_data()
+    result = train(tiny(), data)
+    for number, names in enumerate((["a", "b", "c"], None)):
+        save_model(tmp_path / f"{number}", result, card=model_card(result, data, class_names=names))
+    files = [(tmp_path / f"{number}").read_bytes() for number in (0, 1)]
+    weights = result.model.state_dict()
+    digests = {load_card(tmp_path / f"{number}")["tensors_digest"] for number in (0, 1)}
+
+    assert files[0] != files[1]
+    assert digests == {tensors_digest(weights)}
+    assert tensors_digest(dict(reversed(weights.items()))) in digests
+    first = next(iter(weights))
+    for other in (weights[first] + 1, weights[first].double(), weights[first].reshape(-1)):
+        assert tensors_digest(weights | {first: other}) not in digests
+    assert tensors_digest({f"{name}.": value for name, value in weights.items()}) not in digests
 
 
 def test_a_card_names_no_labels_that_the_method_leaves_out() -> None:

@@ -18,6 +18,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from app.campaigns.models import Campaign
 from app.claims import Claim, ClaimLost
 from app.clock import utc_now
 from app.datasets.intake.shards import shard_key
@@ -37,6 +38,7 @@ from clarinet.recipes.errors import CheckpointError, CheckpointNotWritten
 from clarinet.recipes.methods import config_for
 from clarinet.recipes.presets import METHODS
 from clarinet.run.evaluation import predict
+from clarinet.run.tensor_files import tensors_digest
 from clarinet.run.training import TrainResult, train
 from tests.clarinet.factories import in_memory
 from tests.factories import make_run
@@ -160,13 +162,31 @@ def test_a_published_model_has_its_card_and_an_onnx_file_that_predicts_alike(
     assert sum(card["labels"]["complementary"]) == sum(model.card["labels"]["complementary"])
     assert card_digest(card) in (folder / registry.PAGE).read_text()
     graph = (folder / registry.ONNX).read_bytes()
-    assert model.card["onnx"] == {"sha256": hashlib.sha256(graph).hexdigest(), "size_bytes": len(graph)}
+    planes = 3 if len(trial_data.data.target_images.shape) == 4 else 1
+    assert model.card["onnx"] == {
+        "sha256": hashlib.sha256(graph).hexdigest(),
+        "size_bytes": len(graph),
+        "takes": ["N", "H", "W", planes],
+    }
+    # The digests on the card are those of the application, as the pages of dataset and run have them.
+    assert card["tensors_digest"] == model.tensors_digest == tensors_digest(result.model.state_dict())
+    with context.reading() as session:
+        row = session.get_one(Run, run.id)
+        kept = {
+            domain: session.get_one(Dataset, id_).digest
+            for domain, id_ in (("source", row.source_dataset_id), ("target", row.target_dataset_id))
+        }
+        campaign = session.get_one(Campaign, row.campaign_id).name
+    page = (folder / registry.PAGE).read_text()
+    assert {domain: item["digest"] for domain, item in card["origin"]["datasets"].items()} == kept
+    assert all(f"`{digest}`" in page for digest in (*kept.values(), run.snapshot_digest))
+    assert (model.name, model.version, model.card["campaign"]) == (campaign, 1, campaign)
     assert card["data"]["target"]["made"] == model.card["made"]["target"] == "regenerated, seed 0"
     assert card["data"]["source"]["made"] == "regenerated, seed 1"
     images = in_memory(trial_data.data.target_images)
     onnx = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    planes = images if images.ndim == 4 else images[..., None]
-    [probabilities] = onnx.run(None, {"images": planes.numpy()})
+    pixels = images if images.ndim == 4 else images[..., None]
+    [probabilities] = onnx.run(None, {"images": pixels.numpy()})
     ours = predict(load_model(folder / registry.WEIGHTS), images)
     torch.testing.assert_close(torch.from_numpy(probabilities), ours, atol=1e-4, rtol=0)
 
@@ -271,7 +291,7 @@ class TestTrainedWeights:
         assert [(metric.epoch, set(metric.losses)) for metric in metrics] == [
             (number, {"contradiction"}) for number in (1, 2, 3)
         ]
-        assert model.card["onnx"].keys() == {"sha256", "size_bytes"}
+        assert model.card["onnx"].keys() == {"sha256", "size_bytes", "takes"}
 
     @both_databases
     def test_a_run_on_kept_features_says_what_it_is_doing_until_its_first_epoch(

@@ -8,8 +8,10 @@ from sqlalchemy import select
 from app import jobs
 from app.clock import utc_now
 from app.datasets.models import DatasetState
+from app.disk.models import DiskKind, DiskUse
 from app.jobs import Job
 from app.request_keys import LIFE, IdempotencyKey
+from app.runs import trials
 from app.runs.models import Worker
 from app.runs.workers import record_worker
 from tests.factories import make_campaign, make_dataset, make_run, make_user
@@ -69,6 +71,25 @@ def test_keys_of_requests_are_forgotten_after_a_day_whoever_sent_them(context: C
 
     with context.reading() as session:
         assert session.scalars(select(IdempotencyKey.key)).all() == ["young"]
+
+
+def test_what_is_over_is_tidied_and_the_disk_is_added_up_once_an_hour(context: Context) -> None:
+    with context.unit_of_work() as session:
+        run = make_run(session, context.storage, train=2, state="succeeded")
+        run.trials[0].finished_at = utc_now()
+        prefix = trials.trial_prefix(run.trials[0].id)
+    for name in (trials.LOG, trials.CHECKPOINT):
+        context.storage.put(f"{prefix}/{name}", b"12345")
+
+    upkeep = Upkeep(context)
+    upkeep.once()
+    context.storage.put(f"{prefix}/{trials.CHECKPOINT}", b"12345")
+    upkeep.once()
+
+    with context.reading() as session:
+        found = {use.kind: use.size_bytes for use in session.scalars(select(DiskUse))}
+    assert (found[DiskKind.LOGS], found[DiskKind.CHECKPOINTS]) == (5, 0)
+    assert context.storage.path(f"{prefix}/{trials.CHECKPOINT}").exists()
 
 
 def test_it_works_until_it_is_told_to_end(context: Context, jobs_sent: list[Job]) -> None:

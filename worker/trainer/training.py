@@ -24,7 +24,9 @@ from app.runs.configs import WITHOUT_A_FILE
 from app.runs.models import Run, Trial
 from app.settings import Settings
 from app.storage import Storage, StoredFileDamaged, StoredFileMissing
+from clarinet.data.images import GREY_DIMENSIONS
 from clarinet.export.onnx import export_model
+from clarinet.files.arrays import RGB
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import (
     CheckpointError,
@@ -37,6 +39,7 @@ from clarinet.recipes.errors import (
 from clarinet.recipes.fitting import sentence_of
 from clarinet.run.memory import keep_freed_memory
 from clarinet.run.pacing import Paced
+from clarinet.run.tensor_files import tensors_digest
 from clarinet.run.training import Doing, EpochReport, TrainResult, train
 from worker.outages import OUTAGES, keep_trying
 from worker.trainer.exits import Exit
@@ -100,10 +103,12 @@ class ClaimedTrial:
         key = registry.key_of(self.claim.id, self.claim.number)
         folder = self.storage.path(key)
         onnx = self._export(folder, result, loaded)
+        tensors = tensors_digest(result.model.state_dict())
         weights = _file_facts(folder / registry.WEIGHTS)
         facts = _facts(result, loaded)
         recipe = sentence_of(result.config, result.model.spec.architecture)
-        card = self._card(facts, loaded.class_names, weights["sha256"], recipe) | {"onnx": onnx}
+        card = self._card(facts, loaded, weights["sha256"], recipe)
+        card |= {"tensors_digest": tensors, "onnx": onnx}
         self.storage.put(f"{key}/{registry.CARD}", json.dumps(card, indent=2).encode())
 
         def end() -> None:
@@ -117,6 +122,7 @@ class ClaimedTrial:
                     trial_id=self.claim.id,
                     key=key,
                     digest=weights["sha256"],
+                    tensors_digest=tensors,
                     size_bytes=weights["size_bytes"],
                     card=card,
                     now=now,
@@ -142,11 +148,18 @@ class ClaimedTrial:
                 class_names=loaded.class_names,
                 simulated=simulated,
                 made=loaded.made,
+                origin={
+                    "run": self.run.number,
+                    "campaign": loaded.campaign_name,
+                    "datasets": loaded.datasets,
+                    "labels": self.run.snapshot_digest,
+                },
             )
         except ExportError as error:
             log.warning("model.without_onnx", trial_id=str(self.claim.id), exc_info=True)
             return {"missing": str(error)}
-        return _file_facts(folder / registry.ONNX)
+        channels = 1 if len(loaded.data.target_images.shape) == GREY_DIMENSIONS else RGB
+        return _file_facts(folder / registry.ONNX) | {"takes": ["N", "H", "W", channels]}
 
     def _is_published(self, key: str) -> bool:
         with self.database.read.begin() as session:
@@ -161,9 +174,7 @@ class ClaimedTrial:
 
         keep_trying(end)
 
-    def _card(
-        self, facts: dict[str, Any], class_names: list[str], digest: str, recipe: str
-    ) -> dict[str, Any]:
+    def _card(self, facts: dict[str, Any], loaded: TrialData, digest: str, recipe: str) -> dict[str, Any]:
         return {
             "run": self.run.number,
             "run_id": str(self.run.id),
@@ -172,10 +183,11 @@ class ClaimedTrial:
             "setting": self.run.setting,
             "preset": self.run.preset,
             "recipe": recipe,
-            "classes": class_names,
+            "classes": loaded.class_names,
             "config": configs.readable(self.run.config) | {"seed": self.trial.seed},
             "labels": self.run.snapshot_facts,
             "label_snapshot": self.run.snapshot_digest,
+            "campaign": loaded.campaign_name,
             "weights_sha256": digest,
             **facts,
         }
@@ -208,7 +220,7 @@ def train_claimed(trial_id: UUID, claim_number: int, *, should_stop: Callable[[]
 
 
 def _train(work: ClaimedTrial, device: torch.device, should_stop: Callable[[], bool]) -> Exit:
-    checkpoint = work.storage.path(f"trials/{work.claim.id}/checkpoint.safetensors")
+    checkpoint = work.storage.path(f"{trials.trial_prefix(work.claim.id)}/{trials.CHECKPOINT}")
     log.info("trial.training", trial_id=str(work.claim.id), device=str(device), resumed=checkpoint.exists())
     try:
         config = TrainConfig.from_dict(work.run.config | {"seed": work.trial.seed})

@@ -40,6 +40,7 @@ class TrialData:
     made: dict[str, str]  # how images were made that are not the published ones: of "source" or "target"
     scored: ScoredOn
     unscored: str  # which images of the target do not score, in words
+    campaign_name: str
     datasets: dict[str, dict[str, object]]  # name, version and digest of "source" and "target"
 
 
@@ -82,6 +83,7 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
         made=_made(session, source=campaign.dataset_id, target=run.target_dataset_id),
         scored=data.scored_on if test.classes is None else replace(data.scored_on, of=test.of),
         unscored=unscored_of(held, names),
+        campaign_name=campaign.name,
         datasets=_named(session, source=ours, target=theirs),
     )
 

@@ -161,10 +161,10 @@ class TestShow:
         assert f'data-status="{state}"' in page.text
         assert ("every 2s" in page.text) == (state == "open")
         steps = {
-            "draft": ["open", "delete"],
+            "draft": ["open", "archive", "delete"],
             "open": ["pause", "price", "close"],
             "paused": ["open", "price", "close"],
-            "closed": ["price"],
+            "closed": ["price", "archive", "delete"],
         }
         assert re.findall(rf'action="[^"]*/campaigns/{campaign.id}/(\w+)"', page.text) == steps[state]
 

@@ -16,40 +16,6 @@ from app.storage import Storage
 from tests.factories import NOW, make_run
 
 HTML = {"accept": "text/html"}
-WEIGHTS = b"eight by" * 100
-
-
-@pytest.fixture
-def model(session: Session, storage: Storage) -> Model:
-    """A model of a run's first seed, as a trainer publishes it."""
-    run = make_run(session, storage, train=2, state="succeeded")
-    trial = run.trials[0]
-    key = service.key_of(trial.id, 1)
-    digest = storage.put(f"{key}/{service.WEIGHTS}", WEIGHTS)
-    card = {
-        "run": run.number,
-        "run_id": str(run.id),
-        "seed": 0,
-        "method": run.method,
-        "setting": run.setting,
-        "preset": run.preset,
-        "classes": ["cat", "<dog>"],
-        "config": run.config,
-        "labels": run.snapshot_facts,
-        "label_snapshot": run.snapshot_digest,
-        "target_accuracy": 0.875,
-        "per_class_accuracy": [1.0, None],
-        "confusion": [[7, 1], [0, 0]],
-        "scored_on": 8,
-        "epochs": 2,
-        "seconds": 1.5,
-        "versions": {"torch": "2.15"},
-    }
-    model = service.publish_model(
-        session, trial_id=trial.id, key=key, digest=digest, size_bytes=len(WEIGHTS), card=card, now=NOW
-    )
-    session.commit()
-    return model
 
 
 def test_a_downloaded_zip_holds_the_weights_and_the_card(client: TestClient, model: Model) -> None:
@@ -64,15 +30,6 @@ def test_a_downloaded_zip_holds_the_weights_and_the_card(client: TestClient, mod
 
 
 class TestOnnx:
-    @pytest.fixture
-    def with_onnx(self, session: Session, storage: Storage, model: Model) -> Model:
-        """The model with the files of a trainer that could export it."""
-        digest = storage.put(f"{model.key}/{service.ONNX}", b"graph")
-        storage.put(f"{model.key}/{service.PAGE}", b"# Model card")
-        model.card = model.card | {"onnx": {"sha256": digest, "size_bytes": 5}}
-        session.commit()
-        return model
-
     def test_it_is_downloaded_alone_and_in_the_zip(self, client: TestClient, with_onnx: Model) -> None:
         alone = client.get(f"/api/v1/models/{with_onnx.id}/onnx")
         everything = client.get(f"/api/v1/models/{with_onnx.id}/download")

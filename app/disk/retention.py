@@ -1,0 +1,129 @@
+"""What is kept for how long: checkpoints and logs of trials that are over, and frozen labels of deleted runs.
+
+Only what a row says is over goes. A folder that no row knows stays: it may belong to another database.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.db import Database
+from app.registry import service as registry
+from app.registry.models import Model
+from app.runs import labels, trials
+from app.runs.models import DeletedRun, Run, Trial, TrialState
+from app.settings import Settings
+from app.storage import Storage
+
+AT_ONCE = 500  # trials that are looked up together
+# A run that is being started writes its frozen labels again, and has its row within minutes.
+SNAPSHOT_REST = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How long what a trial leaves behind is kept once it is over."""
+
+    logs: timedelta
+    checkpoints: timedelta  # of one that failed or was cancelled; of one that succeeded none is kept
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """As the deployment has it."""
+        return cls(
+            logs=timedelta(days=settings.keep_logs_days),
+            checkpoints=timedelta(days=settings.keep_checkpoints_days),
+        )
+
+
+def tidy(database: Database, storage: Storage, policy: Policy, *, now: datetime) -> int:
+    """Delete what has been kept long enough; gives how many files and folders went."""
+    gone = 0
+    ids = list(_trial_ids(storage))
+    for start in range(0, len(ids), AT_ONCE):
+        some = ids[start : start + AT_ONCE]
+        with database.read.begin() as session:
+            over = select(Trial).where(Trial.id.in_(some), Trial.state.not_in(trials.UNFINISHED))
+            ended = list(session.scalars(over))
+            published = set(session.scalars(select(Model.key).where(Model.trial_id.in_(some))))
+        for trial in ended:
+            gone += _tidy_trial(storage, trial, policy, now=now) + _tidy_models(storage, trial.id, published)
+    with database.write.begin() as session:
+        return gone + _tidy_snapshots(session, storage, now=now)
+
+
+def _trial_ids(storage: Storage) -> Iterator[UUID]:
+    """Trials that have a folder of any kind."""
+    names = {
+        path.name
+        for folder in (trials.FOLDER, registry.FOLDER)
+        if storage.path(folder).is_dir()
+        for path in storage.path(folder).iterdir()
+    }
+    for name in sorted(names):
+        with suppress(ValueError):  # not one of ours
+            yield UUID(name)
+
+
+def _tidy_trial(storage: Storage, trial: Trial, policy: Policy, *, now: datetime) -> int:
+    folder = storage.path(trials.trial_prefix(trial.id))
+    age = now - (trial.finished_at or now)
+    rest = timedelta(0) if trial.state is TrialState.SUCCEEDED else policy.checkpoints
+    due = [name for name, kept in ((trials.CHECKPOINT, rest), (trials.LOG, policy.logs)) if age >= kept]
+    gone = sum(_unlink(folder / name) for name in due)
+    with suppress(OSError):  # there is something in it yet, or it is no more
+        folder.rmdir()
+    return gone
+
+
+def _tidy_models(storage: Storage, trial_id: UUID, published: set[str]) -> int:
+    """Delete what a claim of a trial wrote and did not publish, because it was lost."""
+    prefix = registry.models_prefix(trial_id)
+    folder = storage.path(prefix)
+    claims = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    lost = [f"{prefix}/{name}" for name in claims if f"{prefix}/{name}" not in published]
+    for key in lost:
+        storage.delete_tree(key)
+    with suppress(OSError):
+        folder.rmdir()
+    return len(lost)
+
+
+def _tidy_snapshots(session: Session, storage: Storage, *, now: datetime) -> int:
+    """Delete frozen labels that runs used which are deleted, once no other uses them."""
+    waiting = select(DeletedRun).where(
+        DeletedRun.snapshot_digest.is_not(None), DeletedRun.deleted_at <= now - SNAPSHOT_REST
+    )
+    gone = 0
+    for run in session.scalars(waiting):
+        path = storage.path(labels.key_of(run.snapshot_digest or ""))
+        is_used = select(Run.id).where(Run.snapshot_digest == run.snapshot_digest).exists()
+        if session.scalar(select(is_used)):
+            run.snapshot_digest = None  # it goes with the run that uses it
+        elif _rested(path, now):
+            gone += _unlink(path)
+            run.snapshot_digest = None
+    return gone
+
+
+def _rested(path: Path, now: datetime) -> bool:
+    """Whether nobody has frozen these labels again lately."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC) <= now - SNAPSHOT_REST
+    except FileNotFoundError:
+        return True
+
+
+def _unlink(path: Path) -> int:
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return 0
+    return 1

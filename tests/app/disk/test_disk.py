@@ -1,0 +1,134 @@
+"""What uses the disk is added up; what was kept long enough goes, and nothing else."""
+
+import os
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy.orm import Session
+
+from app.clock import utc_now
+from app.db import Database
+from app.disk.measuring import measure
+from app.disk.retention import SNAPSHOT_REST, Policy, tidy
+from app.registry.service import key_of
+from app.runs.labels import key_of as snapshot_key
+from app.runs.models import Run, TrialState
+from app.runs.trials import trial_prefix
+from app.storage import Storage
+from tests.app.registry.conftest import publish
+from tests.factories import NOW, make_run
+
+HTML = {"accept": "text/html"}
+DAY = timedelta(days=1)
+POLICY = Policy(logs=30 * DAY, checkpoints=7 * DAY)
+FILES = ("log.txt", "checkpoint.safetensors")
+pytestmark = pytest.mark.dialects
+
+
+def leave(storage: Storage, run: Run) -> None:
+    """Let each trial have left a log and a checkpoint."""
+    for trial in run.trials:
+        for name in FILES:
+            storage.put(f"{trial_prefix(trial.id)}/{name}", b"12345")
+
+
+def left(storage: Storage, run: Run) -> list[tuple[bool, ...]]:
+    """Which of them are there, by trial."""
+    return [
+        tuple(storage.path(f"{trial_prefix(trial.id)}/{name}").exists() for name in FILES)
+        for trial in run.trials
+    ]
+
+
+@pytest.mark.parametrize(
+    ("age", "kept"),
+    [
+        (0 * DAY, [(True, False), (True, True), (True, True), (True, True)]),
+        (7 * DAY, [(True, False), (True, False), (True, False), (True, True)]),
+        (30 * DAY, [(False, False), (False, False), (False, False), (True, True)]),
+    ],
+)
+def test_checkpoints_and_logs_of_what_is_over_go_by_age(
+    session: Session, database: Database, storage: Storage, age: timedelta, kept: list[tuple[bool, ...]]
+) -> None:
+    run = make_run(session, storage, train=2, seeds=range(4))
+    states = (TrialState.SUCCEEDED, TrialState.FAILED, TrialState.CANCELLED, TrialState.RUNNING)
+    for trial, state in zip(run.trials, states, strict=True):
+        trial.state, trial.finished_at = state, None if state is TrialState.RUNNING else NOW
+    leave(storage, run)
+    session.commit()
+
+    tidy(database, storage, POLICY, now=NOW + age)
+
+    assert left(storage, run) == kept
+
+
+def test_what_a_lost_claim_wrote_goes_and_what_no_row_knows_stays(
+    session: Session, database: Database, storage: Storage
+) -> None:
+    run = make_run(session, storage, train=2, state="succeeded")
+    model = publish(session, storage, run.trials[0])
+    lost, foreign = key_of(run.trials[0].id, 9), key_of(uuid4(), 1)
+    elsewhere = f"{trial_prefix(uuid4())}/log.txt"
+    for key in (f"{lost}/model.onnx", f"{foreign}/model.onnx", elsewhere):
+        storage.put(key, b"1")
+    session.commit()
+
+    tidy(database, storage, POLICY, now=NOW + 100 * DAY)
+
+    there = [storage.path(key).exists() for key in (model.key, lost, foreign, elsewhere)]
+    assert there == [True, False, True, True]
+
+
+def test_frozen_labels_go_a_day_after_the_last_run_that_uses_them(
+    client: TestClient, session: Session, database: Database, storage: Storage
+) -> None:
+    first = make_run(session, storage, train=2, state="failed")
+    second = make_run(session, storage, train=2, state="failed")
+    second.snapshot_digest = first.snapshot_digest
+    session.commit()
+    path = storage.path(snapshot_key(first.snapshot_digest))
+    old = path.stat().st_mtime - 2 * SNAPSHOT_REST.total_seconds()
+    os.utime(path, (old, old))
+    there = []
+
+    for run, later in ((first, 2 * DAY), (second, DAY / 2), (None, 2 * DAY)):
+        if run is not None:
+            assert client.delete(f"/api/v1/runs/{run.id}").status_code == 204
+        tidy(database, storage, POLICY, now=utc_now() + later)
+        there.append(path.exists())
+
+    assert there == [True, True, False]
+
+
+def test_sums_are_kept_and_shown_with_when_they_were_made(
+    client: TestClient, session: Session, database: Database, storage: Storage
+) -> None:
+    run = make_run(session, storage, train=2, state="succeeded")
+    model = publish(session, storage, run.trials[0])
+    leave(storage, run)
+    session.commit()
+    before = client.get("/disk", headers=HTML).text
+
+    for _ in range(2):  # again: the same sums, once
+        measure(database, storage, now=NOW)
+    told = client.get("/api/v1/disk").json()
+    page = client.get("/disk", headers=HTML).text
+
+    items = {item["kind"]: item for item in told["items"]}
+    assert "Nothing has been added up yet" in before
+    assert len(items) == len(told["items"]) == 8
+    assert (items["logs"]["size_bytes"], items["checkpoints"]["size_bytes"]) == (5, 5)
+    assert items["models"] == {"kind": "models", "size_bytes": model.size_bytes, "files": 1}
+    assert items["datasets"]["files"] == 2
+    assert items["database"]["size_bytes"] > 0
+    assert told["measured_at"].startswith("2026-11-21T12:00:00")
+    assert (told["keep_logs_days"], told["free_bytes"] > 0) == (30, True)
+    assert f"/models/{model.id}" in page
+    assert "30 days after the trial is over" in page
+
+
+def test_annotators_see_nothing_of_it(annotator_client: TestClient) -> None:
+    assert annotator_client.get("/api/v1/disk").status_code == 403
