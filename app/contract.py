@@ -30,6 +30,7 @@ OF_THINGS = {
 }
 OF_STREAMS = {"429": "As many streams are open as the server keeps."}
 OF_PASSWORDS = {"429": "Too many were wrong. Try again after `Retry-After` seconds."}
+OF_PREDICTING = {"429": "As many pictures wait as may. Try again after `Retry-After` seconds."}
 OF_BODIES = {
     "400": "The form cannot be taken apart.",
     "408": "The body did not arrive in time.",
@@ -75,6 +76,7 @@ LISTS = {
     "runs",
     "metrics",
     "models",
+    "predictions",
     "journal",
 }
 
@@ -168,6 +170,7 @@ def document_of(app: FastAPI) -> dict[str, Any]:
         names_things = "{" in path or method in WRITING or "parameters" in operation
         statuses |= OF_THINGS if names_things else {}
         statuses |= OF_PASSWORDS if operation["operationId"] == "prove_myself" else {}
+        statuses |= OF_PREDICTING if operation["operationId"] == "predict_pictures" else {}
         statuses |= OF_STREAMS if "text/event-stream" in str(operation["responses"]) else {}
         operation["responses"] |= {status: _problem(why) for status, why in sorted(statuses.items())}
         operation["security"] = SIGNED_IN_TO_WRITE if method in WRITING else SIGNED_IN

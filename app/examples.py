@@ -51,5 +51,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "seeds": [0, 1, 2],
         "note": "after the first week",
     },
+    "create_prediction": {"dataset_id": _ID},
     "edit_run": {"note": "the one for the report"},
 }

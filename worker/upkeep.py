@@ -18,6 +18,7 @@ from app.clock import utc_now
 from app.datasets import importing
 from app.labels import service as labels
 from app.quality import service as quality
+from app.registry import predictions
 from app.request_keys import forget_keys
 from app.runs import trials
 from app.runs.workers import forget_workers
@@ -50,6 +51,7 @@ class Upkeep:
             self._checks,
             self._figures,
             self._trials,
+            self._predictions,
             self._workers,
             self._keys,
         ):
@@ -86,6 +88,10 @@ class Upkeep:
         for trial_id in trials.waiting_trials(session, now):
             log.info("upkeep.trial_nudged", trial_id=str(trial_id))
             jobs.enqueue(session, jobs.TRAIN_TRIAL, trial_id)
+
+    def _predictions(self, session: Session, now: datetime) -> None:
+        predictions.give_up_predictions(session, now)
+        self._nudge(session, jobs.PREDICT_DATASET, predictions.waiting_predictions(session, now))
 
     def _workers(self, session: Session, now: datetime) -> None:
         forget_workers(session, now=now)

@@ -74,6 +74,8 @@ class Action(enum.StrEnum):
     PICTURE_SET_ASIDE = "picture-set-aside"
     PICTURE_BROUGHT_BACK = "picture-brought-back"
     PICTURE_REVIEWED = "picture-reviewed"
+    DATASET_PREDICTED = "dataset-predicted"
+    PREDICTION_DELETED = "prediction-deleted"
 
 
 class Entry(Base):
