@@ -35,8 +35,8 @@ async def predict_pictures(
 ) -> PicturesRead:
     """What the model says of pictures, as `clarinet predict` says it; nothing is stored.
 
-    Send one picture as the body, or several as the files of a form. Of several each is answered or refused by
-    itself. A single one that is refused is a problem.
+    Send one picture as the body (`?filename=...` names it), or several as the files of a form. Of several
+    each is answered or refused by itself. A single one that is refused is a problem.
     """
     served, predicted = await ask(request, by_id(model_id, user), pictures)
     if is_bare(request) and predicted[0].refused:
