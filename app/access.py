@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 MARK = "__access__"
 IN_PERSON = "__in_person__"
+ONLY_ANSWERS = "__only_answers__"
 
 
 class Access(Enum):
@@ -51,6 +52,17 @@ def in_person(endpoint: Endpoint) -> Endpoint:
     """Close a route to tokens, which must not outlive themselves or let their holder in for good."""
     setattr(endpoint, IN_PERSON, True)
     return endpoint
+
+
+def only_answers(endpoint: Endpoint) -> Endpoint:
+    """Open a route that is a POST for its body's sake, and changes nothing, to tokens that may only read."""
+    setattr(endpoint, ONLY_ANSWERS, True)
+    return endpoint
+
+
+def changes_nothing(endpoint: object) -> bool:
+    """Whether the route is one of those."""
+    return bool(getattr(endpoint, ONLY_ANSWERS, False))
 
 
 def is_in_person(endpoint: object) -> bool:

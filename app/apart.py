@@ -9,7 +9,10 @@ import os
 import resource
 import sys
 import threading
+from pathlib import Path
 from typing import Any
+
+import app
 
 
 def asked() -> dict[str, Any]:
@@ -19,11 +22,35 @@ def asked() -> dict[str, Any]:
     return request
 
 
+def environment() -> dict[str, str]:
+    """What such a process is started with: our own environment holds secrets."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "PYTHONPATH": str(Path(next(iter(app.__path__))).parent),
+        # One thread for each library: their stacks count as memory.
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "2",
+    }
+
+
 def bound(*, address_space: int, cpu_s: int) -> None:
     """Take no more memory (bytes) and computing time than this."""
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 10))
+    bound_memory(address_space)
+
+
+def bound_memory(address_space: int) -> None:
+    """Take no more memory (bytes) than this, and leave no image of it behind."""
     resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def allow(cpu_s: int) -> None:
+    """From now on compute for so long and no longer: for a process that is given one thing after another."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + cpu_s, hard))
 
 
 def tell(**message: Any) -> None:

@@ -31,6 +31,7 @@ OF_THINGS = {
 OF_STREAMS = {"429": "As many streams are open as the server keeps."}
 OF_PARTS = {"416": "The range begins behind the end of the file."}
 OF_PASSWORDS = {"429": "Too many were wrong. Try again after `Retry-After` seconds."}
+OF_PREDICTING = {"429": "As many pictures wait as may. Try again after `Retry-After` seconds."}
 OF_BODIES = {
     "400": "The form cannot be taken apart.",
     "408": "The body did not arrive in time.",
@@ -78,6 +79,7 @@ LISTS = {
     "metrics",
     "models",
     "model_names",
+    "predictions",
     "journal",
 }
 
@@ -171,6 +173,7 @@ def document_of(app: FastAPI) -> dict[str, Any]:
         names_things = "{" in path or method in WRITING or "parameters" in operation
         statuses |= OF_THINGS if names_things else {}
         statuses |= OF_PASSWORDS if operation["operationId"] == "prove_myself" else {}
+        statuses |= OF_PREDICTING if operation["operationId"] == "predict_pictures" else {}
         statuses |= OF_STREAMS if "text/event-stream" in str(operation["responses"]) else {}
         statuses |= OF_PARTS if "206" in operation["responses"] else {}
         operation["responses"] |= {status: _problem(why) for status, why in sorted(statuses.items())}

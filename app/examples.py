@@ -52,5 +52,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "note": "after the first week",
     },
     "edit_model": {"name": "Shop photographs", "notes": "The one that the shop's search uses."},
+    "create_prediction": {"dataset_id": _ID},
     "edit_run": {"note": "the one for the report"},
 }

@@ -172,10 +172,14 @@ class BodyLimit:
         app: ASGIApp,
         *,
         upload_paths: re.Pattern[str],
+        picture_paths: re.Pattern[str],
         small_paths: re.Pattern[str],
         max_upload_bytes: int,
+        max_picture_bytes: int,
     ) -> None:
         self.app = app
+        self.picture_paths = picture_paths
+        self.max_picture_bytes = max_picture_bytes
         self.small_paths = small_paths
         self.upload_paths = upload_paths
         self.max_upload_bytes = max_upload_bytes
@@ -219,6 +223,8 @@ class BodyLimit:
     def _limit_of(self, path: str) -> int:
         if self.upload_paths.fullmatch(path):
             return self.max_upload_bytes
+        if self.picture_paths.fullmatch(path):
+            return self.max_picture_bytes
         return SMALL_BODY_BYTES if self.small_paths.fullmatch(path) else MAX_BODY_BYTES
 
 

@@ -53,6 +53,10 @@ from app.quality import pages as quality_pages
 from app.registry import api as registry_api
 from app.registry import downloads as registry_downloads
 from app.registry import pages as registry_pages
+from app.registry import predict_api as registry_predict_api
+from app.registry import predict_pages as registry_predict_pages
+from app.registry.inference.limits import MOST_BYTES
+from app.registry.predictor import Predictor
 from app.runs import api as runs_api
 from app.runs import pages as runs_pages
 from app.runs.events import Streams
@@ -77,6 +81,7 @@ PAGES = (
     planning_pages,
     registry_pages,
     disk_pages,
+    registry_predict_pages,
     journal_pages,
 )
 # The framework tries one route after the other, a hundred in a millisecond: what annotators call for each
@@ -96,11 +101,13 @@ APIS = (
     registry_api,
     registry_downloads,
     disk_api,
+    registry_predict_api,
     journal_api,
 )
 # Where annotators lease and answer, and where files are sent to.
 ANSWERING_PATHS = re.compile(rf"{API}/campaigns/[^/]+/(questions|answers|undo|leases/(renew|release))")
 UPLOAD_PATHS = re.compile(rf"{API}/datasets|/datasets/new|({API})?/campaigns/[^/]+/imports")
+PICTURE_PATHS = re.compile(rf"({API})?/models/.+/predict")
 
 
 def create_app(
@@ -123,6 +130,7 @@ def create_app(
         writing = asyncio.create_task(_write_uses(uses))
         yield
         writing.cancel()
+        await to_thread.run_sync(predictor.close)
         if database is None:
             await to_thread.run_sync(uses.write_down)
             if writer:
@@ -147,12 +155,15 @@ def create_app(
     writer = Writer(app.state.database, app.state.publish) if answering == "fast" else None
     app.state.storage = Storage(settings.artefact_dir)
     app.state.streams = Streams()
+    predictor = app.state.predictor = Predictor()
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
     app.add_middleware(
         BodyLimit,
         upload_paths=UPLOAD_PATHS,
+        picture_paths=PICTURE_PATHS,
         small_paths=ANSWERING_PATHS,
         max_upload_bytes=settings.max_upload_mb * 1024 * 1024,
+        max_picture_bytes=MOST_BYTES,
     )
     app.add_middleware(Gate)
     if writer:

@@ -18,6 +18,7 @@ import app.labels.models
 import app.members.models
 import app.quality.models
 import app.registry.models
+import app.registry.prediction_models
 import app.request_keys
 import app.runs.models  # noqa: F401  (each import fills Base.metadata)
 from app.db import Base, UtcDateTime, connect

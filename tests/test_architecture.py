@@ -51,6 +51,10 @@ def test_these_start_without_torch(start: str, settings: Settings) -> None:
     start_without(TORCH, start.format(data_dir=settings.data_dir))
 
 
+def test_servers_and_workers_leave_running_models_to_a_process_of_its_own() -> None:
+    start_without(("onnxruntime",), "import app.main, worker.celery_app, worker.predicting, worker.upkeep")
+
+
 def test_the_command_line_starts_without_the_web_packages() -> None:
     """`clarinet train` is for people who installed the library alone."""
     web = ("fastapi", "starlette", "sqlalchemy", "celery", "uvicorn", "httpx2", "pydantic_settings")

@@ -13,12 +13,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any
 
 import structlog
 
-import app
+from app.apart import environment
 from app.claims import BEAT_S
 
 LOG_BYTES = 4000
@@ -95,14 +94,7 @@ def _process(
         stdout=subprocess.PIPE,
         stderr=errors,
         text=True,
-        # Our own environment holds secrets. One thread for each library: their stacks count as memory.
-        env={
-            "PATH": os.environ.get("PATH", os.defpath),
-            "PYTHONPATH": str(Path(next(iter(app.__path__))).parent),
-            "OPENBLAS_NUM_THREADS": "1",
-            "OMP_NUM_THREADS": "1",
-            "MALLOC_ARENA_MAX": "2",
-        },
+        env=environment(),
     )
     assert process.stdin is not None  # both are pipes, as asked for
     assert process.stdout is not None

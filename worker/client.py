@@ -1,6 +1,7 @@
 """The REST API from Python, for the commands that talk to a server."""
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -62,6 +63,11 @@ class Client:
     def upload(self, path: str, file: IO[bytes], *, filename: str, **fields: str) -> Any:
         """Send a form with one file, streamed from an open file."""
         return self._once("POST", path, data=fields, files={"file": (filename, file)}, timeout=600)
+
+    def predict(self, model_id: str, pictures: Sequence[tuple[str, bytes]]) -> Any:
+        """What a model says of some pictures, each with its name."""
+        files = [("pictures", picture) for picture in pictures]
+        return self._once("POST", f"/models/{model_id}/predict", files=files, timeout=120)
 
     def delete(self, path: str) -> None:
         """Delete what is at a path."""

@@ -20,6 +20,7 @@ from app.disk.measuring import measure
 from app.disk.retention import Policy, tidy
 from app.labels import service as labels
 from app.quality import service as quality
+from app.registry import predictions
 from app.registry.naming import name_the_nameless
 from app.request_keys import forget_keys
 from app.runs import trials
@@ -55,6 +56,7 @@ class Upkeep:
             self._figures,
             self._trials,
             self._models,
+            self._predictions,
             self._workers,
             self._keys,
         ):
@@ -108,6 +110,10 @@ class Upkeep:
 
     def _models(self, session: Session, now: datetime) -> None:
         name_the_nameless(session, now=now)
+
+    def _predictions(self, session: Session, now: datetime) -> None:
+        predictions.give_up_predictions(session, now)
+        self._nudge(session, jobs.PREDICT_DATASET, predictions.waiting_predictions(session, now))
 
     def _workers(self, session: Session, now: datetime) -> None:
         forget_workers(session, now=now)

@@ -85,6 +85,8 @@ class Action(enum.StrEnum):
     CAMPAIGN_RESTORED = "campaign-restored"
     DATASET_ARCHIVED = "dataset-archived"
     DATASET_RESTORED = "dataset-restored"
+    DATASET_PREDICTED = "dataset-predicted"
+    PREDICTION_DELETED = "prediction-deleted"
 
 
 class Entry(Base):

@@ -16,7 +16,7 @@ from clarinet.recipes.counting import many
 from clarinet.recipes.errors import DataError
 
 if TYPE_CHECKING:
-    from clarinet.data.given import Given
+    from clarinet.data.given import GivenFiles
     from clarinet.run.evaluation import Scores
 
 
@@ -56,7 +56,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _labelled(folder: Path, *, skip_bad: bool) -> tuple["Given", list[str]]:
+def _labelled(folder: Path, *, skip_bad: bool) -> tuple["GivenFiles", list[str]]:
     """The images and the class folder of each; raises DataError."""
     from clarinet.data.folders import files_of
     from clarinet.data.given import placed_part
@@ -89,7 +89,7 @@ def _numbers(folder: Path, model: OpenedModel, labels: Sequence[str]) -> list[in
     return [found[name] for name in labels]
 
 
-def _scores(model: OpenedModel, images: "Given", numbers: Sequence[int]) -> "Scores":
+def _scores(model: OpenedModel, images: "GivenFiles", numbers: Sequence[int]) -> "Scores":
     """Of the images whose class the model knows."""
     import torch
 
@@ -97,7 +97,7 @@ def _scores(model: OpenedModel, images: "Given", numbers: Sequence[int]) -> "Sco
 
     labels = torch.tensor(numbers)
     known = (labels != NO_LABEL).nonzero().squeeze(1)
-    pixels = images.read(model.network.spec.image_size)
+    pixels = model.read(images.paths)
     predicted = model.probabilities(pixels[known]).argmax(1)  # type: ignore[index]  # of files it has rows
     return score(predicted, labels[known], len(model.names))
 

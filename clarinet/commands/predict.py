@@ -35,13 +35,12 @@ def add_predict(commands: Commands) -> None:
 
 def run_predict(arguments: argparse.Namespace) -> int:
     """Write the table and say so; returns the exit status."""
-    from clarinet.data.folders import images_of
     from clarinet.run.tensor_files import check_writable, replacing
 
     check_writable(arguments.out)
     model = opened_model(arguments)
     files = _files(arguments.images, skip_bad=arguments.skip_bad)
-    rows = model.probabilities(images_of(files, model.network.spec.image_size)).tolist()
+    rows = model.probabilities(model.read(files)).tolist()
     around = arguments.images if arguments.images.is_dir() else arguments.images.parent
     # A file's name may be of other bytes than UTF-8's; they are written as they are.
     with (

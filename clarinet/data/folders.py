@@ -298,12 +298,18 @@ def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:
     return images, torch.tensor([int(label) for _, label in lines])
 
 
-def images_of(files: Sequence[Path], side: int | None) -> Tensor | ImageFiles:
-    """Files as `read_images` decodes them, or to be read later where all would take too much memory."""
+def images_of(files: Sequence[Path], side: int | None, *, colour: bool | None = None) -> Tensor | ImageFiles:
+    """Files as `read_images` decodes them, or to be read later where all would take too much memory.
+
+    Args:
+        files: at least one.
+        side: see `read_images`.
+        colour: with a side, whether they become RGB, or else grey; None: RGB unless all are grey.
+    """
     if side is None:
         return read_images(files, side=None)
     are_grey = _of_all(files, is_grey)  # of every file: what is no image is refused now
-    images = ImageFiles(files, image_size=side, colour=not all(are_grey))
+    images = ImageFiles(files, image_size=side, colour=not all(are_grey) if colour is None else colour)
     return images if prod(images.shape) > RESIDENT_BYTES else images.read(torch.arange(len(files)))
 
 

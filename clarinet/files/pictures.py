@@ -141,14 +141,35 @@ def decoded(path: Path, *, side: int | None, colour: bool | None = None) -> NDAr
         Refused: as `opened` does.
     """
     with opened(path, path) as image:
-        if side is not None:
-            image.draft(None, (2 * side, 2 * side))  # JPEG: decode fewer pixels
-        picture = as_seen(image)
+        picture = drafted(image, side=side)
     del image  # a large one takes as much memory as what was made of it
+    return pixels_of(picture, None if side is None else (side, side), colour=colour)
+
+
+def drafted(image: Image.Image, *, side: int | None) -> Image.Image:
+    """`as_seen` of a picture that will be made a square of so many pixels, none of its detail lost."""
+    if side is not None:
+        image.draft(None, (2 * side, 2 * side))  # JPEG: decode fewer pixels
+    return as_seen(image)
+
+
+def pixels_of(
+    picture: Image.Image, size: tuple[int, int] | None, *, colour: bool | None
+) -> NDArray[np.uint8]:
+    """The pixels of a picture of mode L or RGB, smoothed where it shrinks.
+
+    Args:
+        picture: as `as_seen` and `drafted` give it.
+        size: (H, W) that it gets; None keeps its own.
+        colour: RGB, or else luminance; None takes what it has.
+
+    Returns:
+        (H, W) or (H, W, 3).
+    """
     if colour is False and picture.mode != "L":
         picture = picture.convert("L")
-    if side is not None and picture.size != (side, side):
-        picture = picture.resize((side, side), Image.Resampling.BILINEAR)
+    if size is not None and picture.size != size[::-1]:
+        picture = picture.resize(size[::-1], Image.Resampling.BILINEAR)
     if colour and picture.mode != "RGB":  # now that it is small: its channels are alike
         picture = picture.convert("RGB")
     return np.asarray(picture)

@@ -3,7 +3,7 @@
 Models that are there become versions of their campaign's name, in the order in which they were published.
 What uses the disk is kept, too, once somebody has looked.
 
-Revision: 0037, after 0033
+Revision: 0037, after 0036
 """
 
 import sqlalchemy as sa

@@ -156,6 +156,7 @@ def addresses(context: BrowserContext) -> dict[str, str]:
         found.setdefault(f"run-{run['state']}", f"/runs/{run['id']}")
     for model in listed("models")[:1]:
         found["model"] = f"/models/{model['id']}"
+        found["model-predictions"] = f"/models/{model['id']}/predictions"
     return found
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, FilePayload, expect
 from sklearn.datasets import load_digits
 
 from tests.browser.annotator import counts, new_annotator, shown, wait_for_another
 from tests.browser.conftest import sign_in
 from tests.live import Live
+from tests.pictures import grey_png
 
 pytestmark = pytest.mark.browser
 
@@ -124,7 +125,7 @@ def test_a_phone_answers_by_thumb_and_sees_the_picture_large(
     wait_for_another(page, first)
 
 
-def test_an_admin_launches_a_run_and_watches_the_number_arrive(
+def test_an_admin_launches_a_run_watches_the_number_arrive_and_tries_the_model(
     desk: BrowserContext, live: Live, answered_campaign: Any, target: Any
 ) -> None:
     page = desk.new_page()
@@ -153,3 +154,25 @@ def test_an_admin_launches_a_run_and_watches_the_number_arrive(
     accuracy = run["trials"][0]["target_accuracy"]
     expect(page.locator("main")).to_contain_text(f"{100 * accuracy:.1f}")
     assert accuracy > 0.3  # chance is 0.1
+
+    [model] = live.api("GET", f"/models?run_id={run['id']}")["items"]
+    page.goto(f"{live.url}/models/{model['id']}")
+    sent = [
+        FilePayload(name=name, mimeType="image/png", buffer=grey_png(7, side=20))
+        for name in ("seven.png", "again.png")
+    ]
+    page.get_by_label("Pictures").set_input_files(sent)
+    expect(page.locator("#predicted li")).to_have_count(2)
+    expect(page.locator("#predicted")).to_contain_text("again.png")
+    files = page.evaluate_handle(
+        "() => { const one = new DataTransfer(); one.items.add(new File(['?'], 'notes.txt')); return one; }"
+    )
+    page.dispatch_event("#try", "drop", {"dataTransfer": files})
+    expect(page.locator("#predicted")).to_contain_text('"notes.txt" is not a')
+
+    page.get_by_role("link", name="Predict a whole dataset").click()
+    page.get_by_label("Dataset").select_option(target["id"])
+    page.get_by_role("button", name="Predict it").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name=re.compile("^CSV")).click(timeout=60_000)
+    assert len(download.value.path().read_text().splitlines()) == 1 + 897

@@ -1,10 +1,13 @@
-"""`clarinet bench scale`, `clarinet bench serve` and `clarinet bench order`."""
+"""`clarinet bench scale`, `serve`, `order` and `predict`."""
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from worker.cli.remote import HERE, AsJson, BaseUrl, Token, connect
 
 
 def scale(
@@ -106,3 +109,34 @@ def order(
             typer.echo(f"{HEADER}\n{as_text(found[-1])}" if len(found) == 1 else as_text(found[-1]))
     if as_json:
         typer.echo(json.dumps({"rows": [as_row(each) for each in found]}))
+
+
+def predict(
+    model: Annotated[str, typer.Argument(help="Id of a model of a running server.")],
+    clients: Annotated[list[int], typer.Option(min=1, max=64, help="At once; several times.")] = [1, 8],  # noqa: B006
+    batch: Annotated[list[int], typer.Option(min=1, max=64, help="Pictures of a request.")] = [1, 32],  # noqa: B006
+    seconds: Annotated[float, typer.Option(min=1, max=600, help="For each row.")] = 8,
+    images: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="Pictures to send; else noise is made.")
+    ] = None,
+    side: Annotated[int, typer.Option(min=1, max=8192, help="Pixels a side of what is made.")] = 28,
+    colour: Annotated[bool, typer.Option("--colour", help="JPEG in colour is made; else grey PNG.")] = False,
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Pictures that a running server predicts a second, for several clients at once."""
+    from worker.bench.predict import as_text, measure_predicting, pictures_to_send
+
+    rows = measure_predicting(
+        lambda: connect(base_url, token),
+        model,
+        [(people, size) for people in clients for size in batch],
+        pictures=pictures_to_send(images, side, colour=colour),
+        seconds=seconds,
+    )
+    if as_json:
+        typer.echo(json.dumps({"rows": [asdict(row) for row in rows]}))
+        return
+    for row in rows:
+        typer.echo(as_text(row))

@@ -1,7 +1,8 @@
 """Strangers' image files -> pictures that we encoded ourselves: grey or RGB, 8 bit, upright, only pixels."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,13 +52,24 @@ def picture_of_file(data: bytes, name: str, *, note: Callable[[Change], None] = 
     Raises:
         Refused: not such an image, damaged, or above MAX_PIXELS.
     """
-    require_no_archive(data, name)
     try:
-        with opened(io.BytesIO(data), name, formats=FORMATS) as image:
-            _check_size(image, name)
+        with opened_upload(data, name) as image:
             return encode(as_seen(image, longest=MAX_STORED_SIDE, note=note))
     except MemoryError as error:
         raise Refused(name, "needs more memory than an import may use") from error
+
+
+@contextmanager
+def opened_upload(data: bytes, name: str) -> Iterator[Image.Image]:
+    """What a stranger sent, of which only the head was read.
+
+    Raises:
+        Refused: not an image of one of FORMATS, damaged, or above MAX_PIXELS.
+    """
+    require_no_archive(data, name)
+    with opened(io.BytesIO(data), name, formats=FORMATS) as image:
+        _check_size(image, name)
+        yield image
 
 
 def require_no_archive(start: bytes, name: str) -> None:

@@ -1,0 +1,229 @@
+"""Task: let a model say what each image of a dataset is, once, whatever dies on the way.
+
+The images are decoded and predicted by a process of its own, as those that are sent to the server
+(`app/registry/predictor.py`). This side holds the claim, reads the images and writes the table.
+"""
+
+import hashlib
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+import structlog
+
+from app import claims
+from app.claims import BEAT_S, Claim, ClaimLost
+from app.clock import utc_now
+from app.datasets import service as datasets
+from app.datasets import versions
+from app.datasets.intake.shards import shard_key
+from app.datasets.models import Dataset, Example
+from app.errors import AppError
+from app.labels.exports.formats import csv_pieces
+from app.registry import predictions
+from app.registry.inference.limits import MOST_PICTURES
+from app.registry.models import Model
+from app.registry.predicting import DIGITS, Predicted, served
+from app.registry.prediction_models import Prediction, PredictionState
+from app.registry.predictor import Predictor, Said, Sent, Served
+from clarinet.files.tables import guarded
+from worker.context import Context
+
+SHOW_PROGRESS_S = 1.0
+
+log = structlog.get_logger()
+
+
+class Stopped(Exception):
+    """The worker is shutting down; another may go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A claimed prediction: which images, by which model, and where the table goes."""
+
+    claim: Claim
+    served: Served
+    dataset_id: UUID
+    dataset_name: str
+    shards: str  # where they lie
+    images: int
+    prefix: str  # storage prefix of the prediction's files
+
+    @property
+    def key(self) -> str:
+        """Of the table that this attempt writes."""
+        return f"{self.prefix}/{self.claim.number}/predictions.csv"
+
+
+class DatasetGone(AppError):
+    """The dataset was deleted before its images were predicted."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'The dataset "{name}" was deleted before all of its images were predicted.')
+
+
+def predict_dataset(context: Context, prediction_id: UUID) -> None:
+    """Predict a dataset, or do nothing if somebody else is at it."""
+    claim = _claim(context, prediction_id)
+    if claim is None:
+        return
+    about = {"prediction_id": str(prediction_id), "attempt": claim.number}
+    log.info("prediction.claimed", **about)
+    prefix = None
+    try:
+        work = _prepared(context, claim)
+        prefix = work.prefix
+        digest, size = _predict(context, work)
+        with context.unit_of_work() as session:
+            claims.release(
+                session,
+                claim,
+                state=PredictionState.READY,
+                progress=work.images,
+                key=work.key,
+                digest=digest,
+                size_bytes=size,
+                finished_at=utc_now(),
+            )
+    except ClaimLost:
+        log.warning("prediction.lost", **about)
+        _sweep(context, claim, prefix)
+    except Stopped:
+        with suppress(ClaimLost), context.unit_of_work() as session:
+            claims.release(session, claim, state=PredictionState.QUEUED, attempts=Prediction.attempts - 1)
+        log.warning("prediction.handed_back", **about)
+    except AppError as refusal:
+        with suppress(ClaimLost), context.unit_of_work() as session:
+            now = utc_now()
+            claims.release(
+                session, claim, state=PredictionState.FAILED, failure=refusal.detail, finished_at=now
+            )
+        log.info("prediction.failed", **about, reason=refusal.detail)
+    else:
+        log.info("prediction.ended", **about, images=work.images)
+
+
+def _claim(context: Context, prediction_id: UUID) -> Claim | None:
+    with context.unit_of_work() as session:
+        return claims.claim(
+            session,
+            Prediction,
+            prediction_id,
+            predictions.WAITS,
+            by=f"{os.uname().nodename}:{os.getpid()}",
+            now=utc_now(),
+            state=PredictionState.RUNNING,
+            progress=0,
+        )
+
+
+def _prepared(context: Context, claim: Claim) -> Work:
+    with context.reading() as session:
+        row = session.get(Prediction, claim.id)
+        if row is None:
+            raise ClaimLost
+        model = session.get_one(Model, row.model_id)
+        dataset = session.get(Dataset, row.dataset_id) if row.dataset_id else None
+        if dataset is None:
+            raise DatasetGone(row.dataset_name)
+        held = versions.version(session, dataset.id, row.dataset_version)
+        work = Work(
+            claim=claim,
+            served=served(context.storage, model),
+            dataset_id=dataset.id,
+            dataset_name=dataset.name,
+            shards=datasets.prefix_of(dataset),
+            images=held.image_count,
+            prefix=predictions.prefix_of(model.key, row.id),
+        )
+    context.storage.delete_tree(work.prefix)  # of attempts that died
+    return work
+
+
+def _predict(context: Context, work: Work) -> tuple[str, int]:
+    """Write the table; gives its SHA-256 and size."""
+    columns = ["file", "position", "class", *(f"probability_{name}" for name in work.served.classes)]
+    digest, size = hashlib.sha256(), 0
+    with context.storage.create(work.key) as file:
+        for piece in csv_pieces([guarded(column) for column in columns], _rows(context, work)):
+            file.write(piece)
+            digest.update(piece)
+            size += len(piece)
+    return digest.hexdigest(), size
+
+
+def _rows(context: Context, work: Work) -> Iterator[tuple[object, ...]]:
+    shown = -math.inf
+
+    def beat(done: int) -> None:
+        nonlocal shown
+        if context.is_stopping():
+            raise Stopped
+        if time.monotonic() - shown >= SHOW_PROGRESS_S:
+            with context.unit_of_work() as session:
+                claims.renew(session, work.claim, now=utc_now(), progress=done)
+            shown = time.monotonic()
+
+    with Predictor() as predictor:
+        for start in range(0, work.images, MOST_PICTURES):
+            examples = _examples(context, work, start)
+            asked = predictor.ask(work.served, _read(context, work, examples))
+            said = _awaited(asked, partial(beat, start))
+            for example, one in zip(examples, said, strict=True):
+                told = Predicted("", work.served.classes, one)
+                shares = [f"{share:.{DIGITS}f}" for share in told.probabilities or ()]
+                blanks = [None] * (len(work.served.classes) - len(shares))
+                yield (
+                    guarded(example.filename or ""),
+                    example.position,
+                    guarded(told.predicted_class or ""),
+                    *shares,
+                    *blanks,
+                )
+
+
+def _examples(context: Context, work: Work, start: int) -> Sequence[Example]:
+    limit = min(MOST_PICTURES, work.images - start)
+    with context.reading() as session:
+        found = session.scalars(datasets.examples_of(work.dataset_id, after=start - 1, limit=limit)).all()
+    if len(found) != limit:
+        raise DatasetGone(work.dataset_name)
+    return found
+
+
+def _read(context: Context, work: Work, examples: Sequence[Example]) -> list[Sent]:
+    return [
+        Sent(
+            f"image {example.position}",
+            context.storage.read_as_written(
+                shard_key(work.shards, example.shard),
+                example.digest,
+                offset=example.byte_offset,
+                length=example.byte_length,
+            ),
+        )
+        for example in examples
+    ]
+
+
+def _awaited(said: "Future[list[Said]]", beat: Callable[[], None]) -> list[Said]:
+    """What is said, while the claim is held."""
+    while True:
+        beat()
+        with suppress(TimeoutError):
+            return said.result(timeout=BEAT_S / 2)
+
+
+def _sweep(context: Context, claim: Claim, prefix: str | None) -> None:
+    """Delete the files of a prediction that was deleted while somebody worked at it."""
+    with context.reading() as session:
+        is_gone = session.get(Prediction, claim.id) is None
+    if is_gone and prefix is not None:
+        context.storage.delete_tree(prefix)
