@@ -51,5 +51,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "seeds": [0, 1, 2],
         "note": "after the first week",
     },
+    "create_subscription": {
+        "url": "https://hooks.example.org/clarinet",
+        "events": ["run-ended", "campaign-nearly-done"],
+    },
     "edit_run": {"note": "the one for the report"},
 }

@@ -17,6 +17,7 @@ DRAW_FURTHER = "campaigns.draw"
 CHECK_DRAWS = "campaigns.check"
 KEEP_FIGURES = "campaigns.figures"
 TRAIN_TRIAL = "runs.train"
+SEND_NOTICE = "notices.send"
 
 # Training waits behind nothing short, and nothing short waits behind training.
 QUEUE_OF = {
@@ -28,6 +29,7 @@ QUEUE_OF = {
     CHECK_DRAWS: "io",
     KEEP_FIGURES: "io",
     TRAIN_TRIAL: "gpu",
+    SEND_NOTICE: "io",
 }
 
 log = structlog.get_logger()

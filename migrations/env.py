@@ -15,6 +15,7 @@ import app.datasets.models
 import app.journal.models
 import app.labels.models
 import app.members.models
+import app.notices.models
 import app.quality.models
 import app.registry.models
 import app.request_keys

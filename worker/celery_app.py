@@ -27,6 +27,7 @@ TASKS = {
     jobs.CHECK_DRAWS: ("worker.drawing", "check_draws"),
     jobs.KEEP_FIGURES: ("worker.precomputing", "keep_figures"),
     jobs.TRAIN_TRIAL: ("worker.supervisor", "train_trial"),
+    jobs.SEND_NOTICE: ("worker.notifying", "send_notice"),
 }
 QUEUES = tuple(dict.fromkeys(jobs.QUEUE_OF.values()))
 

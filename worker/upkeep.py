@@ -17,6 +17,7 @@ from app.campaigns import drawings, openings
 from app.clock import utc_now
 from app.datasets import importing
 from app.labels import service as labels
+from app.notices import service as notices
 from app.quality import service as quality
 from app.request_keys import forget_keys
 from app.runs import trials
@@ -50,6 +51,7 @@ class Upkeep:
             self._checks,
             self._figures,
             self._trials,
+            self._notices,
             self._workers,
             self._keys,
         ):
@@ -86,6 +88,10 @@ class Upkeep:
         for trial_id in trials.waiting_trials(session, now):
             log.info("upkeep.trial_nudged", trial_id=str(trial_id))
             jobs.enqueue(session, jobs.TRAIN_TRIAL, trial_id)
+
+    def _notices(self, session: Session, now: datetime) -> None:
+        notices.note_happenings(session, self.context.settings, now)
+        self._nudge(session, jobs.SEND_NOTICE, notices.waiting_notices(session, now))
 
     def _workers(self, session: Session, now: datetime) -> None:
         forget_workers(session, now=now)

@@ -74,6 +74,8 @@ class Action(enum.StrEnum):
     PICTURE_SET_ASIDE = "picture-set-aside"
     PICTURE_BROUGHT_BACK = "picture-brought-back"
     PICTURE_REVIEWED = "picture-reviewed"
+    SUBSCRIPTION_MADE = "subscription-made"
+    SUBSCRIPTION_ENDED = "subscription-ended"
 
 
 class Entry(Base):
