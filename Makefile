@@ -59,7 +59,7 @@ lint: develop ## format, lint, import contracts, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/lint-imports
-	@$(BIN)/mypy app worker clarinet migrations tests .ci/install.py
+	@$(BIN)/mypy app worker clarinet clarinet_client migrations tests .ci/install.py
 
 format: develop ## let ruff mend what it can
 	@$(BIN)/ruff format .

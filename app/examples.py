@@ -53,5 +53,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "edit_model": {"name": "Shop photographs", "notes": "The one that the shop's search uses."},
     "create_prediction": {"dataset_id": _ID},
+    "create_subscription": {
+        "url": "https://hooks.example.org/clarinet",
+        "events": ["run-ended", "campaign-nearly-done"],
+    },
     "edit_run": {"note": "the one for the report"},
 }

@@ -18,6 +18,7 @@ CHECK_DRAWS = "campaigns.check"
 KEEP_FIGURES = "campaigns.figures"
 TRAIN_TRIAL = "runs.train"
 PREDICT_DATASET = "models.predict"
+SEND_NOTICE = "notices.send"
 
 # Training waits behind nothing short, and nothing short waits behind training.
 QUEUE_OF = {
@@ -30,6 +31,7 @@ QUEUE_OF = {
     KEEP_FIGURES: "io",
     TRAIN_TRIAL: "gpu",
     PREDICT_DATASET: "io",
+    SEND_NOTICE: "io",
 }
 
 log = structlog.get_logger()

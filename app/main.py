@@ -44,6 +44,8 @@ from app.logs import RequestLog, configure_logs
 from app.members import api as members_api
 from app.members import join_pages as members_join_pages
 from app.members import pages as members_pages
+from app.notices import api as notices_api
+from app.notices import pages as notices_pages
 from app.pages import FRONTEND, VersionedFiles
 from app.planning import api as planning_api
 from app.planning import pages as planning_pages
@@ -83,6 +85,7 @@ PAGES = (
     disk_pages,
     registry_predict_pages,
     journal_pages,
+    notices_pages,
 )
 # The framework tries one route after the other, a hundred in a millisecond: what annotators call for each
 # picture comes first.
@@ -103,6 +106,7 @@ APIS = (
     disk_api,
     registry_predict_api,
     journal_api,
+    notices_api,
 )
 # Where annotators lease and answer, and where files are sent to.
 ANSWERING_PATHS = re.compile(rf"{API}/campaigns/[^/]+/(questions|answers|undo|leases/(renew|release))")

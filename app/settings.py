@@ -73,6 +73,13 @@ class Settings(BaseSettings):
         default="", max_length=254, description="sender of mail; needed with an SMTP server"
     )
 
+    webhook_hosts: tuple[str, ...] = Field(
+        default=(), description="hosts to which notices may be posted over https, as a JSON list"
+    )
+    webhook_private_addresses: bool = Field(
+        default=False, description="post also to addresses of this machine and its networks, and over http"
+    )
+
     @field_validator("weights_dir", mode="before")
     @classmethod
     def empty_is_none(cls, given: object) -> object:

@@ -16,6 +16,7 @@ import app.disk.models
 import app.journal.models
 import app.labels.models
 import app.members.models
+import app.notices.models
 import app.quality.models
 import app.registry.models
 import app.registry.prediction_models

@@ -40,11 +40,12 @@ class Live:
     token: str = ""
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
-    def clarinet(self, *arguments: str, given: str = "") -> str:
+    def clarinet(self, *arguments: str, given: str = "", cwd: Path | None = None) -> str:
         """Run a `clarinet` command in this installation; gives what it printed."""
         done = subprocess.run(
             [CLARINET, *arguments],
             input=given,
+            cwd=cwd,
             env=self.environment,
             capture_output=True,
             text=True,

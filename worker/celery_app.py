@@ -28,6 +28,7 @@ TASKS = {
     jobs.KEEP_FIGURES: ("worker.precomputing", "keep_figures"),
     jobs.TRAIN_TRIAL: ("worker.supervisor", "train_trial"),
     jobs.PREDICT_DATASET: ("worker.predicting", "predict_dataset"),
+    jobs.SEND_NOTICE: ("worker.notifying", "send_notice"),
 }
 QUEUES = tuple(dict.fromkeys(jobs.QUEUE_OF.values()))
 

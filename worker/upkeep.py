@@ -19,6 +19,7 @@ from app.datasets import importing
 from app.disk.measuring import measure
 from app.disk.retention import Policy, tidy
 from app.labels import service as labels
+from app.notices import service as notices
 from app.quality import service as quality
 from app.registry import predictions
 from app.registry.naming import name_the_nameless
@@ -57,6 +58,7 @@ class Upkeep:
             self._trials,
             self._models,
             self._predictions,
+            self._notices,
             self._workers,
             self._keys,
         ):
@@ -114,6 +116,10 @@ class Upkeep:
     def _predictions(self, session: Session, now: datetime) -> None:
         predictions.give_up_predictions(session, now)
         self._nudge(session, jobs.PREDICT_DATASET, predictions.waiting_predictions(session, now))
+
+    def _notices(self, session: Session, now: datetime) -> None:
+        notices.note_happenings(session, self.context.settings, now)
+        self._nudge(session, jobs.SEND_NOTICE, notices.waiting_notices(session, now))
 
     def _workers(self, session: Session, now: datetime) -> None:
         forget_workers(session, now=now)

@@ -87,6 +87,8 @@ class Action(enum.StrEnum):
     DATASET_RESTORED = "dataset-restored"
     DATASET_PREDICTED = "dataset-predicted"
     PREDICTION_DELETED = "prediction-deleted"
+    SUBSCRIPTION_MADE = "subscription-made"
+    SUBSCRIPTION_ENDED = "subscription-ended"
 
 
 class Entry(Base):

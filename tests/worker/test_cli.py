@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,7 +41,7 @@ def commands() -> list[list[str]]:
 
 
 def test_what_was_not_measured_is_told_as_that_and_an_estimate_with_what_it_is() -> None:
-    row = {"number": 7, "state": "succeeded", "seeds": [0], "trials": [], "std_accuracy": None}
+    row: Any = {"number": 7, "state": "succeeded", "seeds": [0], "trials": [], "std_accuracy": None}
     row |= {
         "mean_accuracy": None,
         "scored_on": 0,
@@ -346,6 +348,39 @@ def test_the_whole_loop_from_a_script(live: Live, tmp_path: Path) -> None:
     assert "Epochs is '1" in refused(live, *words, "--set", "epochs=" + "1" * 5_000)
     assert "is closed" in live.clarinet("campaign", "close", "From a script")
     assert "Nothing is wrong." in live.clarinet("audit", "From a script")
+
+
+@pytest.mark.long
+def test_the_examples_of_the_page_for_programs_run(live: Live, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/api.md").read_text(encoding="utf-8")
+    examples = dict(re.findall(r"^```(sh|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[:2])
+    digits_file(tmp_path / "paper.npz", 0, 400)
+    digits_file(tmp_path / "stone.npz", 500, 600)
+    (tmp_path / "models").mkdir()
+    last = json.loads("[" + ",".join(live.clarinet("run", "list", "--json").splitlines()) + "]")
+    number = str(last[0]["number"] + 1 if last else 1)
+
+    for line in examples["sh"].splitlines():
+        command, *words = [number if word == "1" else word for word in shlex.split(line)]
+        assert command == "clarinet"
+        live.clarinet(*words, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", examples["python"]],
+        cwd=tmp_path,
+        env=live.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert 'There is already a dataset called "Digits on paper".' in done.stdout
+    assert "succeeded" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert len((tmp_path / "labels.csv").read_text().splitlines()) == 201  # images and a header
+    [model] = (tmp_path / "models").iterdir()
+    for archive in (model, tmp_path / "digits.zip"):
+        assert "model.safetensors" in zipfile.ZipFile(archive).namelist()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import math
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 from uuid import uuid4
 
@@ -16,7 +17,7 @@ from app.campaigns import service as campaigns
 from app.campaigns.models import CampaignState
 from app.clock import utc_now
 from app.settings import Settings
-from worker.client import ApiRefused, Client
+from clarinet_client import Client, Malformed
 from worker.context import Context
 from worker.demo.images import SIDE, as_npz, demo_domains
 from worker.demo.running import RUNS, _Story
@@ -41,15 +42,15 @@ class ScriptedServer:
         self.runs: list[dict[str, Any]] = []
         self.true_labels = 0
 
-    def items(self, _path: str, **_: str) -> list[dict[str, Any]]:
+    def all(self, **_: str) -> list[dict[str, Any]]:
         return self.runs[::-1]
 
-    def get(self, _path: str) -> dict[str, Any]:
+    def get(self, _run_id: str) -> dict[str, Any]:
         return {"trials": [{"failure": None}, {"failure": "The disk is full.\n\nlast lines"}]}
 
-    def post(self, _path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def launch(self, _campaign_id: str, _target_dataset_id: str, **body: Any) -> dict[str, Any]:
         if body["setting"] == "pc" and self.true_labels == 0:
-            raise ApiRefused(422, {"type": "/problems/too-few-labels", "detail": "1 more answer"})
+            raise Malformed(422, {"type": "/problems/too-few-labels", "detail": "1 more answer"})
         run = {"id": "r", "number": len(self.runs) + 1, "state": "queued", "mean_accuracy": None, **body}
         self.runs.append(run)
         return run
@@ -57,7 +58,9 @@ class ScriptedServer:
 
 def test_the_second_run_waits_for_the_first_and_for_its_labels() -> None:
     server, said = ScriptedServer(), list[str]()
-    story = _Story(cast(Client, server), "http://demo", "campaign", str(uuid4()), RUNS, said.append)
+    story = _Story(
+        cast(Client, SimpleNamespace(runs=server)), "http://demo", "campaign", str(uuid4()), RUNS, said.append
+    )
 
     def look() -> None:
         story.looked = -math.inf

@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 
 from clarinet.files.looks import looks_of
+from clarinet_client import Client
+from clarinet_client.shapes.runs import RunChoices
 from tests.live import Live, installation
-from worker.client import Client
 from worker.demo import photographs, pictures
 from worker.demo.annotators import Plan
 from worker.demo.photographs import SIDE, demo_photographs
@@ -63,7 +64,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 @pytest.mark.usefixtures("few_views")
 def test_the_campaign_is_added_once_and_answered_and_its_run_ends(live: Live) -> None:
-    ended, wait = threading.Event(), live.wait
+    ended = threading.Event()
     with Client(live.url, live.token) as client:
         first = pictures.add_pictures(client, ended)
         plan = Plan(annotators=3, seed=2, leave=10)
@@ -71,11 +72,9 @@ def test_the_campaign_is_added_once_and_answered_and_its_run_ends(live: Live) ->
         again = pictures.add_pictures(client, ended)
         short = {"epochs": 1, "steps_per_epoch": 1, "batch_size": 4, "image_size": 32}
         [wanted] = PICTURE_RUNS
-        asked = {**wanted, "config": {**wanted["config"], **short}, "target_dataset_id": first.target_id}
-        run = client.post(f"/campaigns/{first.campaign['id']}/runs", asked)
-        told = wait(
-            f"/runs/{run['id']}", until=lambda row: row["state"] not in {"queued", "running"}, timeout_s=240
-        )
+        asked: RunChoices = {**wanted, "config": {**wanted["config"], **short}}
+        run = client.runs.launch(first.campaign["id"], first.target_id, **asked)
+        told = client.runs.wait(run["id"], timeout_s=240)
 
     assert (first.campaign["state"], first.campaign["question_count"]) == ("open", 16 * len(SHOWN))
     assert first.campaign["class_language"] == "en", "so that it asks: is this a cup?"

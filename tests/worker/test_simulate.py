@@ -6,15 +6,16 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx2
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from clarinet_client import Client
 from tests.live import Live, installation
-from worker.client import Client
 from worker.demo.annotators import Annotator, Plan, Tally, simulate
 from worker.demo.perception import Unanswerable, perceived, read_confusion, read_truth
 
@@ -97,7 +98,7 @@ def digits(live: Live) -> Any:
     return live.dataset("Digits", {"x_train": pixels, "y_train": classes[:300].astype(np.uint8)})
 
 
-def run(live: Live, campaign: Mapping[str, Any], plan: Plan) -> Tally:
+def run(live: Live, campaign: Any, plan: Plan) -> Tally:
     """Simulate against the live server until the annotators have nothing left."""
     with Client(live.url, live.token) as client:
         truth = read_truth(client, campaign)
@@ -189,21 +190,24 @@ class Replies:
     def __init__(self, *leases: list[dict[str, Any]]) -> None:
         self.leases = list(leases)
 
-    def post(self, path: str, body: Any, **_: Any) -> Any:
-        if path.endswith("/answers"):
-            return {"results": [{"status": "stored"} for _ in body["answers"]]}
+    def lease(self, _campaign_id: str, *, count: int) -> Any:
+        assert count > 0
         return {"questions": self.leases.pop(0), "waiting": 0}
+
+    def answer(self, _campaign_id: str, answers: list[Any]) -> Any:
+        return [{"status": "stored"} for _ in answers]
 
 
 def test_who_gets_a_late_question_of_somebody_else_still_ends() -> None:
     plan = Plan(annotators=2)
     tally = Tally(plan.annotators)
-    campaign = {"id": "c", "classes": ["cat", "dog"]}
+    campaign: Any = {"id": "c", "classes": ["cat", "dog"]}
+    made: Any = {}
     late = {"id": "q", "image_url": "/datasets/d/examples/7/image", "candidate_class": 0}
 
     def ask(number: int, *leases: list[dict[str, Any]]) -> bool:
-        annotator = Annotator("", {}, campaign, plan, {7: 0}, tally, threading.Event(), number, lambda: 0)
-        return annotator.take_turn(Replies(*leases), "/campaigns/c")  # type: ignore[arg-type]
+        annotator = Annotator("", made, campaign, plan, {7: 0}, tally, threading.Event(), number, lambda: 0)
+        return annotator.take_turn(cast(Client, SimpleNamespace(annotation=Replies(*leases))))
 
     assert ask(1, [])
     assert not ask(0, []), "both asked in vain: it is over"
@@ -230,7 +234,7 @@ def test_simulated_annotators_leave_no_tokens_behind(live: Live, digits: Any) ->
     made = live.api("POST", "/simulated-annotators", json={"name": "Simulated annotator 1"})
 
     with Client(live.url, made["token"]) as client:
-        assert [token["id"] for token in client.items("/tokens")] == [made["token_id"]]
+        assert [token["id"] for token in client.request("GET", "/tokens")["items"]] == [made["token_id"]]
 
 
 @pytest.mark.long

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from worker.client import ApiRefused, Client
+from clarinet_client import Client, TooMany
 
-TOO_MANY = 429
 PAUSE_S = 0.5  # after a refusal
 MADE = 64  # different pictures
 
@@ -66,7 +65,7 @@ def _measured(
 ) -> Row:
     clients, batch = case
     with connect() as client:
-        client.predict(model_id, pictures[:batch])  # the process that predicts is there now
+        client.models.predict(model_id, pictures[:batch])  # the process that predicts is there now
     tallies = [_Tally() for _ in range(clients)]
     began = time.perf_counter()
 
@@ -78,10 +77,8 @@ def _measured(
                 place += batch
                 asked = time.perf_counter()
                 try:
-                    said = client.predict(model_id, sent)
-                except ApiRefused as refused:
-                    if refused.status != TOO_MANY:
-                        raise
+                    said = client.models.predict(model_id, sent)
+                except TooMany:
                     tally.refused += 1
                     time.sleep(PAUSE_S)
                     continue

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from worker.cli import accounts, remote, runs
+from worker.cli import accounts, models, remote, runs
 from worker.cli import bench as benchmarks
 from worker.cli import simulate as simulating
 
@@ -20,10 +20,11 @@ class Commands(TyperGroup):
 
         from app.errors import AppError
         from clarinet.recipes.errors import ClarinetError
+        from clarinet_client import ClientError
 
         try:
             return super().invoke(ctx)
-        except (AppError, ClarinetError) as error:
+        except (AppError, ClarinetError, ClientError) as error:
             _refuse(str(error))
         except ValidationError as error:
             _refuse("; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors()))
@@ -49,6 +50,7 @@ app.add_typer(accounts.tokens, name="token")
 app.add_typer(remote.datasets, name="dataset")
 app.add_typer(remote.campaigns, name="campaign")
 app.add_typer(runs.runs, name="run")
+app.add_typer(models.models, name="model")
 app.command()(simulating.simulate)
 app.command()(simulating.audit)
 

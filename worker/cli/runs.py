@@ -1,36 +1,38 @@
-"""`clarinet run`: launching trainings on a server and reading their accuracy."""
+"""`clarinet run`: launching trainings on a server, ending them, and reading their accuracy."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+import csv
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clarinet.recipes.scoring import ScoredOn
 from clarinet.recipes.source_accuracy import SourceEstimate, in_words
-from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show, wait
+from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, show, watching
 
 if TYPE_CHECKING:
-    from worker.client import Client
+    from clarinet_client import Client
+    from clarinet_client.shapes.runs import Run
 
+RunName = Annotated[str, typer.Argument(help="Number or id of the run.")]
 runs = typer.Typer(no_args_is_help=True, help="Trainings.")
 
 
-def wait_for_run(client: "Client", run_id: str) -> dict[str, Any]:
+def wait_for_run(client: "Client", run_id: str) -> "Run":
     """Look at a run until it has ended."""
-    return wait(
-        client,
-        f"/runs/{run_id}",
-        "Training",
-        until=lambda row: row["state"] not in {"queued", "running"},
-        done=lambda row: (row["epoch"], row["epochs"] or None),
-    )
+    with watching("Training", lambda row: (row["epoch"], row["epochs"] or None)) as tell:
+        return client.runs.wait(run_id, on_look=tell)
 
 
-def told(row: dict[str, Any]) -> str:
+def told(row: "Run") -> str:
     """A run, as the API reads it, in words: what was measured, and what is estimated as an estimate."""
     words = f"Run {row['number']}: {row['state']}"
     if row["mean_accuracy"] is not None:
+        low, high = row["interval_low"], row["interval_high"]
+        assert low is not None  # they come with the mean
+        assert high is not None
         scored = ScoredOn(split=row["scored_split"], images=row["scored_on"], of=row["scored_of"])
-        ends = f"{100 * row['interval_low']:.2f} to {100 * row['interval_high']:.2f} %"
+        ends = f"{100 * low:.2f} to {100 * high:.2f} %"
         words += f", {100 * row['mean_accuracy']:.2f} % ({ends}) on the target, {scored.in_words()}"
     elif not row["scored_on"]:
         words += f", not measured on the target: {row['unscored']}"
@@ -47,7 +49,7 @@ def told(row: dict[str, Any]) -> str:
     return words + "".join(failures)
 
 
-def _show_run(row: dict[str, Any], *, as_json: bool) -> None:
+def _show_run(row: "Run", *, as_json: bool) -> None:
     show(row, told(row), as_json=as_json)
     if row["state"] == "failed":
         raise typer.Exit(1)
@@ -73,18 +75,19 @@ def start_run(
 ) -> None:
     """Launch a training on the campaign's labels as they are now."""
     from clarinet.commands.options import named_value
+    from clarinet_client.shapes.runs import RunChoices
 
-    wanted = {"seeds": _seeds(seeds), "config": dict(named_value(text) for text in values or [])}
+    choices: RunChoices = {
+        "method": method,
+        "setting": setting,
+        "seeds": _seeds(seeds),
+        "config": dict(named_value(text) for text in values or []),
+    }
+    if preset:
+        choices["preset"] = preset
     with connect(base_url, token) as client:
-        body = {
-            "method": method,
-            "setting": setting,
-            "target_dataset_id": find(client, "datasets", target)["id"],
-            **wanted,
-        }
-        if preset:
-            body["preset"] = preset
-        row = client.post(f"/campaigns/{find(client, 'campaigns', campaign)['id']}/runs", body)
+        source, aim = client.campaigns.find(campaign), client.datasets.find(target)
+        row = client.runs.launch(source["id"], aim["id"], **choices)
         if waiting:
             row = wait_for_run(client, row["id"])
     _show_run(row, as_json=as_json)
@@ -101,9 +104,65 @@ def _seeds(text: str) -> list[int]:
         ) from None
 
 
+@runs.command("list")
+def list_runs(
+    campaign: Annotated[str, typer.Option(help="Only those of a campaign, by its name or id.")] = "",
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Every training, newest first."""
+    with connect(base_url, token) as client:
+        campaign_id = client.campaigns.find(campaign)["id"] if campaign else None
+        for row in client.runs.all(campaign_id=campaign_id):
+            found = row["mean_accuracy"]
+            figure = "-" if found is None else f"{100 * found:.2f} %"
+            words = f"{row['number']:>5}  {row['state']:<9} {figure:>8}  {row['method']} {row['setting']}"
+            show(row, f"{words}  {row['note']}".rstrip(), as_json=as_json)
+
+
+@runs.command("cancel")
+def cancel_run(
+    run: RunName,
+    waiting: Annotated[bool, typer.Option("--wait", help="Wait until nothing of it trains.")] = False,
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """End a training: what waits ends at once, what trains in seconds."""
+    with connect(base_url, token) as client:
+        row = client.runs.cancel(client.runs.find(run)["id"])
+        if waiting:
+            row = wait_for_run(client, row["id"])
+    show(row, f"Run {row['number']}: {row['state']}, asked to end.", as_json=as_json)
+
+
+@runs.command("metrics")
+def show_metrics(
+    run: RunName,
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """What its trials reported after each epoch: CSV, or with --json a line of JSON for each."""
+    with connect(base_url, token) as client:
+        found = client.runs.metrics(client.runs.find(run)["id"])
+    if as_json:
+        for metric in found:
+            show(metric, "", as_json=True)
+        return
+    terms = sorted({name for metric in found for name in metric["losses"]})
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["seed", "epoch", "step", "seconds", "target_accuracy", *terms])
+    for metric in found:
+        known = metric["seed"], metric["epoch"], metric["step"], round(metric["seconds"], 3)
+        losses = (metric["losses"].get(name) for name in terms)
+        table.writerow([*known, metric["target_accuracy"], *losses])
+
+
 @runs.command("show")
 def show_run(
-    run: Annotated[str, typer.Argument(help="Number or id of the run.")],
+    run: RunName,
     waiting: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     base_url: BaseUrl = HERE,
     token: Token = "",
@@ -111,7 +170,7 @@ def show_run(
 ) -> None:
     """A training's state and accuracy."""
     with connect(base_url, token) as client:
-        row = find(client, "runs", run)
+        row = client.runs.find(run)
         if waiting:
             row = wait_for_run(client, row["id"])
     _show_run(row, as_json=as_json)

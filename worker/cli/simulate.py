@@ -1,14 +1,15 @@
 """`clarinet simulate` and `clarinet audit`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clarinet.recipes.counting import many
-from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, find, show
+from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, show
 
 if TYPE_CHECKING:
+    from clarinet_client.shapes.campaigns import Audit
     from worker.demo.annotators import Tally
 
 ALARMED = 3  # exit status of an audit that found something
@@ -53,7 +54,7 @@ def simulate(
         TimeElapsedColumn(),
     )
     with connect(base_url, token) as client, asked_to_end() as stop:
-        found = find(client, "campaigns", campaign)
+        found = client.campaigns.find(campaign)
         names = [one["name"] for one in found["classes"]]
         plan = Plan(
             annotators=annotators,
@@ -68,7 +69,7 @@ def simulate(
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("Reading the images' true classes", total=None, rate="")
             truth = read_truth(client, found)
-            total = max(0, client.get(f"/campaigns/{found['id']}/progress")["waiting"] - leave)
+            total = max(0, client.campaigns.progress(found["id"])["waiting"] - leave)
             bar.update(task, description="Answering", total=total)
 
             def on_progress(tally: "Tally") -> None:
@@ -89,14 +90,13 @@ def simulate(
 def audit(campaign: Campaign, base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson = False) -> None:
     """Have the server recompute a campaign's draws, and print the tests; status 3 if something is wrong."""
     with connect(base_url, token) as client:
-        address = f"/campaigns/{find(client, 'campaigns', campaign)['id']}/audit"
-        found = client.get(address, recompute=True)
+        found = client.campaigns.audit(client.campaigns.find(campaign)["id"], recompute=True)
     show(found, _report(found), as_json=as_json)
     if found["passed"] is False:
         raise typer.Exit(ALARMED)
 
 
-def _report(found: dict[str, Any]) -> str:
+def _report(found: "Audit") -> str:
     secret = "not yet: the seed is secret until the campaign is closed"
     said = {True: "yes", False: "NO", None: secret}
     if found["uniformity"] is None:

@@ -9,15 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
-from worker.client import ApiRefused, Client, ServerAway
+from clarinet_client import Client, Conflict, Refused, ServerAway
+from clarinet_client.annotation import answer_to
+from clarinet_client.shapes.annotation import Answer, Question, SimulatedAnnotator
+from clarinet_client.shapes.campaigns import Campaign
 from worker.demo.perception import Unanswerable, perceived
 
 EXAMPLE = re.compile(r"/examples/(\d+)/image")
 IDLE_S = 0.2  # until an annotator to whom nothing was given asks again
 LOOK_S = 0.2
-CONFLICT = 409
 MAX_LEASED_S = 20.0  # lease no more than is answered in this time, or the others wait for it
 
 
@@ -78,7 +79,7 @@ class Tally:
 
 def simulate(
     client: Client,
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     plan: Plan,
     *,
     stop: threading.Event,
@@ -96,21 +97,17 @@ def simulate(
         on_progress: called a few times a second from the calling thread.
 
     Raises:
-        AppError: an annotator was refused for another reason than the campaign being closed or paused.
+        Refused: an annotator was refused for another reason than the campaign being closed or paused.
     """
-    progress = f"/campaigns/{campaign['id']}/progress"
-    began = client.get(progress)
+    began = client.campaigns.progress(campaign["id"])
     tally = Tally(plan.annotators, waiting=began["waiting"], fresh=began["fresh"])
     asking = threading.Lock()
 
     def fresh() -> int:
         with asking:
-            return int(client.get(progress)["fresh"])
+            return client.campaigns.progress(campaign["id"])["fresh"]
 
-    crew = [
-        client.post("/simulated-annotators", {"name": name}, repeatable=True)
-        for name in _names(plan.annotators)
-    ]
+    crew = [client.annotation.make_simulated(name) for name in _names(plan.annotators)]
     started = time.monotonic()
     with ThreadPoolExecutor(plan.annotators) as pool:
         work = [
@@ -132,7 +129,7 @@ def simulate(
     for one in work:
         one.result()
     tally.seconds = time.monotonic() - started
-    tally.waiting = client.get(progress)["waiting"]
+    tally.waiting = client.campaigns.progress(campaign["id"])["waiting"]
     on_progress(tally)
     return tally
 
@@ -146,8 +143,8 @@ class Annotator:
     """One account at work, in a thread and with a connection of its own."""
 
     base_url: str
-    made: Mapping[str, Any]
-    campaign: Mapping[str, Any]
+    made: SimulatedAnnotator
+    campaign: Campaign
     plan: Plan
     truth: Mapping[int, int | None]
     tally: Tally
@@ -157,36 +154,34 @@ class Annotator:
 
     def work(self) -> None:
         """Lease and answer until there is nothing left to do."""
-        path = f"/campaigns/{self.campaign['id']}"
         self.jitter = random.Random(f"{self.plan.seed}/{self.number}")
         with Client(self.base_url, self.made["token"]) as client:
             try:
-                while not self.stop.is_set() and self.take_turn(client, path):
+                while not self.stop.is_set() and self.take_turn(client):
                     pass
-            except ApiRefused as refused:
-                if refused.status != CONFLICT:  # the campaign was closed or paused, or this person was paused
-                    raise
-            with suppress(ApiRefused, ServerAway):  # what is left expires by itself
-                client.post(f"{path}/leases/release", {})
+            except Conflict:
+                pass  # the campaign was closed or paused, or this person was paused
+            with suppress(Refused, ServerAway):  # what is left expires by itself
+                client.annotation.release(self.campaign["id"])
             with self.tally.lock:  # what they gave back is there for the others
                 self.tally.gone.add(self.number)
-            with suppress(ApiRefused, ServerAway):
-                client.delete(f"/tokens/{self.made['token_id']}")
+            with suppress(Refused, ServerAway):
+                client.annotation.revoke_token(self.made["token_id"])
 
-    def take_turn(self, client: Client, path: str) -> bool:
+    def take_turn(self, client: Client) -> bool:
         """Lease some questions and answer them; False when it is time to stop."""
         wanted = self._reserve()
         if not wanted and self.plan.leave and self._has_more():
             return True
         before = self.tally.changes
-        questions: list[Any] = []
+        questions: list[Question] = []
         try:
             if wanted:
-                leased = client.post(f"{path}/questions", {"count": wanted}, repeatable=True)
+                leased = client.annotation.lease(self.campaign["id"], count=wanted)
                 questions = leased["questions"][:wanted]
             if questions:
                 self._note_change()
-                self._answer(client, path, questions)
+                self._answer(client, questions)
                 self._note_change()
         finally:
             with self.tally.lock:
@@ -247,18 +242,19 @@ class Annotator:
             return left
         return min(left, self.plan.limit - self.tally.answers - self.tally.held)
 
-    def _answer(self, client: Client, path: str, questions: Sequence[Mapping[str, Any]]) -> None:
+    def _answer(self, client: Client, questions: Sequence[Question]) -> None:
         given = [self._decide(question) for question in questions]
         if self.plan.pace is None:
-            self._send(client, path, given)
+            self._send(client, given)
             return
         for answer, is_wrong in given:
             pause_s = self.jitter.uniform(0.6, 1.4) / self.plan.pace
             if self.stop.wait(pause_s):
                 return
-            self._send(client, path, [(answer | {"response_ms": round(pause_s * 1000)}, is_wrong)])
+            answer["response_ms"] = round(pause_s * 1000)
+            self._send(client, [(answer, is_wrong)])
 
-    def _decide(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    def _decide(self, question: Question) -> tuple[Answer, bool]:
         """The answer to a question, and whether it is wrong."""
         found = EXAMPLE.search(question["image_url"])
         example_id = int(found[1]) if found else -1
@@ -275,14 +271,12 @@ class Annotator:
                 confusion=self.plan.confusion,
                 chance_of=f"{self.plan.seed}/{self.number}/{example_id}",
             )
-        value = "yes" if seen == asked else "no"
-        answer = {"question_id": question["id"], "value": value, "response_ms": None, "key": str(uuid4())}
-        return answer, (seen == asked) != (truth == asked)
+        return answer_to(question, "yes" if seen == asked else "no"), (seen == asked) != (truth == asked)
 
-    def _send(self, client: Client, path: str, given: Sequence[tuple[dict[str, Any], bool]]) -> None:
+    def _send(self, client: Client, given: Sequence[tuple[Answer, bool]]) -> None:
         """Send answers until the server has them: their keys make a repetition harmless."""
         answers = [answer for answer, _ in given]
-        results = client.post(f"{path}/answers", {"answers": answers}, repeatable=True)["results"]
+        results = client.annotation.answer(self.campaign["id"], answers)
         stored = [
             (answer["value"], is_wrong)
             for (answer, is_wrong), result in zip(given, results, strict=True)

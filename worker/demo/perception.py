@@ -8,14 +8,14 @@ with people.
 import csv
 import hashlib
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 from app.errors import AppError
 from clarinet.files.names import NO_LABEL, numbers_among
-from worker.client import Client
+from clarinet_client import Client
+from clarinet_client.shapes.campaigns import Campaign
 
 
 class Unanswerable(AppError):
@@ -74,19 +74,19 @@ def perceived(
     return other + (other >= truth)
 
 
-def read_truth(client: Client, campaign: Mapping[str, Any]) -> dict[int, int | None]:
+def read_truth(client: Client, campaign: Campaign) -> dict[int, int | None]:
     """True class of every example as a position among the campaign's classes; None: it is none of them.
 
     Raises:
         Unanswerable: the dataset came without true classes.
     """
-    dataset = client.get(f"/datasets/{campaign['dataset_id']}")
+    dataset = client.datasets.get(campaign["dataset_id"])
     if dataset["class_names"] is None:
         raise Unanswerable("The images came without true classes, so a simulation cannot answer about them.")
     names = [one["name"] for one in campaign["classes"]]
     numbers = numbers_among(names, dataset["class_names"])
     position = [None if number == NO_LABEL else number for number in numbers]
-    examples = client.items(f"/datasets/{campaign['dataset_id']}/examples", split="train", limit=1000)
+    examples = client.datasets.examples(campaign["dataset_id"], split="train")
     return {
         example["id"]: None if example["true_class"] is None else position[example["true_class"]]
         for example in examples

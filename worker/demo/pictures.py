@@ -1,13 +1,13 @@
 """The demo's second campaign, over photographs: added through the API, as people add theirs, and answered."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
 
 from app.errors import AppError
-from worker.client import Client
+from clarinet_client import Client, Failed
+from clarinet_client.shapes.campaigns import Campaign
 from worker.demo.annotators import Plan, simulate
 from worker.demo.perception import read_truth
 from worker.demo.photographs import demo_photographs
@@ -21,14 +21,13 @@ CAMPAIGN = "What is in the picture?"
 INSTRUCTIONS = "Say yes when the picture shows what you are asked about. When you cannot tell, say so."
 LEAVE = 120  # questions for the visitor
 PLAN = Plan(annotators=5, error=0.02, pace=8, batch=10, seed=2, leave=LEAVE)
-LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
     """The campaign, and the dataset that its run adapts to."""
 
-    campaign: Mapping[str, Any]
+    campaign: Campaign
     target_id: str
 
 
@@ -36,33 +35,23 @@ def add_pictures(client: Client, ended: threading.Event) -> Pictures:
     """Add what is missing of datasets and campaign, and open it; what an earlier start has made stays.
 
     Raises:
-        AppError: the server refuses something, or the demo ends meanwhile.
+        ClientError: the server refuses something.
+        AppError: images cannot be taken in, or the demo ends meanwhile.
     """
-    known = {row["name"]: row["id"] for row in client.items("/datasets")}
+    known = {row["name"]: row["id"] for row in client.datasets.all()}
     if not {SOURCE, TARGET} <= known.keys():
         for name, content in zip((SOURCE, TARGET), demo_photographs(), strict=True):
             if name not in known:
                 known[name] = _imported(client, name, content, ended)
-    found = [row for row in client.items("/campaigns") if row["name"] == CAMPAIGN]
+    found = [row for row in client.campaigns.all() if row["name"] == CAMPAIGN]
     draft = (
         found[0]
         if found
-        else client.post(
-            "/campaigns",
-            {
-                "name": CAMPAIGN,
-                "dataset_id": known[SOURCE],
-                "instructions": INSTRUCTIONS,
-                "class_language": "en",
-            },
-        )
+        else client.campaigns.create(CAMPAIGN, known[SOURCE], instructions=INSTRUCTIONS, class_language="en")
     )
-    path = f"/campaigns/{draft['id']}"
     if draft["state"] == "draft":
-        client.post(f"{path}/open")
-    opened = _once(client, path, ended, lambda row: row["state"] != "draft" or bool(row["opening_failure"]))
-    if opened["state"] == "draft":
-        raise AppError(opened["opening_failure"])
+        client.campaigns.ask_to_open(draft["id"])
+    opened = client.campaigns.wait(draft["id"], on_look=_unless(ended))
     return Pictures(opened, known[TARGET])
 
 
@@ -74,23 +63,20 @@ def answer_pictures(client: Client, pictures: Pictures, ended: threading.Event, 
 
 
 def _imported(client: Client, name: str, content: BytesIO, ended: threading.Event) -> str:
-    made = client.upload(
-        "/datasets", content, filename=f"{name.lower()}.zip", name=name, description=DESCRIBED[name]
+    made = client.datasets.send(
+        content, filename=f"{name.lower()}.zip", name=name, description=DESCRIBED[name]
     )
-    path = f"/datasets/{made['id']}"
-    row = _once(client, path, ended, lambda row: row["state"] != "importing")
-    if row["state"] != "ready":
-        raise AppError(f"The images of {name!r} could not be taken in: {row['failure']}")
-    return str(row["id"])
+    try:
+        return client.datasets.wait(made["id"], on_look=_unless(ended))["id"]
+    except Failed as failed:
+        raise AppError(f"The images of {name!r} could not be taken in: {failed.detail}") from failed
 
 
-def _once(
-    client: Client, path: str, ended: threading.Event, is_so: Callable[[dict[str, Any]], bool]
-) -> dict[str, Any]:
-    """The row at a path, once it is as wanted."""
-    while True:
-        row: dict[str, Any] = client.get(path)
-        if is_so(row):
-            return row
-        if ended.wait(LOOK_S):
+def _unless(ended: threading.Event) -> Callable[[object], None]:
+    """Ends a wait once the demo ends."""
+
+    def look(_row: object) -> None:
+        if ended.is_set():
             raise AppError("The demo has ended.")
+
+    return look

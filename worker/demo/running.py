@@ -4,11 +4,10 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -16,7 +15,8 @@ import structlog
 
 from app.errors import AppError
 from app.logs import configure_logs
-from worker.client import ApiRefused, Client
+from clarinet_client import Client, ClientError, Refused
+from clarinet_client.shapes.runs import RunChoices, RunSummary
 from worker.demo.annotators import Plan, Tally, simulate
 from worker.demo.perception import read_truth
 from worker.demo.pictures import Pictures, add_pictures, answer_pictures
@@ -29,9 +29,9 @@ LOOK_S = 0.3
 LOOK_AT_RUN_S = 2.0
 TOO_FEW_LABELS = "/problems/too-few-labels"
 # From the "no" answers alone, then with the "yes" answers too.
-RUNS = ({"preset": "quick", "setting": "cc"}, {"preset": "quick", "setting": "pc"})
+RUNS: tuple[RunChoices, ...] = ({"preset": "quick", "setting": "cc"}, {"preset": "quick", "setting": "pc"})
 # The recipe for who has no trained weights, in few steps of small pictures, so that two cores need minutes.
-PICTURE_RUNS: tuple[Mapping[str, Any], ...] = (
+PICTURE_RUNS: tuple[RunChoices, ...] = (
     {
         "preset": "photographs-untrained",
         "setting": "pc",
@@ -110,7 +110,7 @@ def _guide(
             announce()
             with Client(demo.url, demo.admin_token) as client:
                 _show_the_loop(client, demo, target_id, ended, say)
-    except AppError as error:
+    except (AppError, ClientError) as error:
         if not ended.is_set():
             say(f"The demo's guide has stopped; the server goes on: {error.detail}")
     except Exception:
@@ -134,7 +134,7 @@ def _wait_until_ready(url: str, ended: threading.Event) -> bool:
 def _show_the_loop(
     client: Client, demo: Demo, target_id: UUID, ended: threading.Event, say: Callable[[str], None]
 ) -> None:
-    campaign = client.get(f"/campaigns/{demo.campaign_id}")
+    campaign = client.campaigns.get(str(demo.campaign_id))
     truth = read_truth(client, campaign)
     say(f"{BRISK.annotators} simulated annotators answer now; {LEAVE} questions are left for you.")
     with ThreadPoolExecutor(1, thread_name_prefix="pictures") as beside:
@@ -160,7 +160,7 @@ def _add_pictures(demo: Demo, ended: threading.Event, say: Callable[[str], None]
             say(f"A second campaign asks about photographs: {demo.url}/campaigns/{pictures.campaign['id']}")
             answer_pictures(client, pictures, ended)
             return pictures
-    except AppError as error:
+    except (AppError, ClientError) as error:
         if not ended.is_set():
             say(f"The campaign over photographs is not there: {error.detail}")
         return None
@@ -179,7 +179,7 @@ class _Story:
     url: str
     campaign_id: str
     target_id: str
-    runs: Sequence[Mapping[str, Any]]
+    runs: Sequence[RunChoices]
     say: Callable[[str], None]
     told: int = 0  # runs of which the end was told
     looked: float = -LOOK_AT_RUN_S
@@ -194,23 +194,22 @@ class _Story:
         if self.is_over or time.monotonic() - self.looked < LOOK_AT_RUN_S:
             return
         self.looked = time.monotonic()
-        runs: list[dict[str, Any]] = self.client.items("/runs", campaign_id=self.campaign_id)
+        runs = [*self.client.runs.all(campaign_id=self.campaign_id)]
         if len(runs) > self.told:
             self._tell(runs[-1 - self.told])  # the newest come first
         else:
             self._launch(self.runs[self.told])
 
-    def _launch(self, wanted: Mapping[str, Any]) -> None:
-        path = f"/campaigns/{self.campaign_id}/runs"
+    def _launch(self, wanted: RunChoices) -> None:
         try:
-            run = self.client.post(path, {**wanted, "target_dataset_id": self.target_id})
-        except ApiRefused as refused:
-            if refused.problem.get("type") != TOO_FEW_LABELS:
+            run = self.client.runs.launch(self.campaign_id, self.target_id, **wanted)
+        except Refused as refused:
+            if refused.type != TOO_FEW_LABELS:
                 raise
             return  # a "yes" counts once a second person has given it: ask again at the next look
         self.say(f"Run {run['number']} trains on the answers: {self.url}/runs/{run['id']}")
 
-    def _tell(self, run: dict[str, Any]) -> None:
+    def _tell(self, run: RunSummary) -> None:
         if run["state"] in {"queued", "running"}:
             return
         self.told += 1
@@ -219,8 +218,8 @@ class _Story:
         why = self._reason(run) if run["state"] == "failed" else "."
         self.say(f"Run {run['number']} has {run['state']}{figure}{why}")
 
-    def _reason(self, run: dict[str, Any]) -> str:
+    def _reason(self, run: RunSummary) -> str:
         """Why its first trial failed that did; a trial's failure may go on with lines of its log."""
-        trials = self.client.get(f"/runs/{run['id']}")["trials"]
+        trials = self.client.runs.get(run["id"])["trials"]
         reasons = [trial["failure"] for trial in trials if trial["failure"]]
         return f": {reasons[0].splitlines()[0]}" if reasons else "."

@@ -1,0 +1,64 @@
+"""What answers add up to, and what comes from elsewhere."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from clarinet_client import operations as op
+from clarinet_client.errors import Failed
+from clarinet_client.files import File, opened
+from clarinet_client.groups import Group
+from clarinet_client.shapes.annotation import LabelImport
+from clarinet_client.waiting import look_until
+
+Format = Literal["csv", "tsv", "jsonl", "parquet", "npz", "label-studio"]
+
+
+class Labels(Group):
+    """Labels of a campaign."""
+
+    def save(
+        self, campaign_id: str, to: str | Path, *, format: Format = "csv", imported: bool | None = None
+    ) -> Path:
+        """Keep them as a file: at a path, or in a folder under the server's name for it."""
+        query = {"format": format, "imported": imported}
+        return self._connection.save(op.GET_LABELS, to, query=query, campaign_id=campaign_id)
+
+    def read(self, campaign_id: str, *, format: Format = "csv", imported: bool | None = None) -> bytes:
+        """The same file in memory."""
+        query = {"format": format, "imported": imported}
+        return self._connection.read(op.GET_LABELS, query=query, campaign_id=campaign_id)
+
+    def send(self, campaign_id: str, file: File, *, filename: str = "", key: str = "") -> LabelImport:
+        """Send answers or labels from elsewhere, as CSV or Label Studio's JSON; `wait` waits for the end."""
+        with opened(file, filename) as (stream, called):
+            return self._connection.upload(
+                op.IMPORT_LABELS, stream, filename=called, fields={}, key=key, campaign_id=campaign_id
+            )
+
+    def wait(
+        self,
+        campaign_id: str,
+        import_id: str,
+        *,
+        on_look: Callable[[LabelImport], None] | None = None,
+        timeout_s: float | None = None,
+    ) -> LabelImport:
+        """Wait until they are read.
+
+        Raises:
+            Failed: they could not be; its words name the lines.
+            TookTooLong: they were not in time.
+        """
+        row = look_until(
+            lambda: self._connection.call(op.GET_IMPORT, campaign_id=campaign_id, import_id=import_id),
+            lambda row: row["state"] != "importing",
+            what="The end of the import",
+            on_look=on_look,
+            timeout_s=timeout_s,
+        )
+        if row["state"] == "failed":
+            faults = row["faults"] if len(row["faults"]) > 1 else []  # one is told by the sentence
+            lines = [f"{one['where']} {one['why']}." for one in faults]
+            raise Failed("\n".join([row["failure"] or "The import failed.", *lines]), row)
+        return row
