@@ -51,6 +51,7 @@ from app.quality import pages as quality_pages
 from app.registry import api as registry_api
 from app.registry import pages as registry_pages
 from app.runs import api as runs_api
+from app.runs import live_pages as runs_live_pages
 from app.runs import pages as runs_pages
 from app.runs.events import Streams
 from app.settings import Settings
@@ -71,6 +72,7 @@ PAGES = (
     quality_pages,
     labels_pages,
     runs_pages,
+    runs_live_pages,
     planning_pages,
     registry_pages,
     journal_pages,

@@ -132,6 +132,19 @@ class WeightsFolderUnusable(Conflict):
         )
 
 
+class BadSince(Unprocessable):
+    """What a program gave as the last event that it has is the id of no event of this run."""
+
+    title = "Unknown event"
+
+    def __init__(self, since: str, seeds: int) -> None:
+        super().__init__(
+            f'"{since[:LONGEST_SHOWN]}" is the id of no event of this run. Give one as the stream sent it, '
+            f"such as {'-'.join('3' * seeds)}, or leave it out.",
+            field="since",
+        )
+
+
 class TooManyStreams(TooMany):
     """More pages follow runs than this server can serve at once."""
 
@@ -143,6 +156,7 @@ class TooManyStreams(TooMany):
         )
 
 
+LONGEST_SHOWN = 40  # of what somebody gave
 MOST_LISTED = 6  # names in a sentence
 
 

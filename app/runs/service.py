@@ -298,6 +298,24 @@ def metrics_of(session: Session, run: Run) -> list[Metric]:
     return list(session.scalars(query.order_by(Metric.trial_id, Metric.epoch)))
 
 
+def metrics_after(
+    session: Session, run_id: UUID, known: Sequence[int], *, upto: Sequence[int]
+) -> tuple[Run, list[Metric]]:
+    """A run with its trials, and what these reported after the epochs that are `known`, by seed, as it came.
+
+    A trial that went on from behind what is known tells its last epoch again.
+    """
+    run = session.scalars(select(Run).where(Run.id == run_id).options(selectinload(Run.trials))).one()
+    new = [
+        (Metric.trial_id == trial.id)
+        & (Metric.epoch > (seen if seen < last else last - 1))
+        & (Metric.epoch <= last)
+        for trial, seen, last in zip(run.trials, known, upto, strict=True)
+        if seen != last
+    ]
+    return run, list(session.scalars(select(Metric).where(or_(*new)).order_by(Metric.recorded_at, Metric.id)))
+
+
 def latest_metrics(session: Session, runs: Iterable[Run]) -> dict[UUID, Metric]:
     """The last metric of each trial, by trial id."""
     ids = [trial.id for run in runs for trial in run.trials]
