@@ -76,6 +76,7 @@ LISTS = {
     "metrics",
     "models",
     "journal",
+    "worker_processes",
 }
 
 

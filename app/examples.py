@@ -51,5 +51,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "seeds": [0, 1, 2],
         "note": "after the first week",
     },
-    "edit_run": {"note": "the one for the report"},
+    "edit_run": {"note": "the one for the report", "priority": "high"},
+    "retry_run": {"seeds": [2]},
 }

@@ -53,6 +53,8 @@ from app.registry import pages as registry_pages
 from app.runs import api as runs_api
 from app.runs import live_pages as runs_live_pages
 from app.runs import pages as runs_pages
+from app.runs import steering_api as runs_steering_api
+from app.runs import steering_pages as runs_steering_pages
 from app.runs.events import Streams
 from app.settings import Settings
 from app.storage import Storage
@@ -73,6 +75,7 @@ PAGES = (
     labels_pages,
     runs_pages,
     runs_live_pages,
+    runs_steering_pages,
     planning_pages,
     registry_pages,
     journal_pages,
@@ -90,6 +93,7 @@ APIS = (
     labels_api,
     labels_downloads,
     runs_api,
+    runs_steering_api,
     planning_api,
     registry_api,
     journal_api,

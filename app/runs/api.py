@@ -13,7 +13,7 @@ from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.idempotency import OnceDep
-from app.runs import service
+from app.runs import service, steering
 from app.runs.events import Streams, follow, read_place
 from app.runs.models import Run
 from app.runs.pairs import look_at_pair
@@ -97,7 +97,7 @@ def start_run(
 
 def _launched(request: Request, response: Response, session: Session, run: Run) -> RunRead:
     response.headers["Location"] = request.app.url_path_for("read_run", run_id=run.id)
-    return _read(session, run)
+    return read_back(session, run)
 
 
 @router.get("/runs")
@@ -123,17 +123,19 @@ def read_runs(
 @admin_only
 def read_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
     """One run with its trials."""
-    return _read(session, service.get_run(session, run_id, by=user))
+    return read_back(session, service.get_run(session, run_id, by=user))
 
 
 @router.patch("/runs/{run_id}")
 @admin_only
 def edit_run(run_id: UUID, body: RunUpdate, session: SessionDep, user: CurrentUser) -> RunRead:
-    """Change what is written beside a run."""
+    """Change what is written beside a run, or which runs it goes before."""
     run = service.get_run(session, run_id, by=user)
     if body.note is not None:
         service.write_note(session, run, body.note, by=user)
-    return _read(session, run)
+    if body.priority is not None:
+        steering.prioritise(session, run, body.priority, by=user)
+    return read_back(session, run)
 
 
 @router.get("/runs/{run_id}/metrics")
@@ -189,9 +191,10 @@ def cancel_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
     """Ask for the end of a run; its trials end within seconds."""
     run = service.get_run(session, run_id, by=user)
     service.cancel_run(session, run, by=user, now=utc_now())
-    return _read(session, run)
+    return read_back(session, run)
 
 
-def _read(session: Session, run: Run) -> RunRead:
+def read_back(session: Session, run: Run) -> RunRead:
+    """A run as it is now, for the answer."""
     summary = service.summaries(session, [run], now=utc_now())[run.id]
     return RunRead.read(run, summary, service.recipe_of(session, run))

@@ -111,8 +111,19 @@ class BadConfig(Unprocessable):
         self.field = field
 
 
+class NothingFailed(Conflict):
+    """None of the trials that should be tried again has failed."""
+
+    title = "Nothing failed"
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"None of these trials of run {number} has failed, so there is nothing to try again."
+        )
+
+
 class RunIsOver(Conflict):
-    """A run that has ended cannot be cancelled."""
+    """A run that has ended, or is being cancelled, cannot be steered any more."""
 
     title = "Run is over"
 

@@ -6,12 +6,14 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 from sqlalchemy import select
+from sqlalchemy.orm import selectinload
 from sse_starlette import EventSourceResponse
 
 from app.access import admin_only
 from app.accounts.models import User
+from app.clock import utc_now
 from app.deps import CurrentUser
-from app.runs import pages, service
+from app.runs import pages, queue, service
 from app.runs.api import PING_S
 from app.runs.events import Streams
 from app.runs.following import Page, follow_all
@@ -51,8 +53,9 @@ def _look(request: Request, run_id: UUID) -> tuple[object, bool]:
     """What tells whether the page has changed, and whether the run is over; raises RunNotFound."""
     with request.app.state.database.read.begin() as session:
         pulse, over = service.pulse(session, run_id)
-        written = session.execute(select(Run.note, Run.cancel_requested_at).where(Run.id == run_id)).one()
-    return (pulse, tuple(written)), over
+        run = session.scalars(select(Run).where(Run.id == run_id).options(selectinload(Run.trials))).one()
+        asked = run.note, run.cancel_requested_at, run.paused_at, run.priority
+        return (pulse, asked, queue.places(session, [run], now=utc_now())), over
 
 
 def _render(request: Request, run_id: UUID, user: User) -> tuple[str, ...]:

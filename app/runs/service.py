@@ -21,7 +21,7 @@ from app.datasets import service as datasets
 from app.datasets import versions
 from app.datasets.models import Dataset, DatasetVersion
 from app.journal.models import Action
-from app.runs import configs
+from app.runs import configs, queue
 from app.runs.errors import (
     BadConfig,
     BadSeeds,
@@ -240,6 +240,7 @@ def list_runs(
 def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[UUID, Summary]:
     """The figures of runs whose trials are loaded, by run id."""
     latest = latest_metrics(session, runs)
+    places = queue.places(session, runs, now=now)
     target_ids = {run.target_dataset_id for run in runs}
     query = select(DatasetVersion).where(DatasetVersion.dataset_id.in_(target_ids))
     targets = {(target.dataset_id, target.number): target for target in session.scalars(query)}
@@ -251,6 +252,7 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
             latest,
             scored=scored_by(run, target),
             unscored=unscored_of(target, run.snapshot_facts["classes"]),
+            places=places,
             now=now,
         )
     return found
