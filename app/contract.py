@@ -81,6 +81,7 @@ LISTS = {
     "model_names",
     "predictions",
     "journal",
+    "worker_processes",
 }
 
 

@@ -57,5 +57,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "url": "https://hooks.example.org/clarinet",
         "events": ["run-ended", "campaign-nearly-done"],
     },
-    "edit_run": {"note": "the one for the report"},
+    "edit_run": {"note": "the one for the report", "priority": "high"},
+    "retry_run": {"seeds": [2]},
 }

@@ -60,7 +60,10 @@ from app.registry import predict_pages as registry_predict_pages
 from app.registry.inference.limits import MOST_BYTES
 from app.registry.predictor import Predictor
 from app.runs import api as runs_api
+from app.runs import live_pages as runs_live_pages
 from app.runs import pages as runs_pages
+from app.runs import steering_api as runs_steering_api
+from app.runs import steering_pages as runs_steering_pages
 from app.runs.events import Streams
 from app.settings import Settings
 from app.storage import Storage
@@ -80,6 +83,8 @@ PAGES = (
     quality_pages,
     labels_pages,
     runs_pages,
+    runs_live_pages,
+    runs_steering_pages,
     planning_pages,
     registry_pages,
     disk_pages,
@@ -100,6 +105,7 @@ APIS = (
     labels_api,
     labels_downloads,
     runs_api,
+    runs_steering_api,
     planning_api,
     registry_api,
     registry_downloads,

@@ -6,7 +6,6 @@ writes every other end. Both name the same claim, so whoever is late writes noth
 
 import enum
 import os
-import platform
 import signal
 import subprocess
 import time
@@ -20,8 +19,9 @@ from sqlalchemy.orm import Session
 
 from app.claims import BEAT_S, MAX_ATTEMPTS, Claim, ClaimLost
 from app.clock import utc_now
-from app.runs import trials
+from app.runs import queue, trials
 from app.runs.logs import log_key
+from app.runs.workers import SEPARATOR, process_name
 from worker.context import Context
 from worker.local import processes
 from worker.outages import OUTAGES, PATIENCE_S, keep_trying
@@ -41,6 +41,7 @@ class Ending(enum.Enum):
     EXITED = "the process ended by itself"
     STOPPING = "this worker shuts down"
     CANCELLED = "people asked for it"
+    PAUSED = "people paused it"
     OVERDUE = "it trained longer than it may"
     LOST = "the trial is not ours any more"
 
@@ -79,7 +80,7 @@ class Supervision:
                 continue
             beaten = now
             try:
-                cancelled = self._beat()
+                asked = self._beat()
             except ClaimLost:
                 return Ending.LOST
             except OUTAGES:
@@ -89,9 +90,11 @@ class Supervision:
                     return Ending.LOST
                 continue
             held = time.monotonic()
-            if cancelled:
-                processes.stop(self.process, grace_s=CANCEL_GRACE_S)
-                return Ending.CANCELLED
+            if asked.cancel_requested or asked.pause_requested:
+                # Only who goes on needs time for a checkpoint.
+                grace_s = CANCEL_GRACE_S if asked.cancel_requested else CHECKPOINT_GRACE_S
+                processes.stop(self.process, grace_s=grace_s)
+                return Ending.CANCELLED if asked.cancel_requested else Ending.PAUSED
 
     def settle(self, ending: Ending) -> None:
         """Write the end that the process could not write itself.
@@ -107,7 +110,7 @@ class Supervision:
                 limit = self.context.settings.run_timeout_s / 3600
                 reason = f"Training took longer than the limit of {limit:g} h and was stopped."
                 trials.fail_trial(session, self.claim, reason=reason, now=now)
-            elif ending is Ending.STOPPING:
+            elif ending in (Ending.STOPPING, Ending.PAUSED):
                 trials.hand_back(session, self.claim, counts=False, now=now)
             elif ending is Ending.EXITED:
                 self._settle_exit(session, self.process.returncode, now)
@@ -123,9 +126,9 @@ class Supervision:
             reason = f"The training process was stopped {MAX_ATTEMPTS} times, the last time {_how(code)}."
             trials.fail_trial(session, self.claim, reason=reason, now=now)
 
-    def _beat(self) -> bool:
+    def _beat(self) -> trials.Situation:
         with self.context.unit_of_work() as session:
-            return trials.beat(session, self.claim, now=utc_now()).cancel_requested
+            return trials.beat(session, self.claim, now=utc_now())
 
     def _last_words(self) -> str:
         lines = processes.last_lines(self.log_path)[-SHOWN_LINES:]
@@ -134,16 +137,20 @@ class Supervision:
 
 
 def train_trial(context: Context, trial_id: UUID) -> None:
-    """Train the trial in a process of its own, or do nothing if another worker has it."""
+    """Train what is next in the queue in a process of its own, or do nothing if nothing waits.
+
+    The message is only a nudge: it was sent for one trial, and those of other runs may come first by now.
+    """
     if context.is_stopping():
         log.info("trial.left_for_others", trial_id=str(trial_id))
         return
-    by = f"{platform.node()}:{os.getpid()}"
+    by = f"{process_name(os.getppid())}{SEPARATOR}{os.getpid()}"  # the worker is what started this process
     with context.unit_of_work() as session:
-        claim = trials.claim_trial(session, trial_id, by=by[-120:], now=utc_now())
+        claim = queue.claim_next(session, by=by, now=utc_now())
         if claim is None:
-            log.info("trial.not_free", trial_id=str(trial_id))
+            log.info("trial.none_free", trial_id=str(trial_id))
             return
+        trial_id = claim.id
         trained_s = trials.trained_seconds(session, trial_id)
     log.info("trial.claimed", trial_id=str(trial_id), claim=claim.number)
     path = context.storage.path(log_key(trial_id))

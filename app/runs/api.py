@@ -4,7 +4,7 @@ from typing import Annotated
 from uuid import UUID
 
 import anyio.to_thread
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse
 
@@ -13,8 +13,8 @@ from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.idempotency import OnceDep
-from app.runs import service
-from app.runs.events import Streams, follow
+from app.runs import service, steering
+from app.runs.events import Streams, follow, read_place
 from app.runs.models import Run
 from app.runs.pairs import look_at_pair
 from app.runs.schemas import (
@@ -31,6 +31,16 @@ from app.runs.weights import weights_asked_for
 
 router = APIRouter(tags=["runs"])
 
+Since = Annotated[
+    str | None,
+    Query(
+        max_length=400,
+        description="id of the last event that is known; 0 for each seed (0-0): from the start",
+    ),
+]
+LastEventId = Annotated[
+    str | None, Header(max_length=400, description="as since, which browsers send when they connect again")
+]
 PING_S = 15  # a comment that keeps proxies from closing a quiet stream
 
 
@@ -87,7 +97,7 @@ def start_run(
 
 def _launched(request: Request, response: Response, session: Session, run: Run) -> RunRead:
     response.headers["Location"] = request.app.url_path_for("read_run", run_id=run.id)
-    return _read(session, run)
+    return read_back(session, run)
 
 
 @router.get("/runs")
@@ -113,17 +123,19 @@ def read_runs(
 @admin_only
 def read_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
     """One run with its trials."""
-    return _read(session, service.get_run(session, run_id, by=user))
+    return read_back(session, service.get_run(session, run_id, by=user))
 
 
 @router.patch("/runs/{run_id}")
 @admin_only
 def edit_run(run_id: UUID, body: RunUpdate, session: SessionDep, user: CurrentUser) -> RunRead:
-    """Change what is written beside a run."""
+    """Change what is written beside a run, or which runs it goes before."""
     run = service.get_run(session, run_id, by=user)
     if body.note is not None:
         service.write_note(session, run, body.note, by=user)
-    return _read(session, run)
+    if body.priority is not None:
+        steering.prioritise(session, run, body.priority, by=user)
+    return read_back(session, run)
 
 
 @router.get("/runs/{run_id}/metrics")
@@ -149,19 +161,27 @@ def read_metrics(run_id: UUID, session: SessionDep, user: CurrentUser) -> Metric
     },
 )
 @admin_only
-async def read_events(run_id: UUID, request: Request) -> EventSourceResponse:
-    """Server-sent events: "update" when a trial reports, changes its state or gets on, "end" at the end."""
+async def read_events(
+    run_id: UUID, request: Request, since: Since = None, last_event_id: LastEventId = None
+) -> EventSourceResponse:
+    """Server-sent events: "epoch" with its figures, "update" when a trial changes or gets on, "end".
+
+    An event's id says what was told by then. Give the last one that you have as `since`, and the stream goes
+    on behind it, however long ago that was.
+    """
     streams: Streams = request.app.state.streams
     sessions = request.app.state.database.read
     streams.check()
 
-    def check_run() -> None:
+    def check() -> tuple[int, ...] | None:
         with sessions.begin() as session:
-            service.pulse(session, run_id)
+            pulse, _ = service.pulse(session, run_id)
+        given = since if last_event_id is None else last_event_id  # a browser that comes again names its last
+        return None if given is None else read_place(given, len(pulse["trials"]))
 
-    await anyio.to_thread.run_sync(check_run, limiter=streams.limiter)
+    known = await anyio.to_thread.run_sync(check, limiter=streams.limiter)
     return EventSourceResponse(
-        follow(run_id, sessions, streams), ping=PING_S, headers={"Cache-Control": "no-store"}
+        follow(run_id, sessions, streams, known), ping=PING_S, headers={"Cache-Control": "no-store"}
     )
 
 
@@ -171,9 +191,10 @@ def cancel_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
     """Ask for the end of a run; its trials end within seconds."""
     run = service.get_run(session, run_id, by=user)
     service.cancel_run(session, run, by=user, now=utc_now())
-    return _read(session, run)
+    return read_back(session, run)
 
 
-def _read(session: Session, run: Run) -> RunRead:
+def read_back(session: Session, run: Run) -> RunRead:
+    """A run as it is now, for the answer."""
     summary = service.summaries(session, [run], now=utc_now())[run.id]
     return RunRead.read(run, summary, service.recipe_of(session, run))

@@ -134,8 +134,19 @@ class BadConfig(Unprocessable):
         self.field = field
 
 
+class NothingFailed(Conflict):
+    """None of the trials that should be tried again has failed."""
+
+    title = "Nothing failed"
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"None of these trials of run {number} has failed, so there is nothing to try again."
+        )
+
+
 class RunIsOver(Conflict):
-    """A run that has ended cannot be cancelled."""
+    """A run that has ended, or is being cancelled, cannot be steered any more."""
 
     title = "Run is over"
 
@@ -155,6 +166,19 @@ class WeightsFolderUnusable(Conflict):
         )
 
 
+class BadSince(Unprocessable):
+    """What a program gave as the last event that it has is the id of no event of this run."""
+
+    title = "Unknown event"
+
+    def __init__(self, since: str, seeds: int) -> None:
+        super().__init__(
+            f'"{since[:LONGEST_SHOWN]}" is the id of no event of this run. Give one as the stream sent it, '
+            f"such as {'-'.join('3' * seeds)}, or leave it out.",
+            field="since",
+        )
+
+
 class TooManyStreams(TooMany):
     """More pages follow runs than this server can serve at once."""
 
@@ -166,6 +190,7 @@ class TooManyStreams(TooMany):
         )
 
 
+LONGEST_SHOWN = 40  # of what somebody gave
 MOST_LISTED = 6  # names in a sentence
 
 

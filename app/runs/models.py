@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint, select
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, String, Text, UniqueConstraint, select
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from app.campaigns.models import Campaign
@@ -23,6 +23,14 @@ class TrialState(enum.StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+class Priority(enum.StrEnum):
+    """Which runs' trials go before those of others."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
 
 
 NOTE = 500  # most characters of what people write beside a run
@@ -57,6 +65,11 @@ class Run(Base):
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
     cancel_requested_at: Mapped[datetime | None]
+    # Since then nobody takes its trials, and those that train are being handed back.
+    paused_at: Mapped[datetime | None]
+    priority: Mapped[Priority] = mapped_column(
+        enum_column(Priority), default=Priority.NORMAL, server_default=Priority.NORMAL.value
+    )
     # What people write beside it, so that they know it again; nothing of the training follows from it.
     note: Mapped[str] = mapped_column(String(NOTE), default="", server_default="")
 
@@ -77,6 +90,11 @@ class Run(Base):
     def is_finished(self) -> bool:
         """Whether nothing more will happen to it."""
         return self.state not in (TrialState.QUEUED, TrialState.RUNNING)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether people let it wait; one that has ended does not."""
+        return self.paused_at is not None and not self.is_finished
 
 
 class DeletedRun(Base):
@@ -160,3 +178,12 @@ class Worker(Base):
     queues: Mapped[str] = mapped_column(String(80))
     device: Mapped[str] = mapped_column(String(120))
     seen_at: Mapped[datetime]
+    # Of an earlier version that still beats nothing more is known.
+    host: Mapped[str] = mapped_column(String(120), default="", server_default="")
+    process: Mapped[str] = mapped_column(
+        String(160), default="", server_default=""
+    )  # its trials' claims begin so
+    version: Mapped[str] = mapped_column(String(40), default="", server_default="")
+    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # of what it trains on
+    memory_free_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    started_at: Mapped[datetime | None]

@@ -17,8 +17,9 @@ from pydantic import (
 
 from app.runs.configs import Recipe, readable
 from app.runs.estimates import estimate_of
-from app.runs.models import NOTE, Metric, Run, Trial, TrialState
+from app.runs.models import NOTE, Metric, Priority, Run, Trial, TrialState
 from app.runs.summary import Summary
+from app.runs.workers import WorkerNow
 from app.schemas import Input, Output, few_fields, printable_lines
 from clarinet.recipes.choices import DoingKind, Looks
 from clarinet.recipes.source_accuracy import SourceEstimate
@@ -62,6 +63,23 @@ class RunUpdate(Input):
     """What to change of a run; fields that are left out stay."""
 
     note: Note | None = None
+    priority: Priority | None = Field(
+        default=None, description="high: its trials go before those of all other runs; low: behind them"
+    )
+
+
+class TryAgain(Input):
+    """Failed trials to queue again."""
+
+    seeds: list[StrictInt] | None = Field(
+        default=None, max_length=1000, description="of which; absent: of all that failed"
+    )
+
+
+class PriorityForm(Input):
+    """The form of a run's priority."""
+
+    priority: Priority
 
 
 class NoteForm(Input):
@@ -100,6 +118,7 @@ class TrialRead(Output):
     state: TrialState
     failure: str | None
     attempts: int
+    place: int | None = Field(description="in the queue while it waits; 1 is the next one")
     started_at: datetime | None
     finished_at: datetime | None
     target_accuracy: float | None
@@ -108,11 +127,11 @@ class TrialRead(Output):
     result: dict[str, Any] | None
 
     @classmethod
-    def of(cls, trial: Trial, estimate: SourceEstimate | None) -> Self:
-        """From the row, and what its last epoch told of the source."""
-        names = cls.model_fields.keys() - {"source_estimate", "doing"}
+    def of(cls, trial: Trial, estimate: SourceEstimate | None, place: int | None) -> Self:
+        """From the row, what its last epoch told of the source, and its place in the queue."""
+        names = cls.model_fields.keys() - {"source_estimate", "doing", "place"}
         own = {name: getattr(trial, name) for name in names}
-        return cls(**own, source_estimate=estimate, doing=trial.doing_now)
+        return cls(**own, source_estimate=estimate, doing=trial.doing_now, place=place)
 
 
 class RunSummary(Output):
@@ -156,6 +175,9 @@ class RunSummary(Output):
     time_left_s: float | None
     created_at: datetime
     cancel_requested_at: datetime | None
+    paused_at: datetime | None = Field(description="since when people let it wait; null: it goes on")
+    priority: Priority
+    place: int | None = Field(description="of its next trial in the queue; 1 is the next one of all")
     note: str
 
     @classmethod
@@ -190,6 +212,9 @@ class RunSummary(Output):
             "time_left_s": summary.time_left_s,
             "created_at": run.created_at,
             "cancel_requested_at": run.cancel_requested_at,
+            "paused_at": run.paused_at,
+            "priority": run.priority,
+            "place": summary.place,
             "note": run.note,
         }
 
@@ -221,7 +246,10 @@ class RunRead(RunSummary):
             config=readable(run.config),
             label_snapshot=run.snapshot_digest,
             labels=run.snapshot_facts,
-            trials=[TrialRead.of(trial, summary.source_by_trial.get(trial.id)) for trial in run.trials],
+            trials=[
+                TrialRead.of(trial, summary.source_by_trial.get(trial.id), summary.places.get(trial.id))
+                for trial in run.trials
+            ],
         )
 
 
@@ -230,6 +258,52 @@ class RunList(Output):
 
     items: list[RunSummary]
     next: int | None
+
+
+class TrainedNow(Output):
+    """A trial that a worker trains."""
+
+    run_id: UUID
+    run: int = Field(description="number of the run")
+    seed: int
+
+
+class WorkerProcess(Output):
+    """A worker that was seen within the hour."""
+
+    name: str
+    queues: list[str] = Field(description="gpu: trainings; io: imports, draws and the like")
+    host: str
+    device: str = Field(description="what it trains on")
+    memory_bytes: int | None = Field(description="of its GPU, or else of its host; null: nobody knows")
+    memory_free_bytes: int | None
+    version: str = Field(description="of Clarinet; empty: nobody knows")
+    started_at: datetime | None
+    seen_at: datetime
+    silent_s: float | None = Field(description="null: it was there a moment ago")
+    trains: list[TrainedNow]
+
+    @classmethod
+    def of(cls, worker: WorkerNow) -> Self:
+        """From its row and the trials that it holds."""
+        row = worker.row
+        names = cls.model_fields.keys() - {"queues", "silent_s", "trains"}
+        return cls(
+            **{name: getattr(row, name) for name in names},
+            queues=row.queues.split(","),
+            silent_s=worker.silent_s,
+            trains=[
+                TrainedNow(run_id=trial.run_id, run=trial.run.number, seed=trial.seed)
+                for trial in worker.trials
+            ],
+        )
+
+
+class WorkerProcessList(Output):
+    """Workers, those that are there first."""
+
+    items: list[WorkerProcess]
+    next: str | None = Field(default=None, description="null: the list is whole")
 
 
 class MetricRead(Output):

@@ -21,7 +21,7 @@ from app.datasets import service as datasets
 from app.datasets import versions
 from app.datasets.models import Dataset, DatasetVersion
 from app.journal.models import Action
-from app.runs import configs
+from app.runs import configs, queue
 from app.runs.errors import (
     BadConfig,
     BadSeeds,
@@ -240,6 +240,7 @@ def list_runs(
 def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[UUID, Summary]:
     """The figures of runs whose trials are loaded, by run id."""
     latest = latest_metrics(session, runs)
+    places = queue.places(session, runs, now=now)
     target_ids = {run.target_dataset_id for run in runs}
     query = select(DatasetVersion).where(DatasetVersion.dataset_id.in_(target_ids))
     targets = {(target.dataset_id, target.number): target for target in session.scalars(query)}
@@ -251,6 +252,7 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
             latest,
             scored=scored_by(run, target),
             unscored=unscored_of(target, run.snapshot_facts["classes"]),
+            places=places,
             now=now,
         )
     return found
@@ -296,6 +298,24 @@ def metrics_of(session: Session, run: Run) -> list[Metric]:
     """What all trials of a run have reported, by trial and epoch."""
     query = select(Metric).where(Metric.trial_id.in_([trial.id for trial in run.trials]))
     return list(session.scalars(query.order_by(Metric.trial_id, Metric.epoch)))
+
+
+def metrics_after(
+    session: Session, run_id: UUID, known: Sequence[int], *, upto: Sequence[int]
+) -> tuple[Run, list[Metric]]:
+    """A run with its trials, and what these reported after the epochs that are `known`, by seed, as it came.
+
+    A trial that went on from behind what is known tells its last epoch again.
+    """
+    run = session.scalars(select(Run).where(Run.id == run_id).options(selectinload(Run.trials))).one()
+    new = [
+        (Metric.trial_id == trial.id)
+        & (Metric.epoch > (seen if seen < last else last - 1))
+        & (Metric.epoch <= last)
+        for trial, seen, last in zip(run.trials, known, upto, strict=True)
+        if seen != last
+    ]
+    return run, list(session.scalars(select(Metric).where(or_(*new)).order_by(Metric.recorded_at, Metric.id)))
 
 
 def latest_metrics(session: Session, runs: Iterable[Run]) -> dict[UUID, Metric]:

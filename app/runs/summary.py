@@ -1,10 +1,11 @@
 """Figures over the seeds of a run: mean, spread, time left, curves. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 from statistics import fmean, stdev
+from types import MappingProxyType
 from typing import Any
 
 from app.runs.configs import epochs_of
@@ -35,6 +36,7 @@ class Summary:
         is_final: whether every seed has ended well.
         time_left_s: seconds until the last seed ends at the present pace; None while unknown.
         epoch, epochs: of all seeds together.
+        places: where its waiting trials stand in the queue, by trial id.
     """
 
     mean: float | None
@@ -52,10 +54,22 @@ class Summary:
     time_left_s: float | None
     epoch: int
     epochs: int
+    places: Mapping[Any, int]
+
+    @property
+    def place(self) -> int | None:
+        """Where the next of them stands."""
+        return min(self.places.values(), default=None)
 
 
 def summarise(
-    run: Run, latest: dict[Any, Metric], *, scored: ScoredOn, unscored: str = "", now: datetime
+    run: Run,
+    latest: dict[Any, Metric],
+    *,
+    scored: ScoredOn,
+    unscored: str = "",
+    places: Mapping[Any, int] = MappingProxyType({}),
+    now: datetime,
 ) -> Summary:
     """The figures of a run whose trials are loaded.
 
@@ -64,6 +78,7 @@ def summarise(
         latest: the last metric of each trial, by trial id.
         scored: the images of the target that score.
         unscored: which do not.
+        places: of trials that wait, by trial id; those of other runs may be among them.
         now: to count the time since a metric was reported.
     """
     # A seed that failed or was cancelled has figures of an unfinished training; they would spoil the mean.
@@ -98,6 +113,7 @@ def summarise(
         time_left_s=_time_left(run, latest, now),
         epoch=sum(metric.epoch for metric in last),
         epochs=epochs * len(run.trials),
+        places={trial.id: places[trial.id] for trial in run.trials if trial.id in places},
     )
 
 

@@ -49,6 +49,7 @@ class Situation:
     """What a supervisor must know at each beat."""
 
     cancel_requested: bool
+    pause_requested: bool
 
 
 def trial_prefix(trial_id: UUID) -> str:
@@ -62,15 +63,29 @@ def _not_cancelled() -> ColumnElement[bool]:
     ).is_(None)
 
 
+def not_paused() -> ColumnElement[bool]:
+    """Whether people let the trial's run go on."""
+    return (select(Run.paused_at).where(Run.id == Trial.run_id).correlate(Trial).scalar_subquery()).is_(None)
+
+
+def free(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Conditions of a trial that somebody may take: it waits, or its holder went silent."""
+    return (
+        Trial.state.in_(UNFINISHED),
+        unclaimed(Trial, now),
+        Trial.attempts < MAX_ATTEMPTS,
+        _not_cancelled(),
+        not_paused(),
+    )
+
+
 def claim_trial(session: Session, trial_id: UUID, *, by: str, now: datetime) -> Claim | None:
-    """Take a trial that waits or was lost; None if it is held, over, cancelled or was tried too often."""
+    """Take a trial that waits or was lost; None if it is held, over, cancelled, paused or tried too often."""
     return claims.claim(
         session,
         Trial,
         trial_id,
-        Trial.state.in_(UNFINISHED),
-        Trial.attempts < MAX_ATTEMPTS,
-        _not_cancelled(),
+        *free(now),
         by=by,
         now=now,
         state=TrialState.RUNNING,
@@ -86,10 +101,9 @@ def beat(session: Session, claim: Claim, *, now: datetime) -> Situation:
         ClaimLost: somebody else has the trial, or it was ended.
     """
     claims.renew(session, claim, now=now)
-    cancelled = session.scalar(
-        select(Run.cancel_requested_at).join(Trial, Trial.run_id == Run.id).where(Trial.id == claim.id)
-    )
-    return Situation(cancel_requested=cancelled is not None)
+    asked = select(Run.cancel_requested_at, Run.paused_at).join(Trial, Trial.run_id == Run.id)
+    cancelled, paused = session.execute(asked.where(Trial.id == claim.id)).one()
+    return Situation(cancel_requested=cancelled is not None, pause_requested=paused is not None)
 
 
 def record_doing(session: Session, claim: Claim, doing: Doing) -> None:
@@ -154,7 +168,8 @@ def end_cancelled(session: Session, claim: Claim, *, now: datetime) -> None:
 
 
 def hand_back(session: Session, claim: Claim, *, counts: bool, now: datetime) -> None:
-    """Queue a trial again: its process was lost (`counts` as an attempt) or its worker shuts down (does not).
+    """Queue a trial again: its process was lost (`counts` as an attempt), or it is paused or its worker shuts
+    down (does not).
 
     A worker that shuts down might take the message itself, so then upkeep sends it, in its next round.
 
@@ -203,10 +218,7 @@ def waiting_trials(session: Session, now: datetime) -> list[UUID]:
     waiting = session.scalars(
         select(Trial.id)
         .where(
-            Trial.state.in_(UNFINISHED),
-            unclaimed(Trial, now),
-            Trial.attempts < MAX_ATTEMPTS,
-            _not_cancelled(),
+            *free(now),
             or_(lost, Trial.queued_at < now - patience),
         )
         .order_by(Trial.queued_at, Trial.id)
@@ -220,17 +232,24 @@ def waiting_trials(session: Session, now: datetime) -> list[UUID]:
 
 def give_up_trials(session: Session, now: datetime) -> int:
     """End what nobody will work on any more: cancelled while unheld, or lost too often. Gives how many."""
-    free = Trial.state.in_(UNFINISHED), unclaimed(Trial, now)
+    unheld = Trial.state.in_(UNFINISHED), unclaimed(Trial, now)
     # Clearing claimed_until fences whoever held the row and only looked dead.
     ended = {"claimed_until": None, "claimed_by": None, "finished_at": now} | DOING_NOTHING
     cancelled = session.execute(
-        update(Trial).where(*free, ~_not_cancelled()).values(state=TrialState.CANCELLED, **ended),
+        update(Trial).where(*unheld, ~_not_cancelled()).values(state=TrialState.CANCELLED, **ended),
         execution_options={"synchronize_session": False},
     )
     failed = session.execute(
         update(Trial)
-        .where(*free, Trial.attempts >= MAX_ATTEMPTS)
+        .where(*unheld, Trial.attempts >= MAX_ATTEMPTS)
         .values(state=TrialState.FAILED, failure=LOST.format(attempts=MAX_ATTEMPTS), **ended),
+        execution_options={"synchronize_session": False},
+    )
+    # A paused trial whose supervisor died waits, like the others of its run.
+    session.execute(
+        update(Trial)
+        .where(*unheld, Trial.state == TrialState.RUNNING, ~not_paused())
+        .values(state=TrialState.QUEUED, claimed_until=None, claimed_by=None, **DOING_NOTHING),
         execution_options={"synchronize_session": False},
     )
     return int(cancelled.rowcount + failed.rowcount)  # type: ignore[attr-defined]  # a CursorResult

@@ -72,8 +72,8 @@ def details_of(run: Run, latest: Mapping[UUID, Metric]) -> Details:
 
 
 def silent_workers_since(session: Session, run: Run, *, now: datetime) -> Silence | None:
-    """Set when a trial of the run waits and no worker is there to take it."""
-    if not any(trial.state is TrialState.QUEUED for trial in run.trials):
+    """Set when a trial of the run waits, not for people, and no worker is there to take it."""
+    if run.is_paused or not any(trial.state is TrialState.QUEUED for trial in run.trials):
         return None
     workers = training_workers(session)
     if not workers:

@@ -1,33 +1,95 @@
 """Workers that were seen: written by their heartbeats, read by upkeep and pages."""
 
+import platform
+from collections import defaultdict
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, joinedload
 
 from app import jobs
-from app.runs.models import Worker
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.runs.models import Trial, TrialState, Worker
 
 # A worker is believed alive this long after its last beat, which comes every 5 s.
 SEEN = timedelta(seconds=30)
 FORGOTTEN = timedelta(hours=1)
+SEPARATOR = "/"  # between the worker that holds a claim and its process that does the work
 
 
-def record_worker(session: Session, name: str, *, queues: str, device: str, now: datetime) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What a worker runs on; the memory is that of its GPU, or else of the host."""
+
+    host: str
+    process: str
+    version: str
+    memory_bytes: int | None
+    memory_free_bytes: int | None
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerNow:
+    """A worker, the trials that it trains, and for how long it has been silent; None: it is there."""
+
+    row: Worker
+    trials: list[Trial]
+    silent_s: float | None
+
+
+def process_name(process_id: int) -> str:
+    """What a worker on this host is called in claims."""
+    return f"{platform.node()[:100]}:{process_id}"
+
+
+def record_worker(
+    session: Session, name: str, *, queues: str, device: str, machine: Machine | None = None, now: datetime
+) -> None:
     """Note that a worker is alive and consuming."""
-    session.merge(Worker(name=name, queues=queues, device=device, seen_at=now))
+    known = asdict(machine) if machine else {}
+    session.merge(Worker(name=name, queues=queues, device=device, seen_at=now, **known))
 
 
 def training_workers(session: Session) -> list[Worker]:
     """Workers that take trainings, the one seen last first."""
-    queue = jobs.QUEUE_OF[jobs.TRAIN_TRIAL]
     workers = session.scalars(select(Worker).order_by(Worker.seen_at.desc(), Worker.name))
-    return [worker for worker in workers if queue in worker.queues.split(",")]
+    return [worker for worker in workers if trains(worker)]
+
+
+def trains(worker: Worker) -> bool:
+    """Whether it takes trainings."""
+    return jobs.QUEUE_OF[jobs.TRAIN_TRIAL] in worker.queues.split(",")
 
 
 def live_workers(session: Session, *, now: datetime) -> list[Worker]:
     """Workers that take trainings and were consuming a moment ago."""
     return [worker for worker in training_workers(session) if worker.seen_at > now - SEEN]
+
+
+def all_workers(session: Session, *, by: User, now: datetime) -> list[WorkerNow]:
+    """Workers that were seen within the hour, by name; first those that are there.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+    """
+    accounts.require_admin(by)
+    held = (
+        select(Trial)
+        .where(Trial.state == TrialState.RUNNING, Trial.claimed_until >= now)
+        .options(joinedload(Trial.run))
+        .order_by(Trial.started_at)
+    )
+    trained: dict[str, list[Trial]] = defaultdict(list)
+    for trial in session.scalars(held):
+        trained[(trial.claimed_by or "").rpartition(SEPARATOR)[0]].append(trial)
+    found = []
+    for row in session.scalars(select(Worker).where(Worker.seen_at >= now - FORGOTTEN).order_by(Worker.name)):
+        silent = None if row.seen_at > now - SEEN else (now - row.seen_at).total_seconds()
+        found.append(WorkerNow(row, trained[row.process] if row.process else [], silent))
+    return sorted(found, key=lambda worker: worker.silent_s or 0)
 
 
 def forget_workers(session: Session, *, now: datetime) -> None:

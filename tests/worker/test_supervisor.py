@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import timedelta
 from uuid import UUID
@@ -22,7 +22,7 @@ from app.jobs import Job
 from app.registry import service as registry
 from app.registry.models import Model
 from app.runs import service as runs
-from app.runs import trials
+from app.runs import steering, trials
 from app.runs.labels import key_of
 from app.runs.models import Metric, Run, Trial, TrialState
 from tests.factories import make_run
@@ -184,15 +184,29 @@ class TestTrainTrial:
 
 class TestCancel:
     @pytest.mark.long
-    def test_cancelling_ends_process_and_row(self, context: Context, started: Started) -> None:
+    def test_pausing_hands_it_back_with_a_checkpoint_and_cancelling_ends_process_and_row(
+        self, context: Context, started: Started
+    ) -> None:
         trial = make_trial(context, LONG)
+
+        def ask(act: Callable[..., None]) -> None:
+            with context.unit_of_work() as session:
+                admin = session.get_one(User, session.get_one(Run, trial.run_id).created_by_id)
+                act(session, runs.get_run(session, trial.run_id, by=admin), by=admin, now=utc_now())
+
         supervisor = supervise(context, trial, started)
         wait_until(lambda: is_training(context, trial.id))
+        ask(steering.pause_run)
+        supervisor.wait(20)
+        paused = trial_of(context, trial.id)
+        assert (paused.state, paused.attempts) == (TrialState.QUEUED, 0)
+        assert context.storage.path(f"trials/{trial.id}/checkpoint.safetensors").exists()
+        reached = len(epochs_of(context, trial.id))
 
-        with context.unit_of_work() as session:
-            admin = session.get_one(User, session.get_one(Run, trial.run_id).created_by_id)
-            run = runs.get_run(session, trial.run_id, by=admin)
-            runs.cancel_run(session, run, by=admin, now=utc_now())
+        ask(steering.resume_run)
+        supervisor = supervise(context, trial, started)
+        wait_until(lambda: len(epochs_of(context, trial.id)) > reached)
+        ask(runs.cancel_run)
         supervisor.wait(20)
 
         assert trial_of(context, trial.id).state is TrialState.CANCELLED

@@ -1,7 +1,10 @@
 """Upkeep: what waits is nudged, once in a while."""
 
+import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from uuid import UUID
 
 from sqlalchemy import select
 
@@ -11,7 +14,7 @@ from app.datasets.models import DatasetState
 from app.disk.models import DiskKind, DiskUse
 from app.jobs import Job
 from app.request_keys import LIFE, IdempotencyKey
-from app.runs import trials
+from app.runs import queue, trials
 from app.runs.models import Worker
 from app.runs.workers import record_worker
 from tests.factories import make_campaign, make_dataset, make_run, make_user
@@ -45,6 +48,25 @@ def test_waiting_imports_openings_checks_and_trials_are_nudged_and_not_flooded(
     upkeep.once()
 
     assert jobs_sent == expected
+
+
+@both_databases
+def test_workers_that_look_at_the_same_moment_take_a_trial_each(context: Context) -> None:
+    with context.unit_of_work() as session:
+        for _ in range(2):
+            make_run(session, context.storage, seeds=(0, 1, 2), train=2)
+    together = threading.Barrier(8)
+
+    def take(number: int) -> UUID | None:
+        together.wait()
+        with context.unit_of_work() as session:
+            claim = queue.claim_next(session, by=f"worker {number}", now=utc_now())
+        return claim.id if claim else None
+
+    with ThreadPoolExecutor(8) as threads:
+        taken = [trial_id for trial_id in threads.map(take, range(8)) if trial_id]
+
+    assert len(taken) == len(set(taken)) == 6
 
 
 def test_silent_workers_are_forgotten_and_live_ones_kept(context: Context) -> None:
@@ -120,3 +142,7 @@ def test_a_heartbeat_writes_what_the_worker_is(context: Context) -> None:
     seen = row()
     assert seen is not None
     assert (seen.queues, seen.device[:3]) == ("gpu", "CPU")
+    assert seen.process == f"{seen.host}:{os.getpid()}"
+    assert seen.memory_bytes is not None
+    assert seen.memory_free_bytes is not None
+    assert 0 < seen.memory_free_bytes < seen.memory_bytes

@@ -1,4 +1,4 @@
-"""`clarinet bench scale`, `serve`, `order` and `predict`."""
+"""`clarinet bench scale`, `serve`, `live`, `order` and `predict`."""
 
 import json
 from dataclasses import asdict
@@ -74,6 +74,35 @@ def serve(
         return
     for each in compared:
         typer.echo(as_sentence(each))
+
+
+def live(
+    viewers: Annotated[int, typer.Option(min=1, max=150, help="People who look at one run.")] = 50,
+    seconds: Annotated[float, typer.Option(min=2, max=300, help="For each row.")] = 20,
+    repeats: Annotated[int, typer.Option(min=1, max=50, help="Of each row, in turns.")] = 3,
+    database_url: Annotated[str, typer.Option(help="An empty database, which is filled; else SQLite.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
+) -> None:
+    """What another page takes while people look at a run that ends an epoch every second."""
+    from worker.bench.live import as_row, as_text, measure_live, ratio_of
+
+    rows = []
+    for row in measure_live(
+        database_url,
+        viewers=viewers,
+        seconds=seconds,
+        repeats=repeats,
+        say=lambda words: typer.echo(words, err=True),
+    ):
+        rows.append(row)
+        if not as_json:
+            typer.echo(as_text(row))
+    ratios = {"stream": ratio_of(rows, "stream"), "fetch": ratio_of(rows, "fetch")}
+    if as_json:
+        typer.echo(json.dumps({"rows": [as_row(row) for row in rows], "ratios": ratios}))
+        return
+    for way, ratio in ratios.items():
+        typer.echo(f"{way}: {ratio:.2f} times as long as with nobody (medians)")
 
 
 def order(

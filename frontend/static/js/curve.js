@@ -164,6 +164,7 @@ const resized = new ResizeObserver((entries) => {
 
 drawAll();
 document.addEventListener("htmx:afterSettle", drawAll);
+document.addEventListener("live:redrawn", drawAll);
 dark.addEventListener("change", () => {
   for (const { plot } of plots.values()) plot.destroy();
   plots.clear();

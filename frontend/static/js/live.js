@@ -1,83 +1,114 @@
-// Keeps a server-rendered fragment fresh while server-sent events arrive.
+// Keeps pages of runs fresh with one stream for all tabs of a browser: it opens six connections to a server and no more.
 //
-//   <div data-live="EVENTS_URL" data-fragment="PAGE_URL">...fragment...</div>
+//   <div data-live="STREAM_URL" data-run="ID">...outermost elements of the fragment...</div>
 //
-// Every "update" event fetches the fragment (HX-Request: true) into the element; "end" fetches it once more and
-// closes. A fragment that renders with [data-live-done] in it ends the stream too.
+// Of the tabs that are seen, one leads: it holds a lock, follows the runs of all of them and passes on what comes. A tab
+// that nobody sees follows nothing. Where a browser has no locks (http without being localhost), each tab that is seen
+// leads itself alone.
+import { redrawing, scrolledTables } from "./redraw.js";
 
-const PAUSE_MS = 500; // least time between two fetches, so a fast stream cannot flood the server
+const NAME = "clarinet-live";
+const GATHER_MS = 150; // for tabs to say what they show, before the stream is opened
 const RETRY_MS = 4000; // after a stream the browser gave up on
 
-function follow(element) {
-  const { live: eventsUrl, fragment: fragmentUrl } = element.dataset;
-  let stream = null;
-  let loading = false;
-  let again = false;
-  let ended = false;
+const followed = new Map(); // run -> function that takes its pieces; of this tab
+const me = `${Date.now()}-${Math.random()}`;
+const channel = navigator.locks && new BroadcastChannel(NAME);
+let address = "";
+let isThere = false; // this tab follows
+let waiting = null; // for the lock
 
-  async function refresh() {
-    if (loading) {
-      again = true;
-      return;
-    }
-    loading = true;
-    try {
-      await window.htmx.ajax("GET", fragmentUrl, { target: element, swap: "innerHTML" });
-    } catch {
-      again = !ended; // the network is away: the next event, or the retry, brings it back
-    }
-    if (element.querySelector("[data-live-done]")) end();
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-    loading = false;
-    if (again) {
-      again = false;
-      refresh();
-    }
-  }
+const leading = { isOn: false, runs: new Map(), stream: null, timer: 0, giveUp: null }; // runs by tab
 
-  function end() {
-    ended = true;
-    stream?.close();
-  }
-
-  function open() {
-    if (ended || !element.isConnected) return;
-    stream = new EventSource(eventsUrl);
-    stream.addEventListener("update", refresh);
-    stream.addEventListener("end", () => {
-      end();
-      refresh();
-    });
-    stream.onerror = () => {
-      if (stream.readyState !== EventSource.CLOSED || ended) return; // the browser reconnects by itself
-      refresh();
-      setTimeout(open, RETRY_MS);
-    };
-  }
-
-  // What the reader unfolded stays unfolded.
-  const summaries = () => [...element.querySelectorAll("details > summary")];
-  let unfolded = new Set();
-  element.addEventListener("htmx:beforeSwap", () => {
-    unfolded = new Set(summaries().filter((summary) => summary.parentElement.open).map((summary) => summary.textContent));
-  });
-  element.addEventListener("htmx:afterSwap", () => {
-    for (const summary of summaries()) summary.parentElement.open ||= unfolded.has(summary.textContent);
-  });
-
-  open();
-  addEventListener("pagehide", () => stream?.close());
-  addEventListener("pageshow", (event) => event.persisted && open());
+function show(kind, { run, pieces }) {
+  if (kind === "pieces") followed.get(run)?.(pieces);
+  else followed.delete(run);
 }
 
-for (const element of document.querySelectorAll("[data-live]")) follow(element);
+function passOn(kind, data) {
+  channel?.postMessage({ kind, data });
+  show(kind, data);
+}
 
-// A wide table that the reader scrolled stays where it was when its fragment comes anew; htmx keeps the focus by its id.
-const wide = () => document.querySelectorAll("[role=region][id]");
-let places = new Map();
-document.body.addEventListener("htmx:beforeSwap", () => {
-  places = new Map([...wide()].map((region) => [region.id, region.scrollLeft]));
-});
-document.body.addEventListener("htmx:afterSwap", () => {
-  for (const region of wide()) region.scrollLeft = places.get(region.id) ?? region.scrollLeft;
-});
+function introduce() {
+  channel?.postMessage({ kind: "here", tab: me, runs: [...followed.keys()] });
+}
+
+function reopen(after = GATHER_MS) {
+  clearTimeout(leading.timer);
+  leading.timer = setTimeout(open, after);
+}
+
+function open() {
+  leading.stream?.close();
+  const runs = new Set([...leading.runs.values()].flat());
+  if (!leading.isOn || !runs.size) return;
+  const url = new URL(address, location.href);
+  for (const run of runs) url.searchParams.append("run", run);
+  const stream = (leading.stream = new EventSource(url));
+  stream.addEventListener("pieces", (event) => passOn("pieces", JSON.parse(event.data)));
+  stream.addEventListener("end", (event) => {
+    const data = JSON.parse(event.data);
+    passOn("end", data);
+    runs.delete(data.run);
+    for (const [tab, theirs] of leading.runs) leading.runs.set(tab, theirs.filter((run) => run !== data.run));
+    if (!runs.size) stream.close();
+  });
+  stream.onerror = () => {
+    if (stream.readyState === EventSource.CLOSED) reopen(RETRY_MS); // else the browser connects again by itself
+  };
+}
+
+function lead() {
+  leading.isOn = true;
+  leading.runs = new Map([[me, [...followed.keys()]]]);
+  channel?.postMessage({ kind: "who" });
+  reopen();
+  return new Promise((resolve) => (leading.giveUp = resolve));
+}
+
+function join() {
+  if (isThere || !followed.size) return;
+  isThere = true;
+  introduce();
+  waiting = new AbortController();
+  if (channel) navigator.locks.request(NAME, { signal: waiting.signal }, lead).catch(() => {}); // aborted
+  else lead();
+}
+
+function leave() {
+  if (!isThere) return;
+  isThere = false;
+  channel?.postMessage({ kind: "here", tab: me, runs: [] });
+  waiting.abort();
+  clearTimeout(leading.timer);
+  leading.isOn = false;
+  leading.stream?.close();
+  leading.giveUp?.();
+}
+
+function listen({ data: { kind, tab, runs, data } }) {
+  if (kind === "who" && isThere) introduce();
+  else if (kind === "here" && leading.isOn) {
+    leading.runs.set(tab, runs);
+    reopen(); // who comes needs all of it once
+  } else if (isThere && data) show(kind, data);
+}
+
+for (const element of document.querySelectorAll("[data-live]")) {
+  address = element.dataset.live;
+  followed.set(element.dataset.run, redrawing(element));
+}
+if (followed.size) {
+  if (channel) channel.onmessage = listen;
+  const look = () => (document.visibilityState === "hidden" ? leave() : join());
+  document.addEventListener("visibilitychange", look);
+  addEventListener("pagehide", leave);
+  addEventListener("pageshow", look);
+  look();
+}
+
+// What htmx fetches leaves wide tables where they are, too; it keeps the focus by its id.
+let putBack = () => {};
+document.body.addEventListener("htmx:beforeSwap", () => (putBack = scrolledTables()));
+document.body.addEventListener("htmx:afterSwap", () => putBack());

@@ -324,9 +324,16 @@ class TestEvents:
 
         assert response.headers["content-type"].startswith("text/event-stream")
         events = [block.splitlines() for block in response.text.replace("\r\n", "\n").strip().split("\n\n")]
-        assert [lines[0] for lines in events] == ["event: update", "event: end"]
+        assert [lines[:2] for lines in events] == [["id: 0", "event: update"], ["id: 0", "event: end"]]
         state = {"seed": 0, "state": TrialState.SUCCEEDED.value, "epoch": 0, "doing": None}
-        assert json.loads(events[0][1].removeprefix("data: ")) == {"trials": [state]}
+        assert json.loads(events[0][2].removeprefix("data: ")) == {"trials": [state]}
+
+    def test_what_is_no_id_of_its_events_is_refused_in_words(self, client: TestClient, run: Run) -> None:
+        for since in ("1", "1-", "1-x", "1-2-3", "٣-1", f"1-{10**9}"):
+            response = client.get(f"/api/v1/runs/{run.id}/events", params={"since": since})
+
+            assert response.status_code == 422
+            assert response.json()["detail"].endswith("such as 3-3, or leave it out.")
 
     def test_streams_are_bounded(self, app: FastAPI, client: TestClient, run: Run) -> None:
         app.state.streams = Streams(most=0)

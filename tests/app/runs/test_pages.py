@@ -22,20 +22,19 @@ HTML = {"accept": "text/html"}
 
 
 class TestShowRun:
-    def test_a_running_one_follows_its_events_and_its_fragment_is_in_the_page(
+    def test_a_running_one_follows_the_stream_and_its_fragment_is_in_the_page(
         self, client: TestClient, run: Run
     ) -> None:
         page = client.get(f"/runs/{run.id}", headers=HTML).text
         part = client.get(f"/runs/{run.id}", headers=HTML | {"HX-Request": "true"}).text
 
-        assert f'data-live="http://testserver/api/v1/runs/{run.id}/events"' in page
+        assert f'data-live="http://testserver/live" data-run="{run.id}"' in page
         assert hero_of(part).startswith("75.0 % 95 % interval 58.8 to 87.3 %; 1 seed on the target, ")
         assert "90.0" not in hero_of(part)
         assert "<dt>Chance</dt><dd>50.0 %</dd>" in part
         assert '<abbr title="setting CC">learns from “no” answers alone</abbr>' in part
         assert "What to do next" not in part
         assert "<html" not in part
-        assert "data-live-done" not in part
         assert "No training worker was ever seen" in part
         headings = re.compile(r"<h[12]>.*?</h[12]>", re.DOTALL)
         assert headings.findall(part) == headings.findall(page)

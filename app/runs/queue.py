@@ -1,0 +1,61 @@
+"""Whose turn it is: runs take turns, trial by trial, those of a higher priority before all others."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Select, case, func, select
+from sqlalchemy.orm import Session
+
+from app.claims import Claim
+from app.runs.models import Priority, Run, Trial, TrialState
+from app.runs.trials import claim_trial, free
+
+RANKS = {Priority.HIGH: 0, Priority.NORMAL: 1, Priority.LOW: 2}
+# Workers that look at the same moment want the same trial; each but one goes on to the next.
+TRIES = 50
+
+
+def _in_order(now: datetime) -> Select[UUID]:
+    """Ids of the trials that wait, the next one first.
+
+    Each run has one trial in the first round, one in the second and so on. In a round that run comes first
+    which began none of its trials for the longest time. In a run those go first that have begun already.
+    """
+    last_begun = (
+        select(Trial.run_id, func.max(Trial.started_at).label("at")).group_by(Trial.run_id).subquery()
+    )
+    turn = func.row_number().over(
+        partition_by=Trial.run_id, order_by=(Trial.started_at.is_(None), Trial.seed)
+    )
+    return (
+        select(Trial.id)
+        .join(Run, Run.id == Trial.run_id)
+        .outerjoin(last_begun, last_begun.c.run_id == Trial.run_id)
+        .where(*free(now))
+        .order_by(
+            case(RANKS, value=Run.priority),
+            turn,
+            func.coalesce(last_begun.c.at, Run.created_at),
+            Run.number,
+            Trial.seed,
+        )
+    )
+
+
+def claim_next(session: Session, *, by: str, now: datetime) -> Claim | None:
+    """Take the trial whose turn it is; None if nothing waits."""
+    for trial_id in session.scalars(_in_order(now).limit(TRIES)).all():
+        if claim := claim_trial(session, trial_id, by=by, now=now):
+            return claim
+    return None
+
+
+def places(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[UUID, int]:
+    """Where the waiting trials stand, from 1 for the next one, by trial id; runs with their trials.
+
+    Empty where none of these runs has a trial that waits.
+    """
+    if not any(trial.state is TrialState.QUEUED for run in runs for trial in run.trials):
+        return {}
+    return {trial_id: place for place, trial_id in enumerate(session.scalars(_in_order(now)), start=1)}
