@@ -118,7 +118,7 @@ def _page(
     status: int = 200,
 ) -> Response:
     now = utc_now()
-    latest = service.latest_metrics(session, [run])
+    latest = service.latest_metrics([run])
     summary = service.summaries(session, [run], now=now)[run.id]
     return render(
         request,

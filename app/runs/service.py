@@ -31,7 +31,7 @@ from app.runs.errors import (
     RunNotFound,
 )
 from app.runs.labels import Readiness, collect, freeze
-from app.runs.models import Metric, Run, Trial, TrialState, doing_of
+from app.runs.models import Metric, Run, Trial, TrialState, doing_of, last_metric_of
 from app.runs.pairs import Pair, remember_looks
 from app.runs.summary import Summary, summarise
 from app.runs.targets import scored_by, unscored_of
@@ -239,7 +239,7 @@ def list_runs(
 
 def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[UUID, Summary]:
     """The figures of runs whose trials are loaded, by run id."""
-    latest = latest_metrics(session, runs)
+    latest = latest_metrics(runs)
     target_ids = {run.target_dataset_id for run in runs}
     query = select(DatasetVersion).where(DatasetVersion.dataset_id.in_(target_ids))
     targets = {(target.dataset_id, target.number): target for target in session.scalars(query)}
@@ -298,17 +298,10 @@ def metrics_of(session: Session, run: Run) -> list[Metric]:
     return list(session.scalars(query.order_by(Metric.trial_id, Metric.epoch)))
 
 
-def latest_metrics(session: Session, runs: Iterable[Run]) -> dict[UUID, Metric]:
-    """The last metric of each trial, by trial id."""
-    ids = [trial.id for run in runs for trial in run.trials]
-    last = (
-        select(Metric.trial_id, func.max(Metric.epoch).label("epoch"))
-        .where(Metric.trial_id.in_(ids))
-        .group_by(Metric.trial_id)
-        .subquery()
-    )
-    query = select(Metric).join(last, (Metric.trial_id == last.c.trial_id) & (Metric.epoch == last.c.epoch))
-    return {metric.trial_id: metric for metric in session.scalars(query)}
+def latest_metrics(runs: Iterable[Run]) -> dict[UUID, Metric]:
+    """The last metric of each trial of runs whose trials are loaded, by trial id."""
+    found = {trial.id: last_metric_of(trial) for run in runs for trial in run.trials}
+    return {trial_id: metric for trial_id, metric in found.items() if metric is not None}
 
 
 def pulse(session: Session, run_id: UUID) -> tuple[dict[str, Any], bool]:

@@ -153,6 +153,7 @@ app.add_typer(bench, name="bench")
 bench.command()(benchmarks.scale)
 bench.command()(benchmarks.serve)
 bench.command()(benchmarks.order)
+bench.command()(benchmarks.runs)
 _hand_over("bench", "step", what="A training step", to=bench)
 _hand_over("make-syn-digits", what="Make SYN-DIGITS anew, after its published recipe")
 
