@@ -51,6 +51,8 @@ from app.quality import pages as quality_pages
 from app.registry import api as registry_api
 from app.registry import pages as registry_pages
 from app.runs import api as runs_api
+from app.runs import compare_pages as runs_compare_pages
+from app.runs import list_pages as runs_list_pages
 from app.runs import pages as runs_pages
 from app.runs.events import Streams
 from app.settings import Settings
@@ -70,6 +72,8 @@ PAGES = (
     members_join_pages,
     quality_pages,
     labels_pages,
+    runs_compare_pages,
+    runs_list_pages,
     runs_pages,
     planning_pages,
     registry_pages,

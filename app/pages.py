@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import jinja2
 from fastapi import Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import escape
 from pydantic import BaseModel, ValidationError
-from starlette.datastructures import FormData
+from starlette.datastructures import URL, FormData
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
@@ -140,6 +141,13 @@ def render(
 def without_none(**values: object) -> dict[str, object]:
     """Those that are given: what a list is limited to, for the address of its next page."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def with_query(
+    request: Request, name: str, *, path: Mapping[str, str] | None = None, **values: object
+) -> URL:
+    """The address of a route with values in its query, lists as several of the same name."""
+    return request.url_for(name, **(path or {})).replace(query=urlencode(values, doseq=True))
 
 
 def see_other(request: Request, name: str, **path: Any) -> RedirectResponse:

@@ -14,16 +14,20 @@ from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.idempotency import OnceDep
 from app.runs import service
+from app.runs.comparing import MOST, compare
+from app.runs.describing import describe, put_away
 from app.runs.events import Streams, follow
+from app.runs.finding import find_runs
 from app.runs.models import Run
 from app.runs.pairs import look_at_pair
 from app.runs.schemas import (
+    ComparisonRead,
     MetricList,
     MetricRead,
     RunCreate,
     RunList,
-    RunNumber,
     RunRead,
+    RunsQuery,
     RunSummary,
     RunUpdate,
 )
@@ -92,21 +96,27 @@ def _launched(request: Request, response: Response, session: Session, run: Run) 
 
 @router.get("/runs")
 @admin_only
-def read_runs(
-    *,
-    campaign_id: UUID | None = None,
-    dataset_id: UUID | None = None,
-    after: RunNumber | None = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    session: SessionDep,
-    user: CurrentUser,
-) -> RunList:
-    """Runs, newest first: all, those of a campaign, or those whose source or target a dataset is."""
-    runs, following = service.list_runs(
-        session, by=user, campaign_id=campaign_id, dataset_id=dataset_id, before=after, limit=limit
+def read_runs(asked: Annotated[RunsQuery, Query()], session: SessionDep, user: CurrentUser) -> RunList:
+    """Runs, newest first: all that were not put away, or those that the parameters name."""
+    runs, following = find_runs(
+        session, asked.wanted, by=user, sort=asked.sort, after=asked.after, limit=asked.limit
     )
     summaries = service.summaries(session, runs, now=utc_now())
     return RunList(items=[RunSummary.of(run, summaries[run.id]) for run in runs], next=following)
+
+
+@router.get("/runs/compare")
+@admin_only
+def compare_runs(
+    run: Annotated[
+        list[UUID], Query(min_length=1, max_length=MOST, description="the first is compared with")
+    ],
+    session: SessionDep,
+    storage: StorageDep,
+    user: CurrentUser,
+) -> ComparisonRead:
+    """Up to twenty runs side by side: figures, curves, and how they differ from the first."""
+    return ComparisonRead.of(compare(session, storage, run, by=user, now=utc_now()))
 
 
 @router.get("/runs/{run_id}")
@@ -119,10 +129,11 @@ def read_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
 @router.patch("/runs/{run_id}")
 @admin_only
 def edit_run(run_id: UUID, body: RunUpdate, session: SessionDep, user: CurrentUser) -> RunRead:
-    """Change what is written beside a run."""
+    """Change what is written beside a run, put it away or take it out again."""
     run = service.get_run(session, run_id, by=user)
-    if body.note is not None:
-        service.write_note(session, run, body.note, by=user)
+    describe(session, run, name=body.name, note=body.note, tags=body.tags, by=user)
+    if body.archived is not None:
+        put_away(session, run, away=body.archived, by=user, now=utc_now())
     return _read(session, run)
 
 

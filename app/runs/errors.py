@@ -111,6 +111,15 @@ class BadConfig(Unprocessable):
         self.field = field
 
 
+class TooManyToCompare(Unprocessable):
+    """More runs than anybody could read side by side."""
+
+    title = "Too many runs to compare"
+
+    def __init__(self, asked: int, most: int) -> None:
+        super().__init__(f"At most {most} runs can be compared at once, not {asked}. Mark fewer.", most=most)
+
+
 class RunIsOver(Conflict):
     """A run that has ended cannot be cancelled."""
 

@@ -35,6 +35,9 @@ class TrialState(enum.StrEnum):
 
 
 NOTE = 500  # most characters of what people write beside a run
+NAME = 120  # of what they call it
+TAG = 40
+MOST_TAGS = 20
 
 
 class Run(Base):
@@ -72,6 +75,10 @@ class Run(Base):
     cancel_requested_at: Mapped[datetime | None]
     # What people write beside it, so that they know it again; nothing of the training follows from it.
     note: Mapped[str] = mapped_column(String(NOTE), default="", server_default="")
+    name: Mapped[str] = mapped_column(String(NAME), default="", server_default="")
+    tags: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
+    archived_at: Mapped[datetime | None]  # put away by people: lists leave it out until they are asked for it
+    sweep_id: Mapped[UUID | None] = mapped_column(index=True)  # runs that were launched together share one
 
     trials: Mapped[list["Trial"]] = relationship(lazy="raise", order_by="Trial.seed", back_populates="run")
 

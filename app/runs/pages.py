@@ -15,8 +15,9 @@ from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.errors import Conflict, Unprocessable
 from app.labels import service as labelling
-from app.pages import read_form, render, see_other, without_none
+from app.pages import read_form, render, see_other
 from app.runs import configs, forms, service
+from app.runs.describing import describe
 from app.runs.errors import (
     BadConfig,
     BadSeeds,
@@ -29,7 +30,7 @@ from app.runs.errors import (
 from app.runs.labels import Readiness
 from app.runs.models import NOTE, Run
 from app.runs.pairs import look_at_pair
-from app.runs.schemas import NoteForm, RunNumber
+from app.runs.schemas import NoteForm
 from app.runs.summary import curve
 from app.runs.targets import unscored_of
 from app.runs.view import details_of, silent_workers_since
@@ -39,38 +40,8 @@ from clarinet.files.looks import looks_of_pair
 
 router = APIRouter(include_in_schema=False)
 
-ROWS = 50
 MOST_TARGETS = 200
 UNPROCESSABLE = 422
-
-
-@router.get("/runs")
-@admin_only
-def list_runs(
-    *,
-    request: Request,
-    session: SessionDep,
-    user: CurrentUser,
-    campaign_id: UUID | None = None,
-    dataset_id: UUID | None = None,
-    after: RunNumber | None = None,
-) -> Response:
-    """Runs, newest first: all, those of a campaign, or those whose source or target a dataset is."""
-    runs, following = service.list_runs(
-        session, by=user, campaign_id=campaign_id, dataset_id=dataset_id, before=after, limit=ROWS
-    )
-    return render(
-        request,
-        "runs/list.html",
-        runs=runs,
-        summaries=service.summaries(session, runs, now=utc_now()),
-        names=service.names_of(session, runs),
-        only=without_none(campaign_id=campaign_id, dataset_id=dataset_id),
-        campaign=campaigns.find_campaign(session, campaign_id, by=user) if campaign_id else None,
-        dataset=datasets.get_dataset(session, dataset_id, by=user) if dataset_id else None,
-        next_after=following,
-        is_first=after is None,
-    )
 
 
 @router.get("/weights")
@@ -104,7 +75,7 @@ def write_note_from_page(
     if given is None:
         typed = str(form.get("note", ""))
         return _page(request, session, run, typed=typed, errors=errors, status=UNPROCESSABLE)
-    service.write_note(session, run, given.note, by=user)
+    describe(session, run, note=given.note, by=user)
     return see_other(request, "show_run", run_id=run_id)
 
 

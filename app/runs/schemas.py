@@ -1,10 +1,12 @@
 """What the JSON API of runs accepts and returns."""
 
+from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     StrictBool,
@@ -13,18 +15,28 @@ from pydantic import (
     StrictStr,
     StringConstraints,
     WrapValidator,
+    field_validator,
 )
 
+from app.runs.comparing import Comparison
 from app.runs.configs import Recipe, readable
 from app.runs.estimates import estimate_of
-from app.runs.models import NOTE, Metric, Run, Trial, TrialState
+from app.runs.finding import Sort, Wanted
+from app.runs.models import MOST_TAGS, NAME, NOTE, TAG, Metric, Run, Trial, TrialState
 from app.runs.summary import Summary
-from app.schemas import Input, Output, few_fields, printable_lines
+from app.schemas import Input, Output, few_fields, printable, printable_lines
 from clarinet.recipes.choices import DoingKind, Looks
 from clarinet.recipes.source_accuracy import SourceEstimate
 
 RunNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]  # what the column holds
 Note = Annotated[str, StringConstraints(max_length=NOTE), WrapValidator(printable_lines)]
+
+RunName = Annotated[str, StringConstraints(max_length=NAME), AfterValidator(printable)]
+# A comma separates tags where they are typed in one line.
+Tag = Annotated[
+    str, StringConstraints(min_length=1, max_length=TAG, pattern=r"^[^,]*$"), AfterValidator(printable)
+]
+Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS)]
 
 MOST_SETTINGS = 200  # hyper-parameters; a method has some ninety
 
@@ -61,7 +73,81 @@ class RunCreate(Input):
 class RunUpdate(Input):
     """What to change of a run; fields that are left out stay."""
 
+    name: RunName | None = Field(default=None, description="what people call it; empty: by its number alone")
     note: Note | None = None
+    tags: Tags | None = Field(default=None, description="in place of those it has; without commas")
+    archived: StrictBool | None = Field(
+        default=None, description="put away: lists leave it out until they are asked for it"
+    )
+
+
+class RunsQuery(Input):
+    """Which runs to list, and how."""
+
+    campaign_id: UUID | None = None
+    dataset_id: UUID | None = Field(default=None, description="their source or their target")
+    method: Annotated[str, StringConstraints(max_length=40)] | None = None
+    setting: Literal["cc", "pc"] | None = None
+    state: TrialState | None = None
+    tag: Annotated[str, StringConstraints(max_length=TAG)] | None = None
+    sweep_id: UUID | None = Field(default=None, description="runs that were launched together")
+    text: Annotated[str, StringConstraints(max_length=NAME)] | None = Field(
+        default=None, description="in their name or note, in any case; or their number"
+    )
+    archived: bool = Field(default=False, description="those that were put away, in place of the others")
+    sort: Sort = Field(default=Sort.NEWEST, description="a minus turns it round; -number: newest first")
+    after: RunNumber | None = None
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+    @property
+    def wanted(self) -> Wanted:
+        """Without order and page."""
+        return Wanted(**{item.name: getattr(self, item.name) for item in fields(Wanted)})
+
+
+def _as_list(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+class RunsForm(RunsQuery):
+    """The same from the page, with the columns that it shows."""
+
+    columns: Annotated[list[Annotated[str, StringConstraints(max_length=60)]], BeforeValidator(_as_list)] = (
+        Field(default=[], max_length=100)
+    )
+
+
+class MarkedForm(Input):
+    """What to do with the runs that are marked in the list."""
+
+    act: Literal["compare", "archive", "bring-back", "tag"]
+    run: Annotated[list[UUID], BeforeValidator(_as_list)] = Field(default=[], max_length=200)
+    new_tag: Tag | None = None
+
+
+class AboutForm(Input):
+    """The form of what people write beside a run; tags stand in one line, with commas between."""
+
+    name: RunName = ""
+    note: Note = ""
+    tags: Annotated[str, StringConstraints(max_length=MOST_TAGS * (TAG + 2)), AfterValidator(printable)] = ""
+
+    @field_validator("tags")
+    @classmethod
+    def _are_tags(cls, given: str) -> str:
+        found = _split(given)
+        if len(found) > MOST_TAGS or any(len(tag) > TAG for tag in found):
+            raise ValueError(f"At most {MOST_TAGS} tags of at most {TAG} characters fit here")
+        return given
+
+    @property
+    def listed(self) -> list[str]:
+        """The tags."""
+        return _split(self.tags)
+
+
+def _split(text: str) -> list[str]:
+    return [tag for part in text.split(",") if (tag := part.strip())]
 
 
 class NoteForm(Input):
@@ -157,6 +243,10 @@ class RunSummary(Output):
     created_at: datetime
     cancel_requested_at: datetime | None
     note: str
+    name: str
+    tags: list[str]
+    archived_at: datetime | None = Field(description="when somebody put it away")
+    sweep_id: UUID | None = Field(description="shared by runs that were launched together")
 
     @classmethod
     def facts(cls, run: Run, summary: Summary) -> dict[str, Any]:
@@ -191,6 +281,10 @@ class RunSummary(Output):
             "created_at": run.created_at,
             "cancel_requested_at": run.cancel_requested_at,
             "note": run.note,
+            "name": run.name,
+            "tags": run.tags,
+            "archived_at": run.archived_at,
+            "sweep_id": run.sweep_id,
         }
 
     @classmethod
@@ -226,10 +320,87 @@ class RunRead(RunSummary):
 
 
 class RunList(Output):
-    """A page of runs, newest first; give `next` as `after` for the page after it."""
+    """A page of runs; give `next` as `after`, with the same filters and order, for the page after it."""
 
     items: list[RunSummary]
     next: int | None
+
+
+class DifferenceRead(Output):
+    """An accuracy less that of the first run, with the ends of its 95 % interval; fractions."""
+
+    value: float
+    low: float
+    high: float
+    basis: str = Field(description="what the interval speaks about")
+
+
+class LabelDifferenceRead(Output):
+    """How the frozen labels differ from those of the first run; counts by kind of label."""
+
+    are_equal: bool = Field(description="whether it is the same file")
+    mine: dict[str, int] = Field(description="labels that the first run does not have")
+    others: dict[str, int] = Field(description="labels that the first run alone has")
+    shared: int
+    reweighted: int = Field(description="of those in both, how many weigh differently")
+    examples: int = Field(description="images about which something differs")
+
+
+class PointRead(Output):
+    """The accuracy on the target after an epoch, over the seeds that got there."""
+
+    epoch: int
+    mean: float
+    low: float = Field(description="of the lowest seed")
+    high: float = Field(description="of the highest seed")
+    seeds: int
+
+
+class ComparedRead(Output):
+    """A run beside the first one."""
+
+    run: RunSummary
+    points: list[PointRead] = Field(description="its curve; long ones are thinned, the last epoch stays")
+    by_images: DifferenceRead | None = Field(
+        description="other images of the same kind might change it so far"
+    )
+    by_seeds: DifferenceRead | None = Field(description="other seeds might; null without two seeds of each")
+    labels: LabelDifferenceRead | None = Field(
+        description="null where they are about other images or classes, or a file of them is missing"
+    )
+    label_snapshot: str = Field(description="SHA-256 of the frozen labels")
+
+
+class SettingDifference(Output):
+    """A value of the configuration that is not the same in all runs."""
+
+    name: str
+    values: list[Any] = Field(description="in the order of the runs; null where one has none")
+
+
+class ComparisonRead(Output):
+    """Runs in the order that was asked for; they are compared with the first."""
+
+    items: list[ComparedRead]
+    settings: list[SettingDifference]
+
+    @classmethod
+    def of(cls, found: Comparison) -> Self:
+        """From runs that were put side by side."""
+        return cls(
+            items=[
+                ComparedRead(
+                    run=RunSummary.of(each.run, each.summary),
+                    points=each.points,
+                    by_images=each.by_images,
+                    by_seeds=each.by_seeds,
+                    labels=each.labels,
+                    label_snapshot=each.run.snapshot_digest,
+                )
+                for each in found.runs
+            ],
+            settings=[SettingDifference(name=name, values=values) for name, values in found.settings],
+        )
 
 
 class MetricRead(Output):

@@ -2,20 +2,23 @@
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import httpx2
+import numpy as np
 from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.clock import utc_now
 from app.runs import configs
+from app.runs.labels import freeze
 from app.runs.models import Metric, Run, Trial, TrialState, kept_of
+from clarinet.files.label_table import Labels
 from worker.bench.rows import CLASSES, add_campaign, add_dataset, add_people, fresh_context
 from worker.bench.scale import serving
 from worker.context import Context
@@ -23,6 +26,7 @@ from worker.context import Context
 SEEDS = 5
 VISITS = 15  # to each address
 COMPARED = 20
+SNAPSHOTS, LABELS = 7, 20_000
 METHODS = ("clarinet-plus", "clarinet", "gac", "gac+dann", "gac+mcc")
 INSERTED = 20_000  # rows a statement
 CONFUSION = [[90 if row == column else 1 for column in range(len(CLASSES))] for row in range(len(CLASSES))]
@@ -62,7 +66,8 @@ def measure_runs(database_url: str, runs: int, epochs: int, *, say: Callable[[st
             token = accounts.create_token(session, admin, "runs", now=utc_now())[1]
             source, target = (add_dataset(session, admin, 1000) for _ in range(2))
             campaign_id = add_campaign(session, admin, source)
-            ids = _add_runs(session, campaign_id, target, admin.id, runs=runs, epochs=epochs)
+            digests = [freeze(context.storage, _labels(number)) for number in range(SNAPSHOTS)]
+            ids = _add_runs(session, campaign_id, target, admin.id, digests, runs=runs, epochs=epochs)
         _settle(context)
         with serving(context) as url, httpx2.Client(base_url=url, timeout=600) as client:
             client.headers.update({"Authorization": f"Bearer {token}", "Accept": "text/html"})
@@ -73,15 +78,27 @@ def measure_runs(database_url: str, runs: int, epochs: int, *, say: Callable[[st
 
 
 def _addresses(ids: list[UUID], campaign_id: UUID) -> dict[str, str]:
+    compared = "&".join(f"run={run_id}" for run_id in ids[-COMPARED:])
     return {
         "list, newest": "/runs",
         "list of a campaign": f"/runs?campaign_id={campaign_id}",
+        "list, highest first": "/runs?sort=-accuracy",
+        "list, filtered": "/runs?method=gac&state=succeeded&text=7",
         "list, 200 as JSON": "/api/v1/runs?limit=200",
+        f"comparison of {COMPARED}": f"/runs/compare?{compared}",
+        f"comparison of {COMPARED} as JSON": f"/api/v1/runs/compare?{compared}",
     }
 
 
 def _add_runs(
-    session: Session, campaign_id: UUID, target_id: UUID, admin_id: UUID, *, runs: int, epochs: int
+    session: Session,
+    campaign_id: UUID,
+    target_id: UUID,
+    admin_id: UUID,
+    digests: Sequence[str],
+    *,
+    runs: int,
+    epochs: int,
 ) -> list[UUID]:
     """Runs that ended well, as rows alone; gives their ids, newest last."""
     now = utc_now()
@@ -116,7 +133,7 @@ def _add_runs(
                 "setting": "cc",
                 "preset": "digits",
                 "config": config,
-                "snapshot_digest": f"{run % 7:064x}",
+                "snapshot_digest": digests[run % len(digests)],
                 "snapshot_facts": FACTS,
                 "created_by_id": admin_id,
                 "created_at": now - timedelta(minutes=runs - run),
@@ -157,6 +174,19 @@ def _add_runs(
         ),
     )
     return ids
+
+
+def _labels(number: int) -> Labels:
+    """Labels that differ a little from one number to the next."""
+    ids = np.arange(LABELS)
+    return Labels(
+        example_ids=ids,
+        positions=ids,
+        kinds=(ids % 10 == 0).astype(np.uint8),
+        classes=(ids + ids // (10 + number)) % len(CLASSES),
+        weights=np.ones(LABELS, np.float32),
+        num_classes=len(CLASSES),
+    )
 
 
 def _insert(session: Session, kind: type[Any], rows: Iterator[dict[str, Any]]) -> None:
