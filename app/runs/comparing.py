@@ -1,13 +1,16 @@
 """Several runs beside each other: results, curves, and how they differ from the first."""
 
-from collections.abc import Sequence
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from math import ceil
 from statistics import fmean
+from typing import Any
 from uuid import UUID
 
+import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -17,6 +20,7 @@ from app.runs import service
 from app.runs.differences import (
     Difference,
     LabelDifference,
+    between_hits,
     between_samples,
     between_seeds,
     labels_that_differ,
@@ -25,7 +29,7 @@ from app.runs.differences import (
 from app.runs.errors import RunNotFound, TooManyToCompare
 from app.runs.finding import NOT_COUNTED, WITHOUT_RESULTS
 from app.runs.labels import thaw
-from app.runs.models import Metric, Run
+from app.runs.models import Metric, Run, Trial
 from app.runs.summary import Summary
 from app.storage import Storage, StoredFileDamaged, StoredFileMissing
 from clarinet.recipes.config import flattened
@@ -110,7 +114,7 @@ def compare(
     runs = [by_id[run_id] for run_id in wanted]
     summaries = service.summaries(session, runs, now=now)
     names = service.names_of(session, runs)
-    curves = _curves(session, runs)
+    curves, hits = _curves(session, runs), _hits(session, runs)
     found = []
     for run in runs:
         summary, is_first = summaries[run.id], run is runs[0]
@@ -121,13 +125,13 @@ def compare(
                 label=run.name or f"{names[run.campaign_id]} → {names[run.target_dataset_id]}",
                 summary=summary,
                 points=curves.get(run.id, []) if summary.scored.images else [],
-                by_images=None if is_first else _by_images(summary, first),
+                by_images=None if is_first else _by_images(run, runs[0], summary, first, hits),
                 by_seeds=None if is_first else between_seeds(_accuracies(run), _accuracies(runs[0])),
                 labels=_labels(storage, run, runs[0]),
             )
         )
     configs = [
-        {"method": run.method, "setting": run.setting, "preset": run.preset} | flattened(run.config)
+        flattened(run.config) | {"method": run.method, "setting": run.setting, "preset": run.preset}
         for run in runs
     ]
     return Comparison(found, settings_that_differ(configs))
@@ -138,13 +142,35 @@ def _accuracies(run: Run) -> list[float]:
     return [trial.target_accuracy for trial in counted if trial.target_accuracy is not None]
 
 
-def _by_images(mine: Summary, first: Summary) -> Difference | None:
+def _by_images(
+    run: Run, other: Run, mine: Summary, first: Summary, hits: Mapping[UUID, list[Any]]
+) -> Difference | None:
     if mine.mean is None or first.mean is None or not mine.scored.images or not first.scored.images:
         return None
-    found = between_samples(mine.mean, first.mean, mine.scored, first.scored)
-    if mine.is_final and first.is_final:
-        return found
-    return replace(found, basis=found.basis + "; one of both has not ended")
+    if not (mine.is_final and first.is_final):
+        found = between_samples(mine.mean, first.mean, mine.scored, first.scored)
+        return replace(found, basis=found.basis + "; one of both has not ended")
+    told = [hits.get(each.id, []) for each in (run, other)]
+    same = [
+        (each.target_dataset_id, each.target_version, each.snapshot_facts["classes"], summary.scored)
+        for each, summary in ((run, mine), (other, first))
+    ]
+    if same[0] == same[1] and all(len(of_run) for of_run in told):
+        size = mine.scored.images
+        return between_hits(*([seed[:size] for seed in of_run] for of_run in told))
+    return between_samples(mine.mean, first.mean, mine.scored, first.scored)
+
+
+def _hits(session: Session, runs: Sequence[Run]) -> dict[UUID, list[Any]]:
+    """Which images each seed found the class of, by run id; only of runs whose every seed keeps them."""
+    kept = Trial.result["hits"]
+    ids = [run.id for run in runs]
+    rows = session.execute(select(Trial.run_id, kept).where(Trial.run_id.in_(ids))).all()
+    found: dict[UUID, list[Any]] = {}
+    for run_id, told in rows:
+        if told is not None:
+            found.setdefault(run_id, []).append(np.unpackbits(np.frombuffer(b64decode(told), np.uint8)))
+    return {run.id: found[run.id] for run in runs if len(found.get(run.id, ())) == len(run.trials)}
 
 
 def _curves(session: Session, runs: Sequence[Run]) -> dict[UUID, list[Point]]:

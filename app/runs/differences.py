@@ -47,6 +47,23 @@ def between_samples(mine: float, others: float, scored: ScoredOn, others_scored:
     return Difference(value, max(-1.0, value - below), min(1.0, value + above), basis)
 
 
+def between_hits(mine: Sequence[Any], others: Sequence[Any]) -> Difference:
+    """Of accuracies on the very same images, image by image, after Bonett and Price (2012).
+
+    One image that only the one finds and one that only the other finds are added, so that few images do not
+    promise too much. Of several seeds an image counts by the share of them that find it.
+
+    Args:
+        mine, others: of each seed (N,) 0 or 1 for the images that score, N >= 1.
+    """
+    apart = np.mean(mine, axis=0) - np.mean(others, axis=0)
+    added = np.append(apart, (1.0, -1.0))
+    reach = 1.96 * float(added.std()) / math.sqrt(len(added))
+    middle = float(added.mean())
+    basis = f"{len(apart):,} images, the same ones, one by one"
+    return Difference(float(apart.mean()), max(-1.0, middle - reach), min(1.0, middle + reach), basis)
+
+
 def between_seeds(mine: Sequence[float], others: Sequence[float]) -> Difference | None:
     """Of means over seeds, by Welch's t: how far further seeds might be apart on these very images.
 

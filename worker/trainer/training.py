@@ -4,6 +4,7 @@ import hashlib
 import json
 import platform
 import shutil
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -100,6 +101,8 @@ class ClaimedTrial:
         onnx = self._export(folder, result, loaded)
         weights = _file_facts(folder / registry.WEIGHTS)
         facts = _facts(result, loaded)
+        # For comparisons image by image; a card does without.
+        kept = facts | {"hits": None if result.hits is None else b64encode(result.hits).decode()}
         recipe = sentence_of(result.config, result.model.spec.architecture)
         card = self._card(facts, loaded.class_names, weights["sha256"], recipe) | {"onnx": onnx}
         self.storage.put(f"{key}/{registry.CARD}", json.dumps(card, indent=2).encode())
@@ -108,7 +111,7 @@ class ClaimedTrial:
             now = utc_now()
             with self.database.write.begin() as session:
                 trials.succeed_trial(
-                    session, self.claim, target_accuracy=result.target_accuracy, result=facts, now=now
+                    session, self.claim, target_accuracy=result.target_accuracy, result=kept, now=now
                 )
                 registry.publish_model(
                     session,

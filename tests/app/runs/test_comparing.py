@@ -1,5 +1,6 @@
 """Runs beside each other: differences with their intervals, settings, labels, curves, files."""
 
+from base64 import b64encode
 from statistics import fmean, stdev
 
 import numpy as np
@@ -8,6 +9,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
 
 from app.runs.differences import (
+    between_hits,
     between_samples,
     between_seeds,
     labels_that_differ,
@@ -56,6 +58,25 @@ class TestDifferences:
         found = [between_samples(mine, others, few, few) for mine, others in hits.tolist()]
 
         assert sum(each.low <= 0.1 <= each.high for each in found) >= 0.95 * 500
+
+    def test_the_same_images_tell_a_difference_more_finely(self) -> None:
+        """By simulation: it covers as well, and is shorter where both runs fail on the same images."""
+        noise = np.random.default_rng(0)
+        few = ScoredOn(split="test", images=200, of=200)
+        covered, shorter = 0, 0
+        for _ in range(500):
+            hard = noise.random(200)
+            mine, others = (
+                (hard < 0.9).astype(int),
+                ((hard < 0.85) & (noise.random(200) < 0.8 / 0.85)).astype(int),
+            )
+            paired = between_hits([mine], [others])
+            apart = between_samples(float(mine.mean()), float(others.mean()), few, few)
+            covered += paired.low <= 0.1 <= paired.high
+            shorter += paired.high - paired.low < apart.high - apart.low
+
+        assert covered >= 0.93 * 500
+        assert shorter > 0.99 * 500
 
     def test_labels_are_compared_by_image_kind_and_class(self) -> None:
         mine = Labels.of(
@@ -136,6 +157,24 @@ def test_the_api_tells_what_the_page_shows(client: TestClient, pair: list[Run]) 
     assert [(point["epoch"], point["seeds"]) for point in second["points"]] == [(1, 2), (2, 2)]
     assert second["points"][1]["mean"] == pytest.approx(0.825)
     assert found["settings"] == [{"name": "learning_rate", "values": [0.001, 0.002]}]
+
+
+def test_runs_that_keep_their_hits_are_compared_image_by_image(
+    client: TestClient, session: Session, pair: list[Run]
+) -> None:
+    for place, run in enumerate(pair):
+        for trial in run.trials:
+            found = np.arange(40) >= 20 - 12 * place
+            trial.target_accuracy = float(found.mean())
+            trial.result = {"hits": b64encode(np.packbits(found).tobytes()).decode()}
+    session.commit()
+
+    asked = {"run": [str(run.id) for run in pair]}
+    found = client.get("/api/v1/runs/compare", params=asked).json()["items"][1]["by_images"]
+
+    assert found["value"] == pytest.approx(0.3)
+    assert found["basis"] == "40 images, the same ones, one by one"
+    assert 0.1 < found["low"] < 0.3 < found["high"] < 0.5
 
 
 def test_the_page_its_chart_and_its_tables(client: TestClient, pair: list[Run]) -> None:
