@@ -54,6 +54,7 @@ from app.runs import api as runs_api
 from app.runs import compare_pages as runs_compare_pages
 from app.runs import list_pages as runs_list_pages
 from app.runs import pages as runs_pages
+from app.runs import sweep_pages as runs_sweep_pages
 from app.runs.events import Streams
 from app.settings import Settings
 from app.storage import Storage
@@ -74,6 +75,7 @@ PAGES = (
     labels_pages,
     runs_compare_pages,
     runs_list_pages,
+    runs_sweep_pages,
     runs_pages,
     planning_pages,
     registry_pages,

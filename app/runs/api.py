@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse
 
 from app.access import admin_only
+from app.accounts.models import User
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, StorageDep
@@ -18,6 +19,7 @@ from app.runs.comparing import MOST, compare
 from app.runs.describing import describe, put_away
 from app.runs.events import Streams, follow
 from app.runs.finding import find_runs
+from app.runs.launching import launch, prepare, runs_of
 from app.runs.models import Run
 from app.runs.pairs import look_at_pair
 from app.runs.schemas import (
@@ -30,6 +32,8 @@ from app.runs.schemas import (
     RunsQuery,
     RunSummary,
     RunUpdate,
+    SweepCreate,
+    SweepRead,
 )
 from app.runs.weights import weights_asked_for
 
@@ -107,7 +111,7 @@ def read_runs(asked: Annotated[RunsQuery, Query()], session: SessionDep, user: C
 
 @router.get("/runs/compare")
 @admin_only
-def compare_runs(
+def read_comparison(
     run: Annotated[
         list[UUID], Query(min_length=1, max_length=MOST, description="the first is compared with")
     ],
@@ -183,6 +187,41 @@ def cancel_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
     run = service.get_run(session, run_id, by=user)
     service.cancel_run(session, run, by=user, now=utc_now())
     return _read(session, run)
+
+
+@router.post("/runs/{run_id}/sweeps", status_code=202)
+@admin_only
+def launch_sweep(
+    *,
+    run_id: UUID,
+    body: SweepCreate,
+    session: SessionDep,
+    reading: ReadingDep,
+    storage: StorageDep,
+    once: OnceDep,
+    user: CurrentUser,
+) -> SweepRead:
+    """Launch runs beside one: the paper's methods, or methods times seeds times numbers of labels."""
+    with reading.begin() as looking:
+        run = service.get_run(looking, run_id, by=user)
+        if made := once.made_before(looking):
+            return _sweep(looking, UUID(made), user)
+        sweep = body.beside(run)
+        prepared = prepare(looking, storage, run, sweep, by=user)
+    now = utc_now()
+    if made := once.begin(session, now=now):  # by the same request, which came meanwhile
+        return _sweep(session, UUID(made), user)
+    runs = launch(session, run, sweep, prepared, by=user, now=now)
+    sweep_id = runs[0].sweep_id
+    assert sweep_id is not None  # all runs of a launch have one
+    once.end(session, sweep_id)
+    return _sweep(session, sweep_id, user)
+
+
+def _sweep(session: Session, sweep_id: UUID, user: User) -> SweepRead:
+    runs = runs_of(session, sweep_id, by=user)
+    summaries = service.summaries(session, runs, now=utc_now())
+    return SweepRead(sweep_id=sweep_id, items=[RunSummary.of(run, summaries[run.id]) for run in runs])
 
 
 def _read(session: Session, run: Run) -> RunRead:

@@ -120,6 +120,12 @@ class TooManyToCompare(Unprocessable):
         super().__init__(f"At most {most} runs can be compared at once, not {asked}. Mark fewer.", most=most)
 
 
+class BadSweep(Unprocessable):
+    """Runs that cannot be launched together."""
+
+    title = "Sweep refused"
+
+
 class RunIsOver(Conflict):
     """A run that has ended cannot be cancelled."""
 

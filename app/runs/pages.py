@@ -134,10 +134,16 @@ def new_run(
     user: CurrentUser,
     recipe: str = "",
     target_dataset_id: str = "",
+    like: UUID | None = None,
 ) -> Response:
-    """The form; with another recipe or target, the same form with the values of the recipe that fits them."""
+    """The form; with another recipe or target, the same form with the values of the recipe that fits them.
+
+    `like`: filled as a run was started, to start it again with changes.
+    """
     weights = weights_names(settings.weights_dir, by=user)
     typed = FormData({"recipe": recipe, "target_dataset_id": target_dataset_id})
+    if like is not None:
+        typed = forms.typed_like(service.get_run(session, like, by=user))
     return _form(request, campaign_id, session, storage, user, weights=weights, typed=typed)
 
 

@@ -22,6 +22,7 @@ from app.runs.comparing import Comparison
 from app.runs.configs import Recipe, readable
 from app.runs.estimates import estimate_of
 from app.runs.finding import Sort, Wanted
+from app.runs.launching import PAPER, Sweep
 from app.runs.models import MOST_TAGS, NAME, NOTE, TAG, Metric, Run, Trial, TrialState
 from app.runs.summary import Summary
 from app.schemas import Input, Output, few_fields, printable, printable_lines
@@ -168,6 +169,51 @@ class SourceEstimateRead(Output):
     held_out: int = Field(description="labels that estimate it")
     needed: int = Field(description="held-out labels that an estimate needs")
     missing: int = Field(description="about how many more “no” answers it takes until they are held out")
+
+
+class SweepCreate(Input):
+    """Runs to launch beside one, over its labels and images, in its setting."""
+
+    methods: list[Annotated[str, StringConstraints(max_length=40)]] = Field(
+        default=list(PAPER),
+        min_length=1,
+        max_length=20,
+        description="absent: the paper's five",
+    )
+    preset: Annotated[str, StringConstraints(max_length=40)] | None = Field(
+        default=None, description="of each method; absent: the one that fits the images"
+    )
+    seeds: list[StrictInt] | None = Field(
+        default=None, max_length=1000, description="of each run; absent: those of the run"
+    )
+    labels: list[Annotated[StrictInt, Field(ge=1, le=2**31 - 1)]] = Field(
+        default=[],
+        max_length=20,
+        description="numbers of labels, each drawn from the run's, smaller within larger; empty: all",
+    )
+
+    def beside(self, run: Run) -> Sweep:
+        """What to launch."""
+        seeds = [trial.seed for trial in run.trials] if self.seeds is None else self.seeds
+        return Sweep(methods=self.methods, seeds=seeds, labels=self.labels, preset=self.preset)
+
+
+class SweepForm(Input):
+    """The same from the page; seeds and numbers stand in one line each."""
+
+    methods: Annotated[list[str], BeforeValidator(_as_list)] = Field(default=[], max_length=20)
+    preset: Annotated[str, StringConstraints(max_length=40)] | None = None
+    seeds: Annotated[str, StringConstraints(max_length=250, pattern=r"^[0-9, ]*$")] = ""
+    labels: Annotated[str, StringConstraints(max_length=250, pattern=r"^[0-9, ]*$")] = ""
+    once: Annotated[str, StringConstraints(max_length=40)] = Field(description="the same form, sent twice")
+
+    def beside(self, run: Run) -> Sweep:
+        """What to launch."""
+        seeds, labels = (
+            [int(word) for word in text.replace(",", " ").split()] for text in (self.seeds, self.labels)
+        )
+        seeds = seeds or [trial.seed for trial in run.trials]
+        return Sweep(methods=self.methods, seeds=seeds, labels=labels, preset=self.preset)
 
 
 class DoingRead(Output):
@@ -401,6 +447,13 @@ class ComparisonRead(Output):
             ],
             settings=[SettingDifference(name=name, values=values) for name, values in found.settings],
         )
+
+
+class SweepRead(Output):
+    """Runs that were launched together; `GET /runs?sweep_id=` lists them later."""
+
+    sweep_id: UUID
+    items: list[RunSummary]
 
 
 class MetricRead(Output):

@@ -98,6 +98,7 @@ def start_run(
     config: Mapping[str, object],
     weights: Mapping[str, str | None] = MappingProxyType({}),
     note: str = "",
+    sweep_id: UUID | None = None,
     by: User,
     now: datetime,
 ) -> Run:
@@ -110,6 +111,7 @@ def start_run(
         config: single hyper-parameters that replace the preset's.
         weights: what `weights_asked_for` gave of this config.
         note: at most NOTE characters beside the run.
+        sweep_id: shared by runs that are launched together.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -145,6 +147,8 @@ def start_run(
         created_by_id=by.id,
         created_at=now,
         note=note,
+        tags=[],
+        sweep_id=sweep_id,
         trials=[Trial(seed=seed, queued_at=now) for seed in sorted(seeds)],
     )
     _add_numbered(session, run)
