@@ -15,25 +15,23 @@ from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.idempotency import OnceDep
 from app.runs import service
+from app.runs.compare_schemas import ComparisonRead, SweepCreate, SweepRead
 from app.runs.comparing import MOST, compare
 from app.runs.describing import describe, put_away
 from app.runs.events import Streams, follow
 from app.runs.finding import find_runs
 from app.runs.launching import launch, prepare, runs_of
+from app.runs.list_schemas import RunsQuery
 from app.runs.models import Run
 from app.runs.pairs import look_at_pair
 from app.runs.schemas import (
-    ComparisonRead,
     MetricList,
     MetricRead,
     RunCreate,
     RunList,
     RunRead,
-    RunsQuery,
     RunSummary,
     RunUpdate,
-    SweepCreate,
-    SweepRead,
 )
 from app.runs.weights import weights_asked_for
 

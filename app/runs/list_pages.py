@@ -18,8 +18,8 @@ from app.runs import configs, forms, service
 from app.runs.describing import describe, put_away
 from app.runs.files import csv_file
 from app.runs.finding import Sort, find_runs, known_tags
+from app.runs.list_schemas import AboutForm, MarkedForm, RunsForm
 from app.runs.models import MOST_TAGS, NAME, NOTE, TAG, Run, TrialState
-from app.runs.schemas import AboutForm, MarkedForm, RunsForm
 from app.runs.table import COLUMNS, as_rows, columns_of, hyper_parameters
 from app.spelling import query_of
 

@@ -13,10 +13,10 @@ from app.errors import Conflict, Unprocessable
 from app.idempotency import Once
 from app.pages import read_form, render, with_query
 from app.runs import configs, service
+from app.runs.compare_schemas import SweepForm
 from app.runs.expecting import Expected, expected
 from app.runs.launching import PAPER, launch, prepare, runs_of
 from app.runs.models import Run
-from app.runs.schemas import SweepForm
 from app.storage import StoredFileDamaged, StoredFileMissing
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.presets import METHODS
