@@ -27,6 +27,7 @@ from app.runs.errors import (
     TargetWithoutImages,
     WeightsFolderUnusable,
 )
+from app.runs.expecting import expected
 from app.runs.labels import Readiness
 from app.runs.models import NOTE, Run
 from app.runs.pairs import look_at_pair
@@ -241,6 +242,12 @@ def _form(
     both = [source] if target is None else [source, target]
     looks = looks_of_pair(*(datasets.looks_of(session, storage, dataset) for dataset in both))
     loaded = forms.resolved(recipe, looks)
+    method, _, preset = loaded.partition(forms.SEPARATOR)
+    took = None
+    if target is not None:
+        setting = "pc" if typed.get("setting") == "pc" else "cc"
+        config = configs.config_for(method, setting, preset, {}, looks=looks)
+        took = expected(session, source_id=source.id, target_id=target.id, config=config)
     return render(
         request,
         "runs/new.html",
@@ -252,6 +259,7 @@ def _form(
         loaded=loaded,
         offered=forms.offered_weights(loaded, weights),
         trains=forms.trained(loaded, looks, both, weights=weights),
+        took=took,
         unscored="" if target is None else unscored_of(target, campaign.class_names),
         recipes=forms.recipes(),
         methods=configs.methods().values(),

@@ -17,7 +17,6 @@ from app.runs.compare_schemas import SweepForm
 from app.runs.expecting import Expected, expected
 from app.runs.launching import PAPER, launch, prepare, runs_of
 from app.runs.models import Run
-from app.storage import StoredFileDamaged, StoredFileMissing
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.presets import METHODS
 
@@ -61,8 +60,6 @@ def launch_sweep_from_page(
                 once.end(session, runs[0].sweep_id or run.id)
         except (Conflict, Unprocessable) as error:
             errors = {"": error.detail}
-        except (StoredFileMissing, StoredFileDamaged):
-            errors = {"": "The frozen labels of this run cannot be read any more. Start a new run instead."}
         else:
             ids = [str(run.id), *(str(each.id) for each in runs)][:20]
             return RedirectResponse(str(with_query(request, "compare_runs", run=ids)), 303)
