@@ -51,5 +51,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "seeds": [0, 1, 2],
         "note": "after the first week",
     },
+    "launch_sweep": {"methods": ["clarinet", "gac+dann"], "seeds": [0, 1, 2], "labels": [500, 2000]},
     "edit_run": {"note": "the one for the report"},
 }

@@ -26,6 +26,7 @@ from app.spelling import query_of
 router = APIRouter(include_in_schema=False)
 
 UNPROCESSABLE = 422
+ROWS = 50
 MOST_IN_A_FILE = 10_000
 SORTS = [
     (Sort.NEWEST, "Newest first"),
@@ -149,7 +150,7 @@ def _list(
     status: int,
 ) -> Response:
     runs, following = find_runs(
-        session, asked.wanted, by=user, sort=asked.sort, after=asked.after, limit=asked.limit
+        session, asked.wanted, by=user, sort=asked.sort, after=asked.after, limit=ROWS
     )
     given = asked.model_dump(mode="json", exclude={"after"}, exclude_defaults=True, exclude_none=True)
     campaign_id, dataset_id = asked.campaign_id, asked.dataset_id

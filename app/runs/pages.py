@@ -1,5 +1,6 @@
 """HTML routes."""
 
+from contextlib import suppress
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -246,8 +247,9 @@ def _form(
     took = None
     if target is not None:
         setting = "pc" if typed.get("setting") == "pc" else "cc"
-        config = configs.config_for(method, setting, preset, {}, looks=looks)
-        took = expected(session, source_id=source.id, target_id=target.id, config=config)
+        with suppress(configs.ConfigRefused):  # a method that cannot use such labels
+            config = configs.config_for(method, setting, preset, {}, looks=looks)
+            took = expected(session, source_id=source.id, target_id=target.id, config=config)
     return render(
         request,
         "runs/new.html",

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy.orm import Session
 from starlette.routing import Mount
 
@@ -20,6 +20,7 @@ from app.accounts.models import User
 from app.clock import utc_now
 from app.deps import Guard, get_session, get_user, refuse_unknown
 from app.fast.layer import FastLayer
+from app.schemas import Input
 from tests.factories import make_token, make_user
 from tests.middleware import part_of
 
@@ -169,7 +170,7 @@ def hints_with_models(hints: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Of an endpoint's parameters, and of those that a model of its address names."""
     for name, hint in hints.items():
         model = get_args(hint)[0] if name != "return" and get_args(hint) else None
-        if isinstance(model, type) and issubclass(model, BaseModel):
+        if isinstance(model, type) and issubclass(model, Input):
             yield from get_type_hints(model, include_extras=True).items()
         yield name, hint
 

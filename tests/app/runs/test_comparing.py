@@ -137,7 +137,6 @@ def pair(session: Session, storage: Storage) -> list[Run]:
                     )
                 )
     session.commit()
-    session.expire_all()
     return runs
 
 

@@ -98,7 +98,7 @@ class TestPage:
         assert f"Run {runs[0].number}<" not in page
         assert "columns=tags&columns=learning_rate" in page
         assert table[0] == "number,name,campaign,target,tags,learning_rate"
-        assert table[1].endswith('"paper too, 50 x a b",0.005')
+        assert table[1].endswith('"paper too, 50 x a b",0.00005')
 
     @pytest.mark.usefixtures("runs")
     def test_what_no_run_is_and_what_cannot_be_asked_for_is_said(self, client: TestClient) -> None:
