@@ -180,13 +180,13 @@ def _curves(session: Session, runs: Sequence[Run]) -> dict[UUID, list[Point]]:
     rows = session.execute(
         select(Metric.trial_id, Metric.epoch, Metric.target_accuracy).where(
             Metric.trial_id.in_(run_of),
-            Metric.target_accuracy.is_not(None),
             (Metric.epochs - Metric.epoch) % stride == 0,
         )
     )
     values: dict[UUID, dict[int, list[float]]] = {}
     for trial_id, epoch, accuracy in rows:
-        values.setdefault(run_of[trial_id], {}).setdefault(epoch, []).append(accuracy)
+        if accuracy is not None:
+            values.setdefault(run_of[trial_id], {}).setdefault(epoch, []).append(accuracy)
     return {
         run_id: [
             Point(epoch, fmean(known), min(known), max(known), len(known))

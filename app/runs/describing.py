@@ -52,4 +52,4 @@ def put_away(session: Session, run: Run, *, away: bool, by: User, now: datetime)
 
 def _journal(session: Session, run: Run, facts: dict[str, str], *, by: User) -> None:
     campaign = session.get_one(Campaign, run.campaign_id)
-    noting.note(session, Action.RUN_CHANGED, campaign, by=by, details={"run": run.number} | facts)
+    noting.note(session, Action.RUN_CHANGED, campaign, by=by, details={"run": run.number, **facts})

@@ -5,7 +5,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 
 from app.access import admin_only
 from app.accounts.models import User
@@ -41,7 +41,7 @@ ASKED = query_of(*RunsForm.model_fields)
 
 def _asked(request: Request) -> tuple[RunsForm, dict[str, str]]:
     """What the address asks for, and what is wrong with it; a form sends what is empty as well."""
-    known = [
+    known: list[tuple[str, str | UploadFile]] = [
         (key, value) for key, value in request.query_params.multi_items() if key in RunsForm.model_fields
     ]
     asked, errors = read_form(FormData(known), RunsForm)

@@ -1,5 +1,6 @@
 """HTML routes: runs that are launched beside one, the paper's methods or a sweep."""
 
+from collections.abc import Mapping
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Request
@@ -74,7 +75,7 @@ def _form(
     request: Request,
     session: Session,
     run: Run,
-    typed: dict[str, object],
+    typed: Mapping[str, object],
     errors: dict[str, str] | None = None,
     *,
     status: int = 200,
