@@ -248,7 +248,7 @@ async def refuse_unknown(request: Request, _: Annotated[None, Depends(check_csrf
     if not isinstance(route, APIRoute):
         return
     taken = taken_by(route)
-    refuse_unknown_query(request, taken.parameters)
+    refuse_unknown_query(request, taken.parameters, several=taken.several)
     if request.method in SAFE_METHODS or taken.body:
         return
     if request.headers.get("content-type", "").startswith(FORM_TYPES):

@@ -57,6 +57,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "url": "https://hooks.example.org/clarinet",
         "events": ["run-ended", "campaign-nearly-done"],
     },
-    "edit_run": {"note": "the one for the report", "priority": "high"},
     "retry_run": {"seeds": [2]},
+    "launch_sweep": {"methods": ["clarinet", "gac+dann"], "seeds": [0, 1, 2], "labels": [500, 2000]},
+    "edit_run": {"note": "the one for the report", "priority": "high"},
 }

@@ -60,10 +60,13 @@ from app.registry import predict_pages as registry_predict_pages
 from app.registry.inference.limits import MOST_BYTES
 from app.registry.predictor import Predictor
 from app.runs import api as runs_api
+from app.runs import compare_pages as runs_compare_pages
+from app.runs import list_pages as runs_list_pages
 from app.runs import live_pages as runs_live_pages
 from app.runs import pages as runs_pages
 from app.runs import steering_api as runs_steering_api
 from app.runs import steering_pages as runs_steering_pages
+from app.runs import sweep_pages as runs_sweep_pages
 from app.runs.events import Streams
 from app.settings import Settings
 from app.storage import Storage
@@ -82,6 +85,9 @@ PAGES = (
     members_join_pages,
     quality_pages,
     labels_pages,
+    runs_compare_pages,
+    runs_list_pages,
+    runs_sweep_pages,
     runs_pages,
     runs_live_pages,
     runs_steering_pages,

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import jinja2
 from fastapi import Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import escape
 from pydantic import BaseModel, ValidationError
-from starlette.datastructures import FormData
+from starlette.datastructures import URL, FormData
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
@@ -155,6 +156,13 @@ def see_other(request: Request, name: str, *, place: str = "", **path: Any) -> R
 def address_of(request: Request, verb: str, use: Use) -> str:
     """Of a thing's page ("show") or of its JSON ("read"): routes are named alike."""
     return str(request.app.url_path_for(f"{verb}_{use.kind}", **{f"{use.kind}_id": str(use.id)}))
+
+
+def with_query(
+    request: Request, name: str, *, path: Mapping[str, str] | None = None, **values: object
+) -> URL:
+    """The address of a route with values in its query, lists as several of the same name."""
+    return request.url_for(name, **(path or {})).replace(query=urlencode(values, doseq=True))
 
 
 def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict[str, str]]:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -65,8 +65,11 @@ def refuse(part: str, faults: Iterable[tuple[str, str]]) -> None:
         raise RequestValidationError(found)
 
 
-def refuse_unknown_query(request: Request, known: Collection[str]) -> None:
-    """Refuse parameters of the address that are not known, and in the API those that are given twice."""
+def refuse_unknown_query(request: Request, known: Collection[str], *, several: Collection[str] = ()) -> None:
+    """Refuse parameters of the address that are not known, and in the API those that are given twice.
+
+    `several`: those that may be given more than once.
+    """
     given = request.query_params
     if not given:
         return
@@ -77,7 +80,9 @@ def refuse_unknown_query(request: Request, known: Collection[str]) -> None:
         if name not in known and (strict or near_one(name, known, likeness=LIKENESS_ON_PAGES))
     ]
     if strict:
-        twice = [name for name in given if name in known and len(given.getlist(name)) > 1]
+        twice = [
+            name for name in given if name in known and name not in several and len(given.getlist(name)) > 1
+        ]
         faults += [(name, "This parameter is given more than once.") for name in twice]
     refuse("query", faults)
 
@@ -124,6 +129,7 @@ class Taken:
 
     parameters: frozenset[str]
     body: bool
+    several: frozenset[str] = frozenset()  # parameters that may be given more than once
 
 
 _TAKEN: dict[Callable[..., object], Taken] = {}  # by endpoint; worked out at its first request
@@ -138,6 +144,7 @@ def taken_by(route: APIRoute) -> Taken:
 
 def _taken_by(route: APIRoute) -> Taken:
     names: set[str] = set()
+    several: set[str] = set()
     has_body = route.body_field is not None
     waiting = [route.dependant]
     while waiting:
@@ -146,12 +153,14 @@ def _taken_by(route: APIRoute) -> Taken:
         has_body = has_body or hasattr(dependant.call, READS_BODY)
         names |= set(getattr(dependant.call, READS_BODY, ()))
         for param in dependant.query_params:
-            models = list(_models_in(param.field_info.annotation))
+            hint = param.field_info.annotation
+            several |= {param.alias} if get_origin(hint) is list else set()
+            models = list(_models_in(hint))
             names |= {name for model in models for name in model.model_fields} if models else {param.alias}
     for extra in (route.openapi_extra or {}).get("parameters", ()):
         if extra["in"] == "query":
             names.add(extra["name"])
-    return Taken(frozenset(names), has_body)
+    return Taken(frozenset(names), has_body, frozenset(several))
 
 
 def refuse_fields(body: bytes) -> None:

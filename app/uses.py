@@ -120,10 +120,10 @@ def restricting(table: Table) -> list[tuple[Table, ColumnElement[Any]]]:
 
 def name_column(table: Table) -> ColumnElement[str] | None:
     """What people call a row; None where it has no name and no page."""
+    if table.name == "run":  # which may have a name as well, but always has its number
+        return literal("Run ") + cast(table.c.number, String)
     if "name" in table.c and "created_at" in table.c:
         return table.c.name
-    if "number" in table.c:
-        return literal("Run ") + cast(table.c.number, String)
     return None
 
 

@@ -163,10 +163,14 @@ def test_estimates_of_epochs_stay_and_a_trials_own_comes_back_from_its_last_one(
         connection.commit()
 
         command.upgrade(config, "head")
+        last = connection.scalar(select(Base.metadata.tables["trial"].c.last_metric))
         kept = connection.execute(
             select(schema.tables["metric"].c.source_accuracy_estimate).order_by("id")
         ).scalars()
         assert kept.all() == [-0.5, 0.7]
+        assert last is not None
+        assert (last["epoch"], last["source_accuracy_estimate"]) == (2, 0.7)
+        assert last["recorded_at"] == AT.isoformat()
         connection.commit()
         command.downgrade(config, "0013")
 

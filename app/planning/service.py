@@ -14,6 +14,7 @@ from app.campaigns.models import Campaign, PricePer
 from app.planning.offers import Offer, offers
 from app.quality import service as quality
 from app.runs import service
+from app.runs.finding import Wanted, find_runs
 
 MOST_RUNS = 200
 ENOUGH = 5  # questions that several people answered, to tell how often people err
@@ -155,7 +156,7 @@ def measure(session: Session, campaign: Campaign) -> Measured:
 
 def learning_points(session: Session, campaign: Campaign, *, by: User, now: datetime) -> list[LearningPoint]:
     """Accuracy by number of answers, over the campaign's runs that ended well; fewest answers first."""
-    runs, _ = service.list_runs(session, by=by, campaign_id=campaign.id, limit=MOST_RUNS)
+    runs, _ = find_runs(session, Wanted(campaign_id=campaign.id), by=by, limit=MOST_RUNS)
     summaries = service.summaries(session, runs, now=now)
     points = [
         LearningPoint(

@@ -9,12 +9,19 @@ from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse
 
 from app.access import admin_only
+from app.accounts.models import User
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.idempotency import OnceDep
 from app.runs import service, steering
+from app.runs.compare_schemas import ComparisonRead, SweepCreate, SweepRead
+from app.runs.comparing import MOST, compare
+from app.runs.describing import describe, put_away
 from app.runs.events import Streams, follow, read_place
+from app.runs.finding import find_runs
+from app.runs.launching import launch, prepare, runs_of
+from app.runs.list_schemas import RunsQuery
 from app.runs.models import Run
 from app.runs.pairs import look_at_pair
 from app.runs.schemas import (
@@ -22,7 +29,6 @@ from app.runs.schemas import (
     MetricRead,
     RunCreate,
     RunList,
-    RunNumber,
     RunRead,
     RunSummary,
     RunUpdate,
@@ -102,21 +108,27 @@ def _launched(request: Request, response: Response, session: Session, run: Run) 
 
 @router.get("/runs")
 @admin_only
-def read_runs(
-    *,
-    campaign_id: UUID | None = None,
-    dataset_id: UUID | None = None,
-    after: RunNumber | None = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    session: SessionDep,
-    user: CurrentUser,
-) -> RunList:
-    """Runs, newest first: all, those of a campaign, or those whose source or target a dataset is."""
-    runs, following = service.list_runs(
-        session, by=user, campaign_id=campaign_id, dataset_id=dataset_id, before=after, limit=limit
+def read_runs(asked: Annotated[RunsQuery, Query()], session: SessionDep, user: CurrentUser) -> RunList:
+    """Runs, newest first: all that were not put away, or those that the parameters name."""
+    runs, following = find_runs(
+        session, asked.wanted, by=user, sort=asked.sort, after=asked.after, limit=asked.limit
     )
     summaries = service.summaries(session, runs, now=utc_now())
     return RunList(items=[RunSummary.of(run, summaries[run.id]) for run in runs], next=following)
+
+
+@router.get("/runs/compare")
+@admin_only
+def read_comparison(
+    run: Annotated[
+        list[UUID], Query(min_length=1, max_length=MOST, description="the first is compared with")
+    ],
+    session: SessionDep,
+    storage: StorageDep,
+    user: CurrentUser,
+) -> ComparisonRead:
+    """Up to twenty runs side by side: figures, curves, and how they differ from the first."""
+    return ComparisonRead.of(compare(session, storage, run, by=user, now=utc_now()))
 
 
 @router.get("/runs/{run_id}")
@@ -129,12 +141,13 @@ def read_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
 @router.patch("/runs/{run_id}")
 @admin_only
 def edit_run(run_id: UUID, body: RunUpdate, session: SessionDep, user: CurrentUser) -> RunRead:
-    """Change what is written beside a run, or which runs it goes before."""
+    """Change what is written beside a run or which it goes before, put it away or take it out again."""
     run = service.get_run(session, run_id, by=user)
-    if body.note is not None:
-        service.write_note(session, run, body.note, by=user)
+    describe(session, run, name=body.name, note=body.note, tags=body.tags, by=user)
     if body.priority is not None:
         steering.prioritise(session, run, body.priority, by=user)
+    if body.archived is not None:
+        put_away(session, run, away=body.archived, by=user, now=utc_now())
     return read_back(session, run)
 
 
@@ -192,6 +205,41 @@ def cancel_run(run_id: UUID, session: SessionDep, user: CurrentUser) -> RunRead:
     run = service.get_run(session, run_id, by=user)
     service.cancel_run(session, run, by=user, now=utc_now())
     return read_back(session, run)
+
+
+@router.post("/runs/{run_id}/sweeps", status_code=202)
+@admin_only
+def launch_sweep(
+    *,
+    run_id: UUID,
+    body: SweepCreate,
+    session: SessionDep,
+    reading: ReadingDep,
+    storage: StorageDep,
+    once: OnceDep,
+    user: CurrentUser,
+) -> SweepRead:
+    """Launch runs beside one: the paper's methods, or methods times seeds times numbers of labels."""
+    with reading.begin() as looking:
+        run = service.get_run(looking, run_id, by=user)
+        if made := once.made_before(looking):
+            return _sweep(looking, UUID(made), user)
+        sweep = body.beside(run)
+        prepared = prepare(looking, storage, run, sweep, by=user)
+    now = utc_now()
+    if made := once.begin(session, now=now):  # by the same request, which came meanwhile
+        return _sweep(session, UUID(made), user)
+    runs = launch(session, run, sweep, prepared, by=user, now=now)
+    sweep_id = runs[0].sweep_id
+    assert sweep_id is not None  # all runs of a launch have one
+    once.end(session, sweep_id)
+    return _sweep(session, sweep_id, user)
+
+
+def _sweep(session: Session, sweep_id: UUID, user: User) -> SweepRead:
+    runs = runs_of(session, sweep_id, by=user)
+    summaries = service.summaries(session, runs, now=utc_now())
+    return SweepRead(sweep_id=sweep_id, items=[RunSummary.of(run, summaries[run.id]) for run in runs])
 
 
 def read_back(session: Session, run: Run) -> RunRead:

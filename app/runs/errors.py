@@ -145,6 +145,21 @@ class NothingFailed(Conflict):
         )
 
 
+class TooManyToCompare(Unprocessable):
+    """More runs than anybody could read side by side."""
+
+    title = "Too many runs to compare"
+
+    def __init__(self, asked: int, most: int) -> None:
+        super().__init__(f"At most {most} runs can be compared at once, not {asked}. Mark fewer.", most=most)
+
+
+class BadSweep(Unprocessable):
+    """Runs that cannot be launched together."""
+
+    title = "Sweep refused"
+
+
 class RunIsOver(Conflict):
     """A run that has ended, or is being cancelled, cannot be steered any more."""
 

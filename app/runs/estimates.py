@@ -12,6 +12,8 @@ def estimate_of(run: Run, metric: Metric) -> SourceEstimate | None:
     """The estimate that an epoch of a run told, or what it lacked; None where there was nothing to tell."""
     if metric.source_estimate is not None:
         return SourceEstimate.from_dict(metric.source_estimate)
+    if metric.source_accuracy_estimate is None:
+        return None
     return of_earlier_version(
         metric.source_accuracy_estimate,
         metric.source_accuracy_error,

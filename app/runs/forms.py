@@ -11,11 +11,12 @@ from app.datasets.models import Dataset
 from app.pages import read_form
 from app.runs import configs
 from app.runs.configs import ConfigField
+from app.runs.models import Run
 from app.runs.schemas import NoteForm
 from app.runs.weights import file_for
 from app.spelling import CSRF_FIELD, no_such
 from clarinet.recipes.choices import HUB, Looks
-from clarinet.recipes.config import GROUP_OF
+from clarinet.recipes.config import GROUP_OF, flattened
 from clarinet.recipes.fitting import asked_of, preset_for
 from clarinet.recipes.presets import METHODS
 
@@ -168,6 +169,20 @@ def place_of(field: str) -> str:
     if field in GROUP_OF:
         return PREFIX + field
     return {"method": "recipe", "preset": "recipe", "setting": "setting", "seed": "seeds"}.get(field, "")
+
+
+def typed_like(run: Run) -> FormData:
+    """The form as somebody would fill it to start a run once more, over the labels that there are now."""
+    values = flattened(run.config)
+    own = {
+        "recipe": f"{run.method}{SEPARATOR}{run.preset}",
+        "setting": run.setting,
+        "target_dataset_id": str(run.target_dataset_id),
+        "seeds": ", ".join(str(trial.seed) for trial in run.trials),
+        "imported_labels": "true" if run.snapshot_facts.get("imported") else "",
+    }
+    names = [field.name for field in configs.form_fields() if field.name in values]
+    return FormData(own | {PREFIX + name: configs.written(values[name]) for name in names})
 
 
 def fields() -> list[str]:

@@ -5,7 +5,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, String, Text, UniqueConstraint, select
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    String,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    select,
+    type_coerce,
+)
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from app.campaigns.models import Campaign
@@ -34,6 +44,9 @@ class Priority(enum.StrEnum):
 
 
 NOTE = 500  # most characters of what people write beside a run
+NAME = 120  # of what they call it
+TAG = 40
+MOST_TAGS = 20
 
 
 class Run(Base):
@@ -45,11 +58,15 @@ class Run(Base):
     number: Mapped[int] = mapped_column(unique=True)  # what people call it: "run 7"
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="RESTRICT"), index=True)
     target_dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="RESTRICT"), index=True)
+    # The type is said, because that of a foreign key is known only once both tables are.
     source_dataset_id: Mapped[UUID] = column_property(
-        select(Campaign.dataset_id)
-        .where(Campaign.id == campaign_id)
-        .correlate_except(Campaign)
-        .scalar_subquery()
+        type_coerce(
+            select(Campaign.dataset_id)
+            .where(Campaign.id == campaign_id)
+            .correlate_except(Campaign)
+            .scalar_subquery(),
+            Uuid(),
+        )
     )
     # Numbers of the versions of both datasets that it trains on, whatever joins them later.
     source_version: Mapped[int] = mapped_column(default=1, server_default="1")
@@ -72,6 +89,10 @@ class Run(Base):
     )
     # What people write beside it, so that they know it again; nothing of the training follows from it.
     note: Mapped[str] = mapped_column(String(NOTE), default="", server_default="")
+    name: Mapped[str] = mapped_column(String(NAME), default="", server_default="")
+    tags: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
+    archived_at: Mapped[datetime | None]  # put away by people: lists leave it out until they are asked for it
+    sweep_id: Mapped[UUID | None] = mapped_column(index=True)  # runs that were launched together share one
 
     trials: Mapped[list["Trial"]] = relationship(lazy="raise", order_by="Trial.seed", back_populates="run")
 
@@ -126,6 +147,8 @@ class Trial(Claimable, Base):
     finished_at: Mapped[datetime | None]
     target_accuracy: Mapped[float | None]  # fraction, on the target's images that score, last epoch
     result: Mapped[dict[str, Any] | None]  # per_class_accuracy, confusion, steps, epochs, seconds, versions
+    # The newest of its metrics, kept with it so that lists need not look through all; see `last_metric_of`.
+    last_metric: Mapped[dict[str, Any] | None]
     # What its process does while no epoch ends, and how much of it is done; all three or none.
     doing: Mapped[DoingKind | None] = mapped_column(String(20))
     doing_done: Mapped[int | None]
@@ -167,6 +190,35 @@ class Metric(Base):
     learning_rate: Mapped[float | None]
     pseudo_label_share: Mapped[float | None]
     recorded_at: Mapped[datetime]
+
+
+# What `Trial.last_metric` keeps of a metric; `recorded_at` is there as well, as text.
+KEPT = (
+    "epoch",
+    "epochs",
+    "step",
+    "seconds",
+    "losses",
+    "target_accuracy",
+    "source_estimate",
+    "source_accuracy_estimate",
+    "source_accuracy_error",
+)
+
+
+def kept_of(metric: Metric) -> dict[str, Any]:
+    """A metric as its trial keeps the newest one."""
+    kept = {name: getattr(metric, name) for name in KEPT}
+    return kept | {"recorded_at": metric.recorded_at.isoformat()}
+
+
+def last_metric_of(trial: Trial) -> Metric | None:
+    """The newest metric of a trial, as it keeps it: never to be added to a session."""
+    if trial.last_metric is None:
+        return None
+    kept = {name: trial.last_metric.get(name) for name in KEPT}
+    at = datetime.fromisoformat(trial.last_metric["recorded_at"])
+    return Metric(trial_id=trial.id, recorded_at=at, **kept)
 
 
 class Worker(Base):

@@ -1,6 +1,7 @@
 """HTML routes."""
 
 import enum
+from contextlib import suppress
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -16,10 +17,11 @@ from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.errors import Conflict, Unprocessable
 from app.labels import service as labelling
-from app.pages import read_form, render, see_other, without_none
+from app.pages import read_form, render, see_other
 from app.runs import configs, forms, logs, service, words
 from app.runs.advice import next_steps
 from app.runs.beside import beside
+from app.runs.describing import describe
 from app.runs.errors import (
     BadConfig,
     BadSeeds,
@@ -29,10 +31,11 @@ from app.runs.errors import (
     TargetWithoutImages,
     WeightsFolderUnusable,
 )
+from app.runs.expecting import expected
 from app.runs.labels import Readiness
 from app.runs.models import NOTE, Run
 from app.runs.pairs import look_at_pair
-from app.runs.schemas import NoteForm, RunNumber
+from app.runs.schemas import NoteForm
 from app.runs.summary import curve
 from app.runs.targets import unscored_of
 from app.runs.training_curves import training_curves
@@ -53,38 +56,8 @@ class Part(enum.StrEnum):
     LOG = "log"
 
 
-ROWS = 50
 MOST_TARGETS = 200
 UNPROCESSABLE = 422
-
-
-@router.get("/runs")
-@admin_only
-def list_runs(
-    *,
-    request: Request,
-    session: SessionDep,
-    user: CurrentUser,
-    campaign_id: UUID | None = None,
-    dataset_id: UUID | None = None,
-    after: RunNumber | None = None,
-) -> Response:
-    """Runs, newest first: all, those of a campaign, or those whose source or target a dataset is."""
-    runs, following = service.list_runs(
-        session, by=user, campaign_id=campaign_id, dataset_id=dataset_id, before=after, limit=ROWS
-    )
-    return render(
-        request,
-        "runs/list.html",
-        runs=runs,
-        summaries=service.summaries(session, runs, now=utc_now()),
-        names=service.names_of(session, runs),
-        only=without_none(campaign_id=campaign_id, dataset_id=dataset_id),
-        campaign=campaigns.find_campaign(session, campaign_id, by=user) if campaign_id else None,
-        dataset=datasets.get_dataset(session, dataset_id, by=user) if dataset_id else None,
-        next_after=following,
-        is_first=after is None,
-    )
 
 
 @router.get("/weights")
@@ -132,7 +105,7 @@ def write_note_from_page(
     if given is None:
         typed = str(form.get("note", ""))
         return _page(request, session, storage, run, typed=typed, errors=errors, status=UNPROCESSABLE)
-    service.write_note(session, run, given.note, by=user)
+    describe(session, run, note=given.note, by=user)
     return see_other(request, "show_run", run_id=run_id)
 
 
@@ -148,7 +121,7 @@ def _page(
     status: int = 200,
 ) -> Response:
     now = utc_now()
-    latest = service.latest_metrics(session, [run])
+    latest = service.latest_metrics([run])
     summary = service.summaries(session, [run], now=now)[run.id]
     compared = beside(session, run)
     metrics = [] if part is Part.LOG else service.metrics_of(session, run)
@@ -205,10 +178,16 @@ def new_run(
     user: CurrentUser,
     recipe: str = "",
     target_dataset_id: str = "",
+    like: UUID | None = None,
 ) -> Response:
-    """The form; with another recipe or target, the same form with the values of the recipe that fits them."""
+    """The form; with another recipe or target, the same form with the values of the recipe that fits them.
+
+    `like`: filled as a run was started, to start it again with changes.
+    """
     weights = weights_names(settings.weights_dir, by=user)
     typed = FormData({"recipe": recipe, "target_dataset_id": target_dataset_id})
+    if like is not None:
+        typed = forms.typed_like(service.get_run(session, like, by=user))
     return _form(request, campaign_id, session, storage, user, weights=weights, typed=typed)
 
 
@@ -306,6 +285,13 @@ def _form(
     both = [source] if target is None else [source, target]
     looks = looks_of_pair(*(datasets.looks_of(session, storage, dataset) for dataset in both))
     loaded = forms.resolved(recipe, looks)
+    method, _, preset = loaded.partition(forms.SEPARATOR)
+    took = None
+    if target is not None:
+        setting = "pc" if typed.get("setting") == "pc" else "cc"
+        with suppress(configs.ConfigRefused):  # a method that cannot use such labels
+            config = configs.config_for(method, setting, preset, {}, looks=looks)
+            took = expected(session, source_id=source.id, target_id=target.id, config=config)
     return render(
         request,
         "runs/new.html",
@@ -317,6 +303,7 @@ def _form(
         loaded=loaded,
         offered=forms.offered_weights(loaded, weights),
         trains=forms.trained(loaded, looks, both, weights=weights),
+        took=took,
         unscored="" if target is None else unscored_of(target, campaign.class_names),
         recipes=forms.recipes(),
         methods=configs.methods().values(),

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     StrictBool,
@@ -17,15 +18,22 @@ from pydantic import (
 
 from app.runs.configs import Recipe, readable
 from app.runs.estimates import estimate_of
-from app.runs.models import NOTE, Metric, Priority, Run, Trial, TrialState
+from app.runs.models import MOST_TAGS, NAME, NOTE, TAG, Metric, Priority, Run, Trial, TrialState
 from app.runs.summary import Summary
 from app.runs.workers import WorkerNow
-from app.schemas import Input, Output, few_fields, printable_lines
+from app.schemas import Input, Output, few_fields, printable, printable_lines
 from clarinet.recipes.choices import DoingKind, Looks
 from clarinet.recipes.source_accuracy import SourceEstimate
 
 RunNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]  # what the column holds
 Note = Annotated[str, StringConstraints(max_length=NOTE), WrapValidator(printable_lines)]
+
+RunName = Annotated[str, StringConstraints(max_length=NAME), AfterValidator(printable)]
+# A comma separates tags where they are typed in one line.
+Tag = Annotated[
+    str, StringConstraints(min_length=1, max_length=TAG, pattern=r"^[^,]*$"), AfterValidator(printable)
+]
+Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS)]
 
 MOST_SETTINGS = 200  # hyper-parameters; a method has some ninety
 
@@ -62,9 +70,14 @@ class RunCreate(Input):
 class RunUpdate(Input):
     """What to change of a run; fields that are left out stay."""
 
+    name: RunName | None = Field(default=None, description="what people call it; empty: by its number alone")
     note: Note | None = None
     priority: Priority | None = Field(
         default=None, description="high: its trials go before those of all other runs; low: behind them"
+    )
+    tags: Tags | None = Field(default=None, description="in place of those it has; without commas")
+    archived: StrictBool | None = Field(
+        default=None, description="put away: lists leave it out until they are asked for it"
     )
 
 
@@ -179,6 +192,10 @@ class RunSummary(Output):
     priority: Priority
     place: int | None = Field(description="of its next trial in the queue; 1 is the next one of all")
     note: str
+    name: str
+    tags: list[str]
+    archived_at: datetime | None = Field(description="when somebody put it away")
+    sweep_id: UUID | None = Field(description="shared by runs that were launched together")
 
     @classmethod
     def facts(cls, run: Run, summary: Summary) -> dict[str, Any]:
@@ -216,6 +233,10 @@ class RunSummary(Output):
             "priority": run.priority,
             "place": summary.place,
             "note": run.note,
+            "name": run.name,
+            "tags": run.tags,
+            "archived_at": run.archived_at,
+            "sweep_id": run.sweep_id,
         }
 
     @classmethod
@@ -254,7 +275,7 @@ class RunRead(RunSummary):
 
 
 class RunList(Output):
-    """A page of runs, newest first; give `next` as `after` for the page after it."""
+    """A page of runs; give `next` as `after`, with the same filters and order, for the page after it."""
 
     items: list[RunSummary]
     next: int | None

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, func, or_, select, update
+from sqlalchemy import func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
@@ -31,15 +31,16 @@ from app.runs.errors import (
     RunNotFound,
 )
 from app.runs.labels import Readiness, collect, freeze
-from app.runs.models import DeletedRun, Metric, Run, Trial, TrialState, doing_of
+from app.runs.models import DeletedRun, Metric, Run, Trial, TrialState, doing_of, last_metric_of
 from app.runs.pairs import Pair, remember_looks
 from app.runs.summary import Summary, summarise
-from app.runs.targets import scored_by, unscored_of
+from app.runs.targets import scored_images, scored_of, unscored_of
 from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
 from clarinet.recipes.errors import DataError
 from clarinet.recipes.learning import Losses
 from clarinet.recipes.rules import check_named_classes
+from clarinet.recipes.scoring import ScoredOn
 
 MAX_SEEDS = 20
 LARGEST_SEED = 2**31 - 1  # what the column holds
@@ -97,6 +98,7 @@ def start_run(
     config: Mapping[str, object],
     weights: Mapping[str, str | None] = MappingProxyType({}),
     note: str = "",
+    sweep_id: UUID | None = None,
     by: User,
     now: datetime,
 ) -> Run:
@@ -109,6 +111,7 @@ def start_run(
         config: single hyper-parameters that replace the preset's.
         weights: what `weights_asked_for` gave of this config.
         note: at most NOTE characters beside the run.
+        sweep_id: shared by runs that are launched together.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -144,6 +147,8 @@ def start_run(
         created_by_id=by.id,
         created_at=now,
         note=note,
+        tags=[],
+        sweep_id=sweep_id,
         trials=[Trial(seed=seed, queued_at=now) for seed in sorted(seeds)],
     )
     _add_numbered(session, run)
@@ -182,19 +187,6 @@ def cancel_run(session: Session, run: Run, *, by: User, now: datetime) -> None:
         session.refresh(trial)
 
 
-def write_note(session: Session, run: Run, note: str, *, by: User) -> None:
-    """Write a note of at most NOTE characters beside a run, in place of the one that is there.
-
-    Raises:
-        NotAllowed: `by` is no admin.
-    """
-    accounts.require_admin(by)
-    if note == run.note:
-        return
-    run.note = note
-    _journal(session, Action.RUN_CHANGED, run, by=by, facts={"run": run.number, "note": note})
-
-
 def get_run(session: Session, run_id: UUID, *, by: User) -> Run:
     """A run with its trials.
 
@@ -209,52 +201,46 @@ def get_run(session: Session, run_id: UUID, *, by: User) -> Run:
     return run
 
 
-def list_runs(
-    session: Session,
-    *,
-    by: User,
-    campaign_id: UUID | None = None,
-    dataset_id: UUID | None = None,
-    before: int | None = None,
-    limit: int,
-) -> tuple[list[Run], int | None]:
-    """Runs with their trials, newest first, and the number to give as `before` for the next page.
-
-    `dataset_id`: only those whose source or target it is.
-
-    Raises:
-        NotAllowed: `by` is no admin.
-    """
-    accounts.require_admin(by)
-    query: Select[Run] = select(Run).options(selectinload(Run.trials)).order_by(Run.number.desc())
-    if campaign_id is not None:
-        query = query.where(Run.campaign_id == campaign_id)
-    if dataset_id is not None:
-        query = query.where(or_(Run.source_dataset_id == dataset_id, Run.target_dataset_id == dataset_id))
-    if before is not None:
-        query = query.where(Run.number < before)
-    found = list(session.scalars(query.limit(limit + 1)))
-    return found[:limit], found[limit - 1].number if len(found) > limit else None
-
-
 def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[UUID, Summary]:
-    """The figures of runs whose trials are loaded, by run id."""
-    latest = latest_metrics(session, runs)
+    """The figures of runs whose trials are loaded, by run id; it looks into no trial's `result`."""
+    latest = latest_metrics(runs)
     places = queue.places(session, runs, now=now)
     target_ids = {run.target_dataset_id for run in runs}
     query = select(DatasetVersion).where(DatasetVersion.dataset_id.in_(target_ids))
     targets = {(target.dataset_id, target.number): target for target in session.scalars(query)}
+    told = _scored_by_run(session, runs)
+    # Runs of one campaign and target share what scores them.
+    shared: dict[object, tuple[ScoredOn, str]] = {}
     found = {}
     for run in runs:
         target = targets[run.target_dataset_id, run.target_version]
+        classes = run.snapshot_facts["classes"]
+        key = (target.id, *classes)
+        if key not in shared:
+            shared[key] = scored_images(target, classes), unscored_of(target, classes)
+        scored, unscored = shared[key]
+        mine = {trial.id: latest[trial.id] for trial in run.trials if trial.id in latest}
         found[run.id] = summarise(
-            run,
-            latest,
-            scored=scored_by(run, target),
-            unscored=unscored_of(target, run.snapshot_facts["classes"]),
-            places=places,
-            now=now,
+            run, mine, scored=told.get(run.id, scored), unscored=unscored, places=places, now=now
         )
+    return found
+
+
+def _scored_by_run(session: Session, runs: Iterable[Run]) -> dict[UUID, ScoredOn]:
+    """What the results of runs say of the images that scored them; without those that no seed has ended."""
+    told = (Trial.result["scored"], Trial.result["scored_on"])
+    ids = [run.id for run in runs]
+    rows = session.execute(
+        select(Trial.run_id, *told)
+        .where(Trial.run_id.in_(ids), Trial.result.is_not(None))
+        .order_by(Trial.seed)
+    )
+    found: dict[UUID, ScoredOn] = {}
+    for run_id, scored, scored_on in rows:
+        if run_id not in found and (scored is not None or scored_on is not None):
+            facts = {"scored_on": scored_on} if scored is None else {"scored": scored}
+            known = scored_of(facts)
+            found |= {} if known is None else {run_id: known}
     return found
 
 
@@ -318,17 +304,10 @@ def metrics_after(
     return run, list(session.scalars(select(Metric).where(or_(*new)).order_by(Metric.recorded_at, Metric.id)))
 
 
-def latest_metrics(session: Session, runs: Iterable[Run]) -> dict[UUID, Metric]:
-    """The last metric of each trial, by trial id."""
-    ids = [trial.id for run in runs for trial in run.trials]
-    last = (
-        select(Metric.trial_id, func.max(Metric.epoch).label("epoch"))
-        .where(Metric.trial_id.in_(ids))
-        .group_by(Metric.trial_id)
-        .subquery()
-    )
-    query = select(Metric).join(last, (Metric.trial_id == last.c.trial_id) & (Metric.epoch == last.c.epoch))
-    return {metric.trial_id: metric for metric in session.scalars(query)}
+def latest_metrics(runs: Iterable[Run]) -> dict[UUID, Metric]:
+    """The last metric of each trial of runs whose trials are loaded, by trial id."""
+    found = {trial.id: last_metric_of(trial) for run in runs for trial in run.trials}
+    return {trial_id: metric for trial_id, metric in found.items() if metric is not None}
 
 
 def pulse(session: Session, run_id: UUID) -> tuple[dict[str, Any], bool]:

@@ -119,8 +119,10 @@ def summarise(
 
 def _time_left(run: Run, latest: dict[Any, Metric], now: datetime) -> float | None:
     running = [trial for trial in run.trials if trial.state is TrialState.RUNNING]
+    if not running:
+        return None
     paces = [metric.seconds / metric.epoch for metric in latest.values() if metric.epoch]
-    if not running or not paces:
+    if not paces:
         return None
     pace = fmean(paces)
     epochs = epochs_of(run.config)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.datasets.models import Holding, Split
-from app.runs.models import Run
 from clarinet.files.names import NO_LABEL, are_numbers, in_a_row, numbers_among, strangers
 from clarinet.recipes.counting import is_or_are, many
 from clarinet.recipes.scoring import ScoredOn
@@ -22,12 +21,6 @@ def scored_images(target: Holding, classes: Sequence[str]) -> ScoredOn:
     return (
         test if test.images else _among(Split.TRAIN, target.train_per_class, numbers, of=target.train_count)
     )
-
-
-def scored_by(run: Run, target: Holding) -> ScoredOn:
-    """The images that scored a run, or will: as its results say, else as `scored_images` does."""
-    told = [found for trial in run.trials if trial.result and (found := scored_of(trial.result)) is not None]
-    return told[0] if told else scored_images(target, run.snapshot_facts["classes"])
 
 
 def scored_of(facts: Mapping[str, Any]) -> ScoredOn | None:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, joinedload
 
 from app import claims, jobs
 from app.claims import MAX_ATTEMPTS, Claim, unclaimed
-from app.runs.models import Metric, Run, Trial, TrialState
+from app.runs.models import Metric, Run, Trial, TrialState, kept_of
 from app.runs.workers import live_workers
 from clarinet.recipes.doing import Doing
 
@@ -117,24 +117,29 @@ def record_epoch(session: Session, claim: Claim, report: Report, *, now: datetim
     Raises:
         ClaimLost: the trial is not ours any more; nothing was written.
     """
-    # First the fenced write: it locks the row, so the epoch below belongs to the holder of the claim.
-    claims.write(session, claim, target_accuracy=report.target_accuracy, **DOING_NOTHING)
-    session.execute(delete(Metric).where(Metric.trial_id == claim.id, Metric.epoch >= report.epoch))
-    session.add(
-        Metric(
-            trial_id=claim.id,
-            epoch=report.epoch,
-            epochs=report.epochs,
-            step=report.step,
-            seconds=report.seconds,
-            losses=dict(report.losses),
-            target_accuracy=report.target_accuracy,
-            source_estimate=report.source_estimate,
-            learning_rate=report.learning_rate,
-            pseudo_label_share=report.pseudo_label_share,
-            recorded_at=now,
-        )
+    metric = Metric(
+        trial_id=claim.id,
+        epoch=report.epoch,
+        epochs=report.epochs,
+        step=report.step,
+        seconds=report.seconds,
+        losses=dict(report.losses),
+        target_accuracy=report.target_accuracy,
+        source_estimate=report.source_estimate,
+        learning_rate=report.learning_rate,
+        pseudo_label_share=report.pseudo_label_share,
+        recorded_at=now,
     )
+    # First the fenced write: it locks the row, so the epoch below belongs to the holder of the claim.
+    claims.write(
+        session,
+        claim,
+        target_accuracy=report.target_accuracy,
+        last_metric=kept_of(metric),
+        **DOING_NOTHING,
+    )
+    session.execute(delete(Metric).where(Metric.trial_id == claim.id, Metric.epoch >= report.epoch))
+    session.add(metric)
 
 
 def succeed_trial(

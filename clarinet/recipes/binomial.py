@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 MISSED = 0.05  # how often an interval may miss the truth: half of it on either side
 MOST_TRIALS = 1_000_000
@@ -20,6 +21,7 @@ class Interval:
     high: float
 
 
+@lru_cache(maxsize=4096)  # lists tell the same intervals again and again
 def clopper_pearson(hits: float, count: float) -> tuple[float, float]:
     """The ends of the 95 % interval of a share of which so many hits were seen.
 

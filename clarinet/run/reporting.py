@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -258,10 +259,12 @@ def result(
     pretrained: TrainedWeights | None,
 ) -> TrainResult:
     """The result of a run: see `TrainResult`; `predicting` is the model, and step the stage's last."""
-    domains, scores = stage.domains, None
+    domains, scores, hits = stage.domains, None, None
     if domains.test_labels is not None:
         predicted = _of_scored(predicting, domains, None).argmax(1)
         scores = score(predicted, domains.test_labels, domains.spec.num_classes)
+        found = predicted.cpu() == domains.test_labels.cpu()
+        hits = np.packbits(found.numpy()).tobytes()
     return TrainResult(
         model=model,
         config=config,
@@ -277,4 +280,5 @@ def result(
         seconds=seconds,
         pretrained=pretrained,
         scored_on=domains.scored_on,
+        hits=hits,
     )

@@ -102,6 +102,9 @@ class TrainResult:
         seconds: time spent training, over all resumptions.
         pretrained: the file of trained weights that the network began with; None without.
         scored_on: which images score: test images of the target, or those it trained on.
+        hits: a bit for each image that scores, in their order, the first one highest: whether its class was
+            found. With those of another run on the same images it tells the two apart image by image. None
+            without any, and in a result of an older version.
     """
 
     model: Classifier
@@ -118,6 +121,7 @@ class TrainResult:
     seconds: float
     pretrained: TrainedWeights | None = None
     scored_on: ScoredOn
+    hits: bytes | None = None
 
     @property
     def computed_in(self) -> Precision:

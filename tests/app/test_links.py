@@ -80,7 +80,7 @@ def test_a_page_of_a_limited_list_leads_to_its_next(
     again = make_run(session, storage, train=4, state="succeeded")
     again.campaign_id = run.campaign_id
     session.commit()
-    monkeypatch.setattr("app.runs.pages.ROWS", 1)
+    monkeypatch.setattr("app.runs.list_pages.ROWS", 1)
 
     page = client.get(f"/runs?campaign_id={run.campaign_id}", headers={"accept": "text/html"}).text
 

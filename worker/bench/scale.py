@@ -168,7 +168,7 @@ def _measure(context: Context, figures: Figures, say: Callable[[str], None]) -> 
         say(f"in the background: {name}")
         took = _work(partial(job, context, campaign_id))
         figures.background_s[name], figures.background_cpu_s[name], figures.background_peak_mb[name] = took
-    with _serving(context) as url, httpx2.Client(base_url=url, timeout=600) as client:
+    with serving(context) as url, httpx2.Client(base_url=url, timeout=600) as client:
         client.headers.update({"Authorization": f"Bearer {token}", "Accept": "text/html"})
         for kind in DOWNLOADS:
             say(f"answers as {kind}")
@@ -225,7 +225,7 @@ def _answer_most(context: Context, campaign_id: UUID, examples: int) -> None:
 
 
 @contextmanager
-def _serving(context: Context) -> Iterator[str]:
+def serving(context: Context) -> Iterator[str]:
     """The web process, in a thread of this one so that its memory can be watched."""
     app = create_app(context.settings, database=context.database, publish=context.publish)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))

@@ -1,4 +1,4 @@
-"""`clarinet bench scale`, `serve`, `live`, `order` and `predict`."""
+"""`clarinet bench scale`, `serve`, `live`, `order`, `predict` and `runs`."""
 
 import json
 from dataclasses import asdict
@@ -169,3 +169,18 @@ def predict(
         return
     for row in rows:
         typer.echo(as_text(row))
+
+
+def runs(
+    runs: Annotated[int, typer.Option(min=20, max=100_000, help="How many, of five seeds each.")] = 1_000,
+    epochs: Annotated[int, typer.Option(min=1, max=10_000, help="Of each seed.")] = 100,
+    database_url: Annotated[
+        str, typer.Option(help="An empty database, which is filled; else SQLite in a temporary folder.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
+) -> None:
+    """Many runs with many epochs: how long their list and their comparison take."""
+    from worker.bench.runs import as_row, as_text, measure_runs
+
+    figures = measure_runs(database_url, runs, epochs, say=lambda words: typer.echo(words, err=True))
+    typer.echo(json.dumps(as_row(figures)) if as_json else as_text(figures))

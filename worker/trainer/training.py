@@ -4,6 +4,7 @@ import hashlib
 import json
 import platform
 import shutil
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -106,6 +107,8 @@ class ClaimedTrial:
         tensors = tensors_digest(result.model.state_dict())
         weights = _file_facts(folder / registry.WEIGHTS)
         facts = _facts(result, loaded)
+        # For comparisons image by image; a card does without.
+        kept = facts | {"hits": None if result.hits is None else b64encode(result.hits).decode()}
         recipe = sentence_of(result.config, result.model.spec.architecture)
         card = self._card(facts, loaded, weights["sha256"], recipe)
         card |= {"tensors_digest": tensors, "onnx": onnx}
@@ -115,7 +118,7 @@ class ClaimedTrial:
             now = utc_now()
             with self.database.write.begin() as session:
                 trials.succeed_trial(
-                    session, self.claim, target_accuracy=result.target_accuracy, result=facts, now=now
+                    session, self.claim, target_accuracy=result.target_accuracy, result=kept, now=now
                 )
                 registry.publish_model(
                     session,

@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,7 +16,7 @@ from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.datasets.models import Dataset, Example
 from app.runs import trials
-from app.runs.models import Run
+from app.runs.models import Metric, Run, kept_of
 from app.storage import Storage
 from tests import annotators
 from tests.factories import NOW, make_campaign, make_dataset, make_run
@@ -81,6 +82,15 @@ def run(session: Session, storage: Storage) -> Run:
     session.commit()
     session.expire_all()
     return run
+
+
+def reported(session: Session, run: Run, **figures: Any) -> Metric:
+    """A metric of the run's first seed, which its trial keeps as the last, whatever it tells."""
+    told = {"epoch": 1, "epochs": 2, "step": 3, "seconds": 1.5, "losses": {}, "recorded_at": NOW} | figures
+    metric = Metric(trial_id=run.trials[0].id, **told)
+    run.trials[0].last_metric = kept_of(metric)
+    session.add(metric)
+    return metric
 
 
 def inputs_of(page: str) -> dict[str, str]:

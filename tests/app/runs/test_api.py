@@ -21,12 +21,12 @@ from app.main import create_app
 from app.runs import service, trials
 from app.runs.events import Streams
 from app.runs.labels import freeze
-from app.runs.models import Metric, Run, TrialState
+from app.runs.models import Run, TrialState
 from app.settings import Settings
 from app.storage import Storage
 from clarinet.files.label_table import Labels
 from clarinet.recipes.doing import Doing
-from tests.app.runs.conftest import ESTIMATE, TOO_FEW, answered
+from tests.app.runs.conftest import ESTIMATE, TOO_FEW, answered, reported
 from tests.factories import NOW, make_dataset, make_run, make_token, make_user
 
 
@@ -188,7 +188,7 @@ def test_a_target_without_known_classes_measures_nothing_and_what_an_estimate_la
 ) -> None:
     target = make_dataset(session, storage, train=4, class_names=None)
     run = make_run(session, storage, train=2, target=target)
-    session.add(Metric(**epoch_row(run), source_estimate=TOO_FEW))
+    reported(session, run, source_estimate=TOO_FEW)
     session.commit()
 
     read = client.get(f"/api/v1/runs/{run.id}").json()
@@ -201,8 +201,7 @@ def test_a_row_of_an_earlier_version_is_read_by_the_same_rule(
 ) -> None:
     runs = [make_run(session, storage, train=2) for _ in range(2)]
     for run, (estimate, error) in zip(runs, ((-0.499, 0.469), (0.75, 0.02)), strict=True):
-        row = Metric(**epoch_row(run), source_accuracy_estimate=estimate, source_accuracy_error=error)
-        session.add(row)
+        reported(session, run, source_accuracy_estimate=estimate, source_accuracy_error=error)
     session.commit()
 
     hidden, shown = (client.get(f"/api/v1/runs/{run.id}/metrics").json()["items"][0] for run in runs)
@@ -211,12 +210,6 @@ def test_a_row_of_an_earlier_version_is_read_by_the_same_rule(
     assert hidden["source_estimate"]["missing"] > 0
     assert 0 < shown["source_estimate"]["low"] < 0.75 < shown["source_estimate"]["high"] < 1
     assert shown["source_estimate"]["held_out"] == 470  # 0.251 * 0.749 / 0.02^2, one hit and one miss more
-
-
-def epoch_row(run: Run) -> dict[str, Any]:
-    """The values of a metric of the run's first seed, but for accuracies."""
-    times = {"epoch": 1, "epochs": 2, "step": 3, "seconds": 1.5, "recorded_at": NOW}
-    return {"trial_id": run.trials[0].id, "losses": {}} | times
 
 
 def test_runs_are_listed_by_campaign(client: TestClient, run: Run) -> None:

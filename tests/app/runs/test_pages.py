@@ -12,10 +12,10 @@ from app.campaigns.models import Campaign
 from app.datasets.models import Dataset
 from app.runs import trials
 from app.runs.logs import LOG_BYTES, log_key
-from app.runs.models import Metric, Run, Trial, TrialState
+from app.runs.models import Run, Trial, TrialState
 from app.storage import Storage
 from clarinet.recipes.doing import Doing
-from tests.app.runs.conftest import ESTIMATE, TOO_FEW
+from tests.app.runs.conftest import ESTIMATE, TOO_FEW, reported
 from tests.factories import NOW, make_dataset, make_run
 
 HTML = {"accept": "text/html"}
@@ -240,18 +240,7 @@ class TestWithoutTestLabels:
 
     def page_of(self, client: TestClient, session: Session, run: Run, **figures: object) -> str:
         """The page after an epoch that told these."""
-        session.add(
-            Metric(
-                trial_id=run.trials[0].id,
-                epoch=1,
-                epochs=2,
-                step=3,
-                seconds=1.5,
-                losses={},
-                recorded_at=NOW,
-                **figures,
-            )
-        )
+        reported(session, run, **figures)
         session.commit()
         session.expire_all()
         return unescape(client.get(f"/runs/{run.id}", headers=HTML).text)

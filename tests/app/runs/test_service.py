@@ -18,6 +18,7 @@ from app.jobs import Job
 from app.journal import service as journal
 from app.journal.models import Action
 from app.runs import service, trials
+from app.runs.describing import describe
 from app.runs.errors import (
     BadConfig,
     BadSeeds,
@@ -27,6 +28,7 @@ from app.runs.errors import (
     TargetWithoutImages,
     TooFewLabels,
 )
+from app.runs.finding import Wanted, find_runs
 from app.runs.labels import thaw
 from app.runs.models import Run, TrialState
 from app.runs.pairs import look_at_pair
@@ -76,8 +78,8 @@ class TestStartRun:
         self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, admin: User
     ) -> None:
         run = start(session, campaign, target, storage, by=admin, note="first try")
-        service.write_note(session, run, "second try", by=admin)
-        service.write_note(session, run, "second try", by=admin)
+        describe(session, run, note="second try", by=admin)
+        describe(session, run, note="second try", by=admin)
 
         lines = journal.entries(session, by=admin, campaign_id=campaign.id, limit=2)[::-1]
         assert run.note == "second try"
@@ -91,7 +93,7 @@ class TestStartRun:
         run = start(session, campaign, target, storage)
 
         with pytest.raises(NotAllowed):
-            service.write_note(session, run, "mine", by=annotator)
+            describe(session, run, note="mine", by=annotator)
         assert run.note == ""
 
     def test_the_labels_are_frozen_as_they_are(
@@ -252,8 +254,8 @@ class TestListRuns:
     ) -> None:
         runs = [make_run(session, storage, train=2) for _ in range(3)]
 
-        first, following = service.list_runs(session, by=admin, limit=2)
-        second, end = service.list_runs(session, by=admin, before=following, limit=2)
+        first, following = find_runs(session, Wanted(), by=admin, limit=2)
+        second, end = find_runs(session, Wanted(), by=admin, after=following, limit=2)
 
         assert [run.id for run in first + second] == [run.id for run in reversed(runs)]
         assert end is None

@@ -4,8 +4,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from app.datasets.models import Dataset
-from app.runs.models import Run, Trial
-from app.runs.targets import scored_by, scored_images, unscored_of
+from app.runs.targets import scored_images, scored_of, unscored_of
 from app.storage import Storage
 from clarinet.recipes.scoring import ScoredOn
 from tests.factories import make_dataset
@@ -39,18 +38,12 @@ def test_test_images_score_else_those_that_it_trains_on(target: Dataset, scored:
     assert (found.split, found.images, found.of) == (scored or ("train", 0, 4))
 
 
-def test_a_run_says_itself_what_scored_it_and_an_earlier_one_knew_test_images_alone() -> None:
-    def run(*results: dict[str, object] | None) -> Run:
-        trials = [Trial(seed=seed, result=result) for seed, result in enumerate(results)]
-        return Run(snapshot_facts={"classes": ["cat", "dog"]}, trials=trials)
-
-    target = dataset([0, 0], [20, 0], test_count=0)
+def test_a_result_says_what_scored_it_and_an_earlier_one_knew_test_images_alone() -> None:
     now = ScoredOn(split="train", images=20, of=20)
 
-    assert scored_by(run(None, None), target) == now
-    assert scored_by(run(None, {"scored_on": 20, "scored": now.to_dict()}), target) == now
-    assert scored_by(run({"scored_on": 0}), target).images == 0
-    assert scored_by(run({"scored_on": 7}), target) == ScoredOn(split="test", images=7, of=7)
+    assert scored_of({}) is None
+    assert scored_of({"scored_on": 20, "scored": now.to_dict()}) == now
+    assert scored_of({"scored_on": 7}) == ScoredOn(split="test", images=7, of=7)
 
 
 def test_an_imported_dataset_counts_what_a_trial_will_score(session: Session, storage: Storage) -> None:

@@ -11,7 +11,7 @@ from app import jobs
 from app.claims import LEASE, MAX_ATTEMPTS, Claim, ClaimLost
 from app.jobs import Job
 from app.runs import trials
-from app.runs.models import Metric, Trial, TrialState
+from app.runs.models import Metric, Trial, TrialState, last_metric_of
 from app.runs.workers import record_worker
 from app.storage import Storage
 from clarinet.recipes.doing import Doing
@@ -69,6 +69,9 @@ def test_epochs_that_a_resumed_trial_went_back_behind_are_replaced(session: Sess
     rows = session.execute(select(Metric.epoch, Metric.target_accuracy).order_by(Metric.epoch)).all()
     assert rows == [(1, 0.1), (2, 0.25)]
     assert now_of(session, trial).target_accuracy == 0.25
+    last = last_metric_of(trial)
+    assert last is not None
+    assert (last.epoch, last.target_accuracy, last.recorded_at) == (2, 0.25, NOW)
 
 
 def test_what_a_trial_is_doing_is_kept_until_an_epoch_ends(session: Session, trial: Trial) -> None:
