@@ -75,6 +75,7 @@ LISTS = {
     "runs",
     "metrics",
     "models",
+    "evaluations",
     "journal",
 }
 

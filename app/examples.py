@@ -51,5 +51,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "seeds": [0, 1, 2],
         "note": "after the first week",
     },
+    "create_evaluation": {"model_id": _ID, "half_width": 0.03, "expected": 0.9},
     "edit_run": {"note": "the one for the report"},
 }

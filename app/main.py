@@ -49,6 +49,8 @@ from app.proxies import UntrustedProxy
 from app.quality import api as quality_api
 from app.quality import pages as quality_pages
 from app.registry import api as registry_api
+from app.registry import evaluation_api as registry_evaluation_api
+from app.registry import evaluation_pages as registry_evaluation_pages
 from app.registry import pages as registry_pages
 from app.runs import api as runs_api
 from app.runs import pages as runs_pages
@@ -73,6 +75,7 @@ PAGES = (
     runs_pages,
     planning_pages,
     registry_pages,
+    registry_evaluation_pages,
     journal_pages,
 )
 # The framework tries one route after the other, a hundred in a millisecond: what annotators call for each
@@ -90,6 +93,7 @@ APIS = (
     runs_api,
     planning_api,
     registry_api,
+    registry_evaluation_api,
     journal_api,
 )
 # Where annotators lease and answer, and where files are sent to.

@@ -12,6 +12,7 @@ import app.accounts.models
 import app.annotation.models
 import app.campaigns.models
 import app.datasets.models
+import app.evaluations.models
 import app.journal.models
 import app.labels.models
 import app.members.models

@@ -74,6 +74,7 @@ class Action(enum.StrEnum):
     PICTURE_SET_ASIDE = "picture-set-aside"
     PICTURE_BROUGHT_BACK = "picture-brought-back"
     PICTURE_REVIEWED = "picture-reviewed"
+    EVALUATION_MADE = "evaluation-made"
 
 
 class Entry(Base):

@@ -8,12 +8,15 @@ from sqlalchemy.orm import Session
 from starlette.datastructures import FormData
 
 from app.access import admin_only
+from app.accounts.models import User
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.errors import Conflict, Unprocessable
+from app.evaluations import service as evaluations
+from app.evaluations.estimating import questions_needed
 from app.labels import service as labelling
 from app.pages import read_form, render, see_other, without_none
 from app.runs import configs, forms, service
@@ -42,6 +45,7 @@ router = APIRouter(include_in_schema=False)
 ROWS = 50
 MOST_TARGETS = 200
 UNPROCESSABLE = 422
+WITHIN = 0.05  # of the accuracy that people are offered to measure
 
 
 @router.get("/runs")
@@ -90,7 +94,7 @@ def list_weights(request: Request, settings: SettingsDep, user: CurrentUser) -> 
 @admin_only
 def show_run(request: Request, run_id: UUID, session: SessionDep, user: CurrentUser) -> Response:
     """One run, live."""
-    return _page(request, session, service.get_run(session, run_id, by=user))
+    return _page(request, session, service.get_run(session, run_id, by=user), by=user)
 
 
 @router.post("/runs/{run_id}/note")
@@ -103,7 +107,7 @@ def write_note_from_page(
     given, errors = read_form(form, NoteForm)
     if given is None:
         typed = str(form.get("note", ""))
-        return _page(request, session, run, typed=typed, errors=errors, status=UNPROCESSABLE)
+        return _page(request, session, run, by=user, typed=typed, errors=errors, status=UNPROCESSABLE)
     service.write_note(session, run, given.note, by=user)
     return see_other(request, "show_run", run_id=run_id)
 
@@ -113,6 +117,7 @@ def _page(
     session: Session,
     run: Run,
     *,
+    by: User,
     typed: str | None = None,
     errors: dict[str, str] | None = None,
     status: int = 200,
@@ -135,6 +140,9 @@ def _page(
         recipe=service.recipe_of(session, run),
         config=configs.in_groups(run.config),
         silence=silent_workers_since(session, run, now=now),
+        evaluations=evaluations.list_evaluations(session, by=by, run_id=run.id, limit=ROWS)[0],
+        questions_needed=questions_needed(WITHIN),
+        within=WITHIN,
         note=run.note if typed is None else typed,
         most=NOTE,
         errors=errors or {},
@@ -251,6 +259,7 @@ def _form(
     status: int = 200,
 ) -> Response:
     campaign = campaigns.find_campaign(session, campaign_id, by=user)
+    labelling.require_labels(campaign)
     recipe = forms.known_recipe(str(typed.get("recipe", "")))
     found = datasets.list_datasets(session, by=user, limit=MOST_TARGETS)
     targets = {

@@ -20,7 +20,9 @@ from app.claims import unclaimed
 from app.datasets import service as datasets
 from app.datasets import versions
 from app.datasets.models import Dataset, DatasetVersion
+from app.evaluations import service as evaluations
 from app.journal.models import Action
+from app.labels import service as labelling
 from app.runs import configs
 from app.runs.errors import (
     BadConfig,
@@ -73,11 +75,13 @@ def freeze_labels(
 
     Raises:
         NotAllowed: `by` is no admin.
+        EvaluationGivesNoLabels: the campaign judges a model.
         CampaignNotOpened: nothing was asked yet.
         TooFewLabels: fewer complementary labels, over all classes together, than MIN_LABELS_PER_CLASS times
             the number of classes; for pc no true one.
     """
     accounts.require_admin(by)
+    labelling.require_labels(campaign)
     if campaign.state is CampaignState.DRAFT:
         raise CampaignNotOpened
     labels, facts = collect(session, campaign, imported=imported)
@@ -243,13 +247,18 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
     target_ids = {run.target_dataset_id for run in runs}
     query = select(DatasetVersion).where(DatasetVersion.dataset_id.in_(target_ids))
     targets = {(target.dataset_id, target.number): target for target in session.scalars(query)}
+    scored = {run.id: scored_by(run, targets[run.target_dataset_id, run.target_version]) for run in runs}
+    people = evaluations.measured_by_people(
+        session, [run_id for run_id, on in scored.items() if on.split != "test" or not on.images]
+    )
     found = {}
     for run in runs:
         target = targets[run.target_dataset_id, run.target_version]
         found[run.id] = summarise(
             run,
             latest,
-            scored=scored_by(run, target),
+            scored=scored[run.id],
+            people=people.get(run.id),
             unscored=unscored_of(target, run.snapshot_facts["classes"]),
             now=now,
         )

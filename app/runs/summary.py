@@ -7,6 +7,7 @@ from math import ceil
 from statistics import fmean, stdev
 from typing import Any
 
+from app.evaluations.service import Measured
 from app.runs.configs import epochs_of
 from app.runs.estimates import estimate_of, over_seeds
 from app.runs.models import Metric, Run, Trial, TrialState
@@ -30,6 +31,7 @@ class Summary:
         low, high: ends of the 95 % sampling interval of the mean; None without one.
         scored: the images of the target that score; none where its accuracy stays unmeasured.
         unscored: which do not, in words; "" where all do.
+        people: the accuracy as people measured it; None where labelled test images score, or nobody did.
         source: estimated accuracy on the source, or what it lacks; None where nothing is told of it.
         source_by_trial: the same of single seeds, by trial id.
         is_final: whether every seed has ended well.
@@ -46,6 +48,7 @@ class Summary:
     high: float | None
     scored: ScoredOn
     unscored: str
+    people: Measured | None
     source: SourceEstimate | None
     source_by_trial: dict[Any, SourceEstimate]
     is_final: bool
@@ -55,7 +58,13 @@ class Summary:
 
 
 def summarise(
-    run: Run, latest: dict[Any, Metric], *, scored: ScoredOn, unscored: str = "", now: datetime
+    run: Run,
+    latest: dict[Any, Metric],
+    *,
+    scored: ScoredOn,
+    unscored: str = "",
+    people: Measured | None = None,
+    now: datetime,
 ) -> Summary:
     """The figures of a run whose trials are loaded.
 
@@ -64,6 +73,7 @@ def summarise(
         latest: the last metric of each trial, by trial id.
         scored: the images of the target that score.
         unscored: which do not.
+        people: what people's answers say.
         now: to count the time since a metric was reported.
     """
     # A seed that failed or was cancelled has figures of an unfinished training; they would spoil the mean.
@@ -92,6 +102,7 @@ def summarise(
         seeds=len(accuracies),
         scored=scored,
         unscored=unscored,
+        people=people,
         source=over_seeds([estimates[trial.id] for trial in counted if trial.id in estimates]),
         source_by_trial=estimates,
         is_final=all(trial.state is TrialState.SUCCEEDED for trial in run.trials),
