@@ -250,8 +250,8 @@ def _draft(
 
 
 def _free_name(session: Session, judged: Judged) -> str:
-    """ "How good is run 7, seed 0?", with a number where that is taken."""
-    base = f"How good is {judged.name}?"
+    """ "What do you see? Run 7, seed 0", with a number where that is taken; who answers reads it."""
+    base = f"What do you see? {judged.name.capitalize()}"
     taken = set(session.scalars(select(Campaign.name).where(Campaign.name.startswith(base, autoescape=True))))
     names = (base if number == 1 else f"{base} ({number})" for number in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)
