@@ -54,6 +54,8 @@ from app.quality import api as quality_api
 from app.quality import pages as quality_pages
 from app.registry import api as registry_api
 from app.registry import downloads as registry_downloads
+from app.registry import evaluation_api as registry_evaluation_api
+from app.registry import evaluation_pages as registry_evaluation_pages
 from app.registry import pages as registry_pages
 from app.registry import predict_api as registry_predict_api
 from app.registry import predict_pages as registry_predict_pages
@@ -95,6 +97,7 @@ PAGES = (
     registry_pages,
     disk_pages,
     registry_predict_pages,
+    registry_evaluation_pages,
     journal_pages,
     notices_pages,
 )
@@ -117,6 +120,7 @@ APIS = (
     registry_downloads,
     disk_api,
     registry_predict_api,
+    registry_evaluation_api,
     journal_api,
     notices_api,
 )

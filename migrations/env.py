@@ -13,6 +13,7 @@ import app.annotation.models
 import app.campaigns.models
 import app.datasets.models
 import app.disk.models
+import app.evaluations.models
 import app.journal.models
 import app.labels.models
 import app.members.models

@@ -151,15 +151,15 @@ def make_run(
     config: Mapping[str, object] | None = None,
     weights: Mapping[str, str] | None = None,
     target: Dataset | None = None,
+    classes: Sequence[str] = ("cat", "dog"),
     queued_at: datetime = NOW,
 ) -> Run:
     """A run over real tiny images with faultless labels; it trains in about a second once torch is there."""
-    source = make_dataset(session, storage, train=train)
+    source = make_dataset(session, storage, class_names=classes, train=train)
     target = target or make_dataset(session, storage, train=train, test=40)
     admin = make_user(session, role="admin")
-    classes = [
-        CampaignClass(position=position, name=name, example_ids=[])
-        for position, name in enumerate(source.class_names or ())
+    asked = [
+        CampaignClass(position=position, name=name, example_ids=[]) for position, name in enumerate(classes)
     ]
     n = number()
     campaign = Campaign(
@@ -169,7 +169,7 @@ def make_run(
         seed="00" * 32,
         created_by_id=admin.id,
         created_at=NOW,
-        classes=classes,
+        classes=asked,
     )
     session.add(campaign)
     session.flush()
@@ -186,9 +186,7 @@ def make_run(
             method, setting, preset, quick | dict(config or {}), looks="digits", weights=weights or {}
         ),
         snapshot_digest=freeze(storage, labels),
-        snapshot_facts=facts_of(
-            labels, classes=[item.name for item in classes], answers=train, simulated=0, unfinished=False
-        ),
+        snapshot_facts=facts_of(labels, classes=list(classes), answers=train, simulated=0, unfinished=False),
         created_by_id=admin.id,
         created_at=NOW,
         trials=[Trial(seed=seed, state=TrialState(state), queued_at=queued_at) for seed in seeds],

@@ -11,8 +11,10 @@ from app import claims, jobs
 from app.annotation import questions
 from app.campaigns import drawings, draws, openings
 from app.campaigns.errors import CampaignNotFound
+from app.campaigns.sampling import EVALUATED
 from app.claims import ClaimLost
 from app.clock import utc_now
+from app.evaluations import service as evaluations
 from app.quality import service as quality
 from worker.context import Context
 
@@ -80,16 +82,29 @@ def _draw(context: Context, claim: claims.Claim, opening: openings.Opening) -> N
     with context.unit_of_work() as session:
         claims.renew(session, claim, now=utc_now())
         questions.forget_questions(session, opening.campaign_id)
-        examples = openings.examples_to_label(
-            session,
-            opening.dataset_id,
-            end_position=opening.end_position,
-            skip_twins=opening.skip_twins,
-        )
-    per_class = _put(context, claim, opening, examples)
+        if opening.sample is None:
+            examples = openings.examples_to_label(
+                session,
+                opening.dataset_id,
+                end_position=opening.end_position,
+                skip_twins=opening.skip_twins,
+            )
+            drawn, example_ids = _drawn(opening, examples), dict(examples)
+        else:
+            drawn, example_ids = evaluations.questions_to_ask(session, opening)
+    per_class = _put(context, claim, opening, drawn, example_ids, evaluates=opening.sample is not None)
     with context.unit_of_work() as session:
         _refresh_statistics(session)
-        openings.finish_opening(session, claim, opening, drawn_per_class=per_class, now=utc_now())
+        openings.finish_opening(
+            session,
+            claim,
+            opening,
+            drawn_per_class=per_class,
+            evaluated=int(np.sum(drawn.rounds == EVALUATED)),
+            now=utc_now(),
+        )
+        if opening.sample is not None:
+            evaluations.name_questions(session, opening.campaign_id)
         jobs.enqueue(session, jobs.CHECK_DRAWS, opening.campaign_id)
     log.info("campaign.opened", campaign_id=str(opening.campaign_id), questions=sum(per_class))
 
@@ -106,7 +121,13 @@ def _draw_further(context: Context, further: drawings.Further) -> None:
             skip_twins=further.skip_twins,
         )
     per_class = _put(
-        context, further.claim, further, examples, drawing=further.number, first_rank=further.first_rank
+        context,
+        further.claim,
+        further,
+        _drawn(further, examples),
+        dict(examples),
+        drawing=further.number,
+        first_rank=further.first_rank,
     )
     with context.unit_of_work() as session:
         drawings.finish_drawing(session, further, drawn_per_class=per_class, now=utc_now())
@@ -116,21 +137,25 @@ def _draw_further(context: Context, further: drawings.Further) -> None:
     log.info("campaign.drawn_further", campaign_id=str(further.campaign_id), questions=sum(per_class))
 
 
+def _drawn(what: openings.Opening | drawings.Further, examples: list[tuple[int, int]]) -> draws.Draws:
+    positions = np.array([position for position, _ in examples], dtype=np.int64)
+    return draws.draw(what.seed, positions, num_classes=len(what.class_names), rounds=what.rounds)
+
+
 def _put(
     context: Context,
     claim: claims.Claim,
     what: openings.Opening | drawings.Further,
-    examples: list[tuple[int, int]],
+    drawn: draws.Draws,
+    example_ids: dict[int, int],
     *,
     drawing: int = 1,
     first_rank: int = 0,
+    evaluates: bool = False,
 ) -> list[int]:
-    """Draw questions about these examples and put them into the table; gives how many each class has."""
-    positions = np.array([position for position, _ in examples], dtype=np.int64)
+    """Put drawn questions into the table; gives how many each class has."""
     num_classes = len(what.class_names)
-    drawn = draws.draw(what.seed, positions, num_classes=num_classes, rounds=what.rounds)
     probability = draws.probabilities(num_classes)[0]
-    example_ids = dict(examples)
     for start in range(0, len(drawn), CHUNK):
         with context.unit_of_work() as session:
             claims.renew(session, claim, now=utc_now())
@@ -145,6 +170,7 @@ def _put(
                 stop=start + CHUNK,
                 drawing=drawing,
                 first_rank=first_rank,
+                evaluates=evaluates,
             )
     counts: list[int] = np.bincount(drawn.classes, minlength=num_classes).tolist()
     return counts

@@ -20,7 +20,7 @@ from app.db import Base, BigId, enum_column
 
 
 class Purpose(enum.StrEnum):
-    """Only labelling questions train and enter the chi-square."""
+    """Only labelling questions train. The chi-square is about these, or about an evaluation's drawn ones."""
 
     LABELLING = "labelling"
     GOLD = "gold"

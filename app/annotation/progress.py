@@ -97,7 +97,7 @@ class Progress:
     set_aside: int  # pictures that give no label, because people said that they cannot be used
     counts: Counts
     simulated_answers: int
-    expected_yes_rate: float
+    expected_yes_rate: float | None  # None of an evaluation: it is what people are asked for
     classes: tuple[ClassProgress, ...]
     annotators: tuple[AnnotatorProgress, ...]  # most answers first
     answers_per_minute: float | None  # now; None while nobody answers
@@ -146,7 +146,7 @@ def progress(session: Session, campaign: Campaign, *, now: datetime) -> Progress
         first_no=sum(c.first_no for c in by_class.values()),
         unusable=sum(c.unusable for c in by_class.values()),
     )
-    expected = 1 / campaign.num_classes
+    expected = None if campaign.is_evaluation else 1 / campaign.num_classes
     pace = _answers_per_minute(session, campaign, now=now)
     to_go = answers_to_go(campaign, counts, finished=int(finished))
     return Progress(

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.models import Purpose, Question
 from app.campaigns.draws import Draws
+from app.campaigns.sampling import EVALUATED
 
 COLUMNS = (
     "campaign_id",
@@ -52,6 +53,7 @@ def add_questions(
     stop: int,
     drawing: int = 1,
     first_rank: int = 0,
+    evaluates: bool = False,
 ) -> None:
     """Insert the questions `start` to `stop` (exclusive) of the asking order.
 
@@ -67,7 +69,10 @@ def add_questions(
         drawing: their number among the campaign's drawings. Further ones wait for `show_questions`: people
             are at work.
         first_rank: in the queue, of the drawing.
+        evaluates: they are an evaluation's, none of which trains; those of the round EVALUATED are about the
+            predicted class, which is sure.
     """
+    purpose = Purpose.EVALUATION if evaluates else Purpose.LABELLING
     part = slice(start, stop)
     drawn = zip(
         draws.positions[part].tolist(),
@@ -82,8 +87,8 @@ def add_questions(
             example_ids[position],
             round_,
             class_,
-            probability,
-            Purpose.LABELLING,
+            1.0 if evaluates and round_ == EVALUATED else probability,
+            purpose,
             first_rank + rank,
             overlap,
             overlap,

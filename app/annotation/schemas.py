@@ -247,7 +247,7 @@ class ProgressRead(Output):
     set_aside: int  # pictures that cannot be used: they give no label until an admin keeps them
     answers: Answers
     simulated_answers: int
-    expected_yes_rate: float
+    expected_yes_rate: float | None
     yes_rate: YesRate
     answers_per_minute: float | None
     seconds_left: float | None

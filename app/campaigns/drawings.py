@@ -16,7 +16,7 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.campaigns import openings, service
 from app.campaigns.draws import commitment, new_seed
-from app.campaigns.errors import NothingFurther, WrongCampaignState
+from app.campaigns.errors import EvaluationIsFixed, NothingFurther, WrongCampaignState
 from app.campaigns.models import Campaign, CampaignClass, CampaignState, FurtherDrawing
 from app.campaigns.noting import note
 from app.claims import MAX_ATTEMPTS, Claim, ClaimLost
@@ -116,7 +116,7 @@ def _further(session: Session, campaign: Campaign) -> list[FurtherDrawing]:
 
 def further_images(session: Session, campaign: Campaign) -> int:
     """How many images have joined the dataset about which the campaign asks nothing yet, and could."""
-    if campaign.state not in RUNNING or campaign.dataset_version is None:
+    if campaign.is_evaluation or campaign.state not in RUNNING or campaign.dataset_version is None:
         return 0
     dataset = session.get_one(Dataset, campaign.dataset_id)
     start, version = _asked_until(session, campaign), versions.newest(session, dataset)
@@ -152,10 +152,13 @@ def ask_further(session: Session, campaign: Campaign, *, by: User, now: datetime
 
     Raises:
         NotAllowed: `by` is no admin.
+        EvaluationIsFixed: it is an evaluation.
         WrongCampaignState: it is neither open nor paused.
         NothingFurther: no image has joined about which it does not ask.
     """
     accounts.require_admin(by)
+    if campaign.is_evaluation:
+        raise EvaluationIsFixed
     service.lock_state(session, campaign)
     if campaign.state not in RUNNING:
         raise WrongCampaignState(step="extended", state=campaign.shown_state, needs="an open or a paused")

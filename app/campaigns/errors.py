@@ -81,6 +81,18 @@ class CampaignInUse(Conflict):
         )
 
 
+class EvaluationIsFixed(Conflict):
+    """What an evaluation asks follows from the model's predictions and the draw of their images."""
+
+    title = "Fixed by the evaluation"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "An evaluation asks about a random sample of its model's predictions: its pictures, classes and "
+            "number of questions stay as they are, and a yes stands alone. Make another evaluation instead."
+        )
+
+
 class NothingFurther(Conflict):
     """No image has joined the dataset about which the campaign does not ask yet."""
 

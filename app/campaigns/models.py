@@ -20,6 +20,13 @@ class CampaignState(enum.StrEnum):
     CLOSED = "closed"
 
 
+class CampaignKind(enum.StrEnum):
+    """What a campaign's answers are for."""
+
+    LABELLING = "labelling"  # they become labels
+    EVALUATION = "evaluation"  # they tell how often a model is right, and can never train
+
+
 class Modes(enum.StrEnum):
     """How questions may be put: one picture at a time, pages of one class, or as each person likes."""
 
@@ -83,6 +90,9 @@ class Campaign(Claimable, Base):
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     name: Mapped[str] = mapped_column(String(120), unique=True)
+    kind: Mapped[CampaignKind] = mapped_column(
+        enum_column(CampaignKind), default=CampaignKind.LABELLING, server_default=CampaignKind.LABELLING
+    )
     instructions: Mapped[str] = mapped_column(Text, default="")
     dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="RESTRICT"), index=True)
     state: Mapped[CampaignState] = mapped_column(enum_column(CampaignState), default=CampaignState.DRAFT)
@@ -121,6 +131,9 @@ class Campaign(Claimable, Base):
     commitment: Mapped[str | None] = mapped_column(String(64))  # SHA-256, published when it opens
     dataset_digest: Mapped[str | None] = mapped_column(String(64))  # of the dataset as it was at opening
     dataset_version: Mapped[int | None]  # which that was; further drawings are about later ones
+    # Of an evaluation: what its images are drawn by, and how many; see `sampling`.
+    sample_seed: Mapped[str | None] = mapped_column(String(64))
+    sample_size: Mapped[int | None]
     question_count: Mapped[int] = mapped_column(default=0)  # drawn so far, by all drawings
     # How far back in the queue a question goes that is to be asked again: a multiple of the questions that
     # were drawn at first, and no fewer than there are. So its rank still tells its place.
@@ -141,6 +154,11 @@ class Campaign(Claimable, Base):
         cascade="all, delete-orphan",
         back_populates="campaign",
     )
+
+    @property
+    def is_evaluation(self) -> bool:
+        """Whether its answers tell how often a model is right: no label, nothing that trains."""
+        return self.kind is CampaignKind.EVALUATION
 
     @property
     def is_opening(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, select, update
@@ -11,6 +12,7 @@ from sqlalchemy.orm import Session
 from app import claims
 from app.campaigns.draws import commitment
 from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.campaigns.sampling import sample_commitment
 from app.campaigns.service import any_campaign
 from app.claims import MAX_ATTEMPTS, Claim
 from app.datasets import versions
@@ -31,6 +33,7 @@ class Opening:
     dataset_digest: str
     end_position: int  # of the images of that version
     skip_twins: bool
+    sample: tuple[str, int] | None  # of an evaluation: seed and size
 
 
 def waiting_openings(session: Session, now: datetime) -> list[UUID]:
@@ -70,7 +73,11 @@ def claim_opening(
         return None
     campaign = any_campaign(session, campaign_id)
     dataset = session.get_one(Dataset, campaign.dataset_id)
-    version = versions.newest(session, dataset)
+    version = (
+        versions.version(session, dataset.id, campaign.dataset_version)
+        if campaign.dataset_version is not None  # an evaluation's predictions are of one version
+        else versions.newest(session, dataset)
+    )
     assert version.number is not None  # it is published
     opening = Opening(
         campaign_id=campaign_id,
@@ -83,6 +90,9 @@ def claim_opening(
         dataset_digest=version.digest or "",
         end_position=version.image_count,
         skip_twins=campaign.skip_twins,
+        sample=None
+        if campaign.sample_seed is None or campaign.sample_size is None
+        else (campaign.sample_seed, campaign.sample_size),
     )
     return claim, opening
 
@@ -113,9 +123,20 @@ def examples_to_label(
 
 
 def finish_opening(
-    session: Session, claim: Claim, opening: Opening, *, drawn_per_class: Sequence[int], now: datetime
+    session: Session,
+    claim: Claim,
+    opening: Opening,
+    *,
+    drawn_per_class: Sequence[int],
+    evaluated: int = 0,
+    now: datetime,
 ) -> None:
-    """Open the campaign: its questions are all there. `drawn_per_class` has K counts.
+    """Open the campaign: its questions are all there.
+
+    Args:
+        claim, opening: what `claim_opening` gave.
+        drawn_per_class: K counts.
+        evaluated: how many of an evaluation's questions are about predictions.
 
     Raises:
         ClaimLost: somebody else opens it, or has opened it; nothing was changed.
@@ -130,13 +151,7 @@ def finish_opening(
         rank_step=count,
         dataset_version=opening.dataset_version,
         dataset_digest=opening.dataset_digest,
-        commitment=commitment(
-            opening.seed,
-            dataset_digest=opening.dataset_digest,
-            examples=count // opening.rounds,
-            class_names=opening.class_names,
-            rounds=opening.rounds,
-        ),
+        commitment=_commitment(opening, count=count, evaluated=evaluated),
     )
     for position, drawn in enumerate(drawn_per_class):
         session.execute(
@@ -144,3 +159,13 @@ def finish_opening(
             .where(CampaignClass.campaign_id == claim.id, CampaignClass.position == position)
             .values(question_count=drawn)
         )
+
+
+def _commitment(opening: Opening, *, count: int, evaluated: int) -> str:
+    about: dict[str, Any] = {"dataset_digest": opening.dataset_digest, "class_names": opening.class_names}
+    if opening.sample is None:
+        return commitment(opening.seed, **about, examples=count // opening.rounds, rounds=opening.rounds)
+    seed, size = opening.sample
+    return sample_commitment(
+        opening.seed, **about, sample_seed=seed, sample_size=size, asked=evaluated, drawn=count - evaluated
+    )

@@ -13,7 +13,14 @@ from app.accounts.models import User
 from app.campaigns import class_text, drawings, pictures, service
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
 from app.campaigns.deps import CampaignDep
-from app.campaigns.errors import BadPrice, CampaignNameTaken, InvalidClasses, NotADraft, SourceNotReady
+from app.campaigns.errors import (
+    BadPrice,
+    CampaignNameTaken,
+    EvaluationIsFixed,
+    InvalidClasses,
+    NotADraft,
+    SourceNotReady,
+)
 from app.campaigns.models import CHOSEN, Campaign, CampaignState
 from app.campaigns.schemas import CampaignForm, CampaignUpdate, ClassInput, PicturesForm, PriceInput
 from app.campaigns.service import CampaignDetails
@@ -32,7 +39,12 @@ MAX_DATASETS = 500  # offered in the form
 CLASSES_ON_A_PAGE = 50  # of pictures to choose from
 FirstClass = Annotated[int, Query(ge=0, le=MAX_CLASSES)]
 Batch = Annotated[int, Query(ge=0, le=100_000)]
-FIELD_OF = {CampaignNameTaken: "name", SourceNotReady: "dataset_id", InvalidClasses: "classes"}
+FIELD_OF = {
+    CampaignNameTaken: "name",
+    SourceNotReady: "dataset_id",
+    InvalidClasses: "classes",
+    EvaluationIsFixed: "",
+}
 
 
 @router.get("/campaigns/new")
@@ -89,7 +101,7 @@ def edit_campaign_from_form(
     if details is not None:
         try:
             service.edit_campaign(session, campaign, details, by=user)
-        except (CampaignNameTaken, SourceNotReady, InvalidClasses) as error:
+        except (CampaignNameTaken, SourceNotReady, InvalidClasses, EvaluationIsFixed) as error:
             errors = {FIELD_OF[type(error)]: error.detail}
         else:
             return _back_to(request, campaign)

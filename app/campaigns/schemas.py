@@ -15,6 +15,7 @@ from app.campaigns.models import (
     CHOSEN,
     Admits,
     Campaign,
+    CampaignKind,
     CampaignState,
     Consensus,
     FurtherDrawing,
@@ -187,6 +188,7 @@ class CampaignRead(Output):
 
     id: UUID
     name: str
+    kind: CampaignKind = Field(description="evaluation: people judge a model's predictions; nothing trains")
     instructions: str
     dataset_id: UUID
     state: CampaignState

@@ -20,6 +20,7 @@ from app.campaigns.errors import (
     CampaignInUse,
     CampaignNameTaken,
     CampaignNotFound,
+    EvaluationIsFixed,
     NotADraft,
     SourceNotReady,
     WrongCampaignState,
@@ -88,13 +89,19 @@ def create_campaign(session: Session, details: CampaignDetails, *, by: User, now
         created_at=now,
         classes=classes,
     )
+    add_campaign(session, campaign)
+    note(session, Action.CAMPAIGN_CREATED, campaign, by=by, details=draft_facts(campaign))
+    return campaign
+
+
+def add_campaign(session: Session, campaign: Campaign) -> None:
+    """Keep a draft under its name; raises CampaignNameTaken."""
+    name = campaign.name
     try:
         with session.begin_nested():
             session.add(campaign)
     except IntegrityError as error:
-        raise CampaignNameTaken(details.name, named(session, Campaign, details.name)) from error
-    note(session, Action.CAMPAIGN_CREATED, campaign, by=by, details=draft_facts(campaign))
-    return campaign
+        raise CampaignNameTaken(name, named(session, Campaign, name)) from error
 
 
 def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails, *, by: User) -> None:
@@ -103,6 +110,7 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
     Raises:
         NotAllowed: `by` is no admin.
         NotADraft: its opening was asked for already.
+        EvaluationIsFixed: of an evaluation, what follows from its predictions.
         SourceNotReady, InvalidClasses, CampaignNameTaken: nothing was changed.
     """
     accounts.require_admin(by)
@@ -110,6 +118,8 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
     if campaign.state is not CampaignState.DRAFT or campaign.is_opening:
         raise NotADraft(campaign.name, campaign.question_count, itself(campaign))
     classes = checked_classes(session, details.dataset_id, details.classes, rounds=details.rounds)
+    if campaign.is_evaluation:
+        _require_the_same_questions(campaign, details, [item.name for item in classes])
     before = draft_facts(campaign)
     try:
         with session.begin_nested():
@@ -124,6 +134,12 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
         raise CampaignNameTaken(details.name, named(session, Campaign, details.name)) from error
     changed = {name: value for name, value in draft_facts(campaign).items() if value != before[name]}
     note(session, Action.CAMPAIGN_CHANGED, campaign, by=by, details=changed)
+
+
+def _require_the_same_questions(campaign: Campaign, details: CampaignDetails, names: list[str]) -> None:
+    asked = details.dataset_id, names, details.rounds, details.confirm_yes, details.skip_twins
+    if asked != (campaign.dataset_id, campaign.class_names, campaign.rounds, False, False):
+        raise EvaluationIsFixed
 
 
 def delete_campaign(session: Session, campaign: Campaign, *, by: User) -> None:

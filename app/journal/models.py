@@ -89,6 +89,7 @@ class Action(enum.StrEnum):
     PREDICTION_DELETED = "prediction-deleted"
     SUBSCRIPTION_MADE = "subscription-made"
     SUBSCRIPTION_ENDED = "subscription-ended"
+    EVALUATION_MADE = "evaluation-made"
 
 
 class Entry(Base):

@@ -16,6 +16,7 @@ from app.accounts.models import User
 from app.annotation.models import ALL_ANSWERS, Tally
 from app.annotation.service import pictures_set_aside
 from app.campaigns.models import Campaign
+from app.labels.errors import EvaluationGivesNoLabels
 from app.labels.importing.storing import imported_labels
 from app.quality.service import AnsweredQuestion, Judge, judge_of, question_answers
 from clarinet.files.label_table import LabelKind, LabelRow, Labels
@@ -39,11 +40,21 @@ class Derived:
     set_aside_count: int  # pictures that give none, because they cannot be used
 
 
+def require_labels(campaign: Campaign) -> None:
+    """Raises EvaluationGivesNoLabels of a campaign that judges a model."""
+    if campaign.is_evaluation:
+        raise EvaluationGivesNoLabels
+
+
 def labels(session: Session, campaign: Campaign, *, imported: bool = False) -> Iterator[LabelRow]:
     """The labels of each labelled example, in position order; rows are streamed.
 
     `imported`: with labels from elsewhere, whose questions were not drawn uniformly.
+
+    Raises:
+        EvaluationGivesNoLabels: the campaign judges a model.
     """
+    require_labels(campaign)
     judge = judge_of(session, campaign, num_classes=campaign.num_classes)
     rows = session.execute(question_answers(campaign.id).execution_options(yield_per=5_000))
     return _combined(session, campaign.id, rows, judge, imported=imported)
@@ -115,8 +126,12 @@ def derive(session: Session, campaign_id: UUID, *, imported: bool = False) -> De
     """Every label of a campaign, for a run to freeze. 60,000 examples take well below a second.
 
     `imported`: with labels from elsewhere, which weigh 1.
+
+    Raises:
+        EvaluationGivesNoLabels: the campaign judges a model.
     """
     campaign = session.get_one(Campaign, campaign_id)
+    require_labels(campaign)
     drawn = drawn_per_class(session, campaign_id)
     judge = judge_of(session, campaign, num_classes=len(drawn))
     questions = session.execute(question_answers(campaign_id)).all()

@@ -64,6 +64,7 @@ def download_labels(
     facts = {"format": format} | ({"imported": "with labels from elsewhere"} if imported else {})
     with work() as session:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
+        service.require_labels(campaign)
         if wants_body(request):
             note(session, Action.LABELS_DOWNLOADED, campaign, by=user, details=facts)
     image_url = _image_url(request, settings, campaign.dataset_id)
@@ -108,6 +109,7 @@ def download_class_folders(
     facts = {"format": "class folders"} | ({"imported": "with labels from elsewhere"} if imported else {})
     with work() as session:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
+        service.require_labels(campaign)
         note(session, Action.LABELS_DOWNLOADED, campaign, by=user, details=facts)
 
     def pieces(session: Session) -> Iterator[bytes]:

@@ -25,3 +25,15 @@ class ImportNotFound(NotFound):
 
     def __init__(self) -> None:
         super().__init__("This campaign has no such import.")
+
+
+class EvaluationGivesNoLabels(Conflict):
+    """Answers about a model's predictions judge it; what trains must come from elsewhere."""
+
+    title = "An evaluation gives no labels"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This is an evaluation: its answers say how often a model is right, and none of them becomes a "
+            "label or trains anything. Use a campaign that collects labels."
+        )

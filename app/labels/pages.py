@@ -79,6 +79,7 @@ def _page(
     *,
     errors: dict[str, str] | None = None,
 ) -> Response:
+    service.require_labels(campaign)
     return render(
         request,
         "labels/imports.html",

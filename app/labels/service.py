@@ -7,6 +7,7 @@ from app.labels.deriving import (
     derive,
     drawn_per_class,
     labels,
+    require_labels,
     weighted,
 )
 from app.labels.importing.accepting import (
@@ -47,6 +48,7 @@ __all__ = [
     "labels",
     "no_picture",
     "read_rows",
+    "require_labels",
     "upload_prefix",
     "waiting_imports",
     "weighted",

@@ -93,7 +93,7 @@ class Audit:
     unsure_by_class: chi_square.ChiSquare  # whether "can't tell" is equally common for all classes
     unusable_by_class: chi_square.ChiSquare  # likewise "this picture cannot be used"
     concentrations: tuple[NamedConcentration, ...]  # where one of the two is far more common than elsewhere
-    yes_p_value: float  # how often chance gives a yes rate as far from 1 / K
+    yes_p_value: float | None  # how often chance gives a yes rate as far from 1 / K; None of an evaluation
     yes_by_true_class: SeenClasses | None  # see seen_classes
     seen_at: datetime | None  # when that was counted; None: a job has yet to do it
     progress: Progress
@@ -142,10 +142,11 @@ class Audit:
             found.append("The drawn classes are less even than chance explains.")
         if self.hides_answers:
             return tuple(found)
-        if self.yes_p_value < ALARM:
+        expected = self.progress.expected_yes_rate
+        if expected is not None and self.yes_p_value is not None and self.yes_p_value < ALARM:
             found.append(
                 f"{100 * (self.progress.counts.yes_rate or 0):.1f} % of the first answers are yes, and "
-                f"{100 * self.progress.expected_yes_rate:.1f} % were expected: some pictures may show none "
+                f"{100 * expected:.1f} % were expected: some pictures may show none "
                 "of the classes, or not everybody looks."
             )
         found += [item.sentence for item in self.concentrations]
@@ -255,10 +256,12 @@ def _seen(
     return kept.computed_at, None if seen is None else tuple(tuple(row) for row in seen)
 
 
-def _yes_p_value(far: Progress) -> float:
+def _yes_p_value(far: Progress) -> float | None:
     """Of the yes rate against 1 / K: which it is whatever images show, and whatever people see in them."""
     yes, no = far.counts.first_yes, far.counts.first_no
     rate = far.expected_yes_rate
+    if rate is None:
+        return None
     return chi_square.goodness_of_fit([yes, no], [(yes + no) * rate, (yes + no) * (1 - rate)]).p_value
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Purpose, Question
-from app.campaigns import draws, openings
+from app.campaigns import draws, openings, sampling
 from app.campaigns.drawings import Drawing, drawings_of
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
@@ -22,12 +22,13 @@ EVERY = timedelta(days=1)
 def check_draws(session: Session, campaign: Campaign, *, now: datetime) -> DrawCheck:
     """Draw all questions anew and compare; gives a row that is not stored. `campaign` was opened."""
     drawn = drawings_of(session, campaign)
+    purpose = Purpose.EVALUATION if campaign.is_evaluation else Purpose.LABELLING
     query = (
         select(Question.rank, Example.position, Question.round, Question.candidate_class, Question.drawing)
         .join(Example, Example.id == Question.example_id)
         .where(
             Question.campaign_id == campaign.id,
-            Question.purpose == Purpose.LABELLING,
+            Question.purpose == purpose,
             Question.drawing <= drawn[-1].number,  # others are just being put there, and nobody sees them
         )
     )
@@ -41,7 +42,7 @@ def check_draws(session: Session, campaign: Campaign, *, now: datetime) -> DrawC
             "draws_match": _draws_match(
                 session, campaign, drawing, table[table[:, 4] == drawing.number], step
             ),
-            "commitment_matches": _commitment_matches(campaign, drawing),
+            "commitment_matches": _commitment_matches(campaign, drawing, table),
         }
         for drawing in drawn
     ]
@@ -98,8 +99,17 @@ def _draws_match(
         end_position=drawing.end_position,
         skip_twins=campaign.skip_twins,
     )
-    positions = np.array([position for position, _ in places], dtype=np.int64)
-    drawn = draws.draw(drawing.seed, positions, num_classes=campaign.num_classes, rounds=campaign.rounds)
+    positions = [position for position, _ in places]
+    drawn = (
+        draws.draw(
+            drawing.seed,
+            np.array(positions, dtype=np.int64),
+            num_classes=campaign.num_classes,
+            rounds=campaign.rounds,
+        )
+        if campaign.sample_seed is None
+        else _drawn_evaluation(campaign, campaign.sample_seed, drawing, positions, table)
+    )
     if len(drawn) != len(table):
         return False
     stored = table[np.lexsort((table[:, 2], table[:, 1]))]
@@ -114,7 +124,35 @@ def _draws_match(
     )
 
 
-def _commitment_matches(campaign: Campaign, drawing: Drawing) -> bool:
+def _drawn_evaluation(
+    campaign: Campaign, sample_seed: str, drawing: Drawing, positions: list[int], table: draws.Integers
+) -> draws.Draws:
+    """An evaluation's questions anew, about the predictions that were judged: none lies outside the sample.
+
+    That these are the model's follows from the digest of their file, which the evaluation keeps.
+    """
+    size = campaign.sample_size or 0
+    ordered = sampling.in_random_order(sample_seed, positions)
+    judged = table[table[:, 2] == sampling.EVALUATED]
+    judged = judged[np.isin(judged[:, 1], ordered[:size])]
+    others = sampling.images_to_mix_in(ordered, sample=size, count=int(np.sum(table[:, 2] == sampling.DRAWN)))
+    return sampling.draw_evaluation(
+        drawing.seed, judged[:, 1], judged[:, 3], others, num_classes=campaign.num_classes
+    )
+
+
+def _commitment_matches(campaign: Campaign, drawing: Drawing, table: draws.Integers) -> bool:
+    if campaign.sample_seed is not None:
+        asked = int(np.sum(table[:, 2] == sampling.EVALUATED))
+        return drawing.commitment == sampling.sample_commitment(
+            drawing.seed,
+            dataset_digest=drawing.dataset_digest,
+            class_names=campaign.class_names,
+            sample_seed=campaign.sample_seed,
+            sample_size=campaign.sample_size or 0,
+            asked=asked,
+            drawn=len(table) - asked,
+        )
     return drawing.commitment == draws.commitment(
         drawing.seed,
         dataset_digest=drawing.dataset_digest,

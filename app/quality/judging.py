@@ -293,8 +293,13 @@ def _alone(
 ) -> NDArray[np.void]:
     """Everybody's answers but those to questions that several people are asked, each kind as one row.
 
+    In an evaluation there are none: yes is as common as the model is right, so that known pictures alone tell
+    of people.
+
     Nobody else answered these questions, so that all of a person's yes tell the same, and so do all no.
     """
+    if campaign.is_evaluation:
+        return np.zeros(0, dtype=_ROW)
     sums = select(cast(Tally.user_id, String), func.sum(Tally.no), func.sum(Tally.yes)).where(
         Tally.campaign_id == campaign.id, Tally.user_id.not_in(left_out(campaign.id))
     )

@@ -173,7 +173,7 @@ class AuditRead(Output):
     uniformity: ChiSquareRead | None
     unsure_by_class: ChiSquareRead | None
     unusable_by_class: ChiSquareRead | None
-    expected_yes_rate: float
+    expected_yes_rate: float | None
     yes_rate: float | None
     yes_p_value: float | None
     yes_by_true_class: list[list[float | None]] | None  # row: true class; column: class asked about

@@ -67,3 +67,15 @@ class ModelInUse(Conflict):
             "changed; it can be archived.",
             used_by=used_by,
         )
+
+
+class ModelWithoutPredictions(Conflict):
+    """A model that was published before the predictions of its target were kept."""
+
+    title = "Model without predictions"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This model was published before Clarinet kept what it takes the target's images for. Repeat its "
+            "run, and evaluate the model that it makes."
+        )

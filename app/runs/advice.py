@@ -8,8 +8,7 @@ from app.runs.models import Run, TrialState
 from app.runs.summary import Summary
 from clarinet.recipes.binomial import trials_needed
 
-# The route, with run_id in its path, where people are asked about predictions; "": the words stand alone.
-ASKING = ""
+ASKING = "new_evaluation"  # the route where people are asked about predictions; run_id is in its path
 NEAR, ROUGH = 0.02, 0.05  # how near an accuracy should be known: within two points, or at least five
 SEEDS = 3  # from as many on a spread says something
 
@@ -54,7 +53,7 @@ def next_steps(run: Run, summary: Summary, beside: Beside, *, images: int) -> li
 
 def _asking(run: Run, summary: Summary, images: int) -> list[Step]:
     """Ask people where nothing measures the accuracy, or too few images do."""
-    link = ("Ask people", ASKING, {"run_id": str(run.id)}) if ASKING else ()
+    link = ("Ask people", ASKING, {"run_id": str(run.id)})
     if summary.mean is None or summary.low is None or summary.high is None:
         if summary.scored.images:
             return []

@@ -10,12 +10,15 @@ from sqlalchemy.orm import Session
 from starlette.datastructures import FormData
 
 from app.access import admin_only
+from app.accounts.models import User
 from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, StorageDep
 from app.errors import Conflict, Unprocessable
+from app.evaluations import service as evaluations
+from app.evaluations.estimating import questions_needed
 from app.labels import service as labelling
 from app.pages import read_form, render, see_other
 from app.runs import configs, forms, logs, service, words
@@ -58,6 +61,8 @@ class Part(enum.StrEnum):
 
 MOST_TARGETS = 200
 UNPROCESSABLE = 422
+MOST_EVALUATIONS = 50
+WITHIN = 0.05  # of the accuracy that people are offered to measure
 
 
 @router.get("/weights")
@@ -85,7 +90,7 @@ def show_run(
     part: Part = Part.RESULT,
 ) -> Response:
     """One run, live: what it reached, how it trained, or what its processes wrote."""
-    return _page(request, session, storage, service.get_run(session, run_id, by=user), part=part)
+    return _page(request, session, storage, service.get_run(session, run_id, by=user), by=user, part=part)
 
 
 @router.post("/runs/{run_id}/note")
@@ -104,7 +109,9 @@ def write_note_from_page(
     given, errors = read_form(form, NoteForm)
     if given is None:
         typed = str(form.get("note", ""))
-        return _page(request, session, storage, run, typed=typed, errors=errors, status=UNPROCESSABLE)
+        return _page(
+            request, session, storage, run, by=user, typed=typed, errors=errors, status=UNPROCESSABLE
+        )
     describe(session, run, note=given.note, by=user)
     return see_other(request, "show_run", run_id=run_id)
 
@@ -115,6 +122,7 @@ def _page(
     storage: Storage,
     run: Run,
     *,
+    by: User,
     part: Part = Part.RESULT,
     typed: str | None = None,
     errors: dict[str, str] | None = None,
@@ -150,6 +158,9 @@ def _page(
         recipe=service.recipe_of(session, run),
         config=configs.in_groups(run.config),
         silence=silent_workers_since(session, run, now=now),
+        evaluations=evaluations.list_evaluations(session, by=by, run_id=run.id, limit=MOST_EVALUATIONS)[0],
+        questions_needed=questions_needed(WITHIN),
+        within=WITHIN,
         note=run.note if typed is None else typed,
         most=NOTE,
         errors=errors or {},
@@ -272,6 +283,7 @@ def _form(
     status: int = 200,
 ) -> Response:
     campaign = campaigns.find_campaign(session, campaign_id, by=user)
+    labelling.require_labels(campaign)
     recipe = forms.known_recipe(str(typed.get("recipe", "")))
     found = datasets.list_datasets(session, by=user, limit=MOST_TARGETS)
     targets = {

@@ -16,6 +16,7 @@ from pydantic import (
     WrapValidator,
 )
 
+from app.evaluations.service import Measured
 from app.runs.configs import Recipe, readable
 from app.runs.estimates import estimate_of
 from app.runs.models import MOST_TAGS, NAME, NOTE, TAG, Metric, Priority, Run, Trial, TrialState
@@ -147,6 +148,35 @@ class TrialRead(Output):
         return cls(**own, source_estimate=estimate, doing=trial.doing_now, place=place)
 
 
+class MeasuredRead(Output):
+    """The accuracy as people measured it, who judged a random sample of the predictions; fractions."""
+
+    evaluation_id: UUID
+    accuracy: float
+    low: float = Field(description="lower end of its 95 % interval")
+    high: float
+    people: int
+    images: int = Field(description="that they judged")
+    sample: int = Field(description="that they were to judge")
+    is_over: bool = Field(description="false while people are asked")
+
+    @classmethod
+    def of(cls, found: Measured | None) -> Self | None:
+        """From what the answers say."""
+        if found is None:
+            return None
+        return cls(
+            evaluation_id=found.evaluation_id,
+            accuracy=found.interval.estimate,
+            low=found.interval.low,
+            high=found.interval.high,
+            people=found.people,
+            images=found.images,
+            sample=found.sample,
+            is_over=found.is_over,
+        )
+
+
 class RunSummary(Output):
     """A run in a list. Accuracies are fractions, over the seeds that have one."""
 
@@ -177,6 +207,9 @@ class RunSummary(Output):
         description="lower end of its 95 % sampling interval (Clopper and Pearson)"
     )
     interval_high: float | None = Field(description="upper end")
+    measured_by_people: MeasuredRead | None = Field(
+        description="where no labelled test image of the target scores, and people were asked"
+    )
     std_accuracy: float | None = Field(description="sample standard deviation over the seeds")
     lowest_accuracy: float | None = Field(description="of several seeds")
     highest_accuracy: float | None = Field(description="of several seeds")
@@ -214,6 +247,7 @@ class RunSummary(Output):
             "state": run.state,
             "seeds": [trial.seed for trial in run.trials],
             "mean_accuracy": summary.mean,
+            "measured_by_people": MeasuredRead.of(summary.people),
             "std_accuracy": summary.spread,
             "lowest_accuracy": summary.lowest,
             "highest_accuracy": summary.highest,

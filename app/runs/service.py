@@ -20,7 +20,9 @@ from app.claims import unclaimed
 from app.datasets import service as datasets
 from app.datasets import versions
 from app.datasets.models import Dataset, DatasetVersion
+from app.evaluations import service as evaluations
 from app.journal.models import Action
+from app.labels import service as labelling
 from app.runs import configs, queue
 from app.runs.errors import (
     BadConfig,
@@ -74,11 +76,13 @@ def freeze_labels(
 
     Raises:
         NotAllowed: `by` is no admin.
+        EvaluationGivesNoLabels: the campaign judges a model.
         CampaignNotOpened: nothing was asked yet.
         TooFewLabels: fewer complementary labels, over all classes together, than MIN_LABELS_PER_CLASS times
             the number of classes; for pc no true one.
     """
     accounts.require_admin(by)
+    labelling.require_labels(campaign)
     if campaign.state is CampaignState.DRAFT:
         raise CampaignNotOpened
     labels, facts = collect(session, campaign, imported=imported)
@@ -211,17 +215,28 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
     told = _scored_by_run(session, runs)
     # Runs of one campaign and target share what scores them.
     shared: dict[object, tuple[ScoredOn, str]] = {}
-    found = {}
+    scored: dict[UUID, tuple[ScoredOn, str]] = {}
     for run in runs:
         target = targets[run.target_dataset_id, run.target_version]
         classes = run.snapshot_facts["classes"]
         key = (target.id, *classes)
         if key not in shared:
             shared[key] = scored_images(target, classes), unscored_of(target, classes)
-        scored, unscored = shared[key]
-        mine = {trial.id: latest[trial.id] for trial in run.trials if trial.id in latest}
+        images, unscored = shared[key]
+        scored[run.id] = told.get(run.id, images), unscored
+    unmeasured = [run_id for run_id, (on, _) in scored.items() if on.split != "test" or not on.images]
+    people = evaluations.measured_by_people(session, unmeasured)
+    found = {}
+    for run in runs:
+        images, unscored = scored[run.id]
         found[run.id] = summarise(
-            run, mine, scored=told.get(run.id, scored), unscored=unscored, places=places, now=now
+            run,
+            {trial.id: latest[trial.id] for trial in run.trials if trial.id in latest},
+            scored=images,
+            unscored=unscored,
+            people=people.get(run.id),
+            places=places,
+            now=now,
         )
     return found
 

@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any
 
+from app.evaluations.service import Measured
 from app.runs.configs import epochs_of
 from app.runs.estimates import estimate_of, over_seeds
 from app.runs.models import Metric, Run, Trial, TrialState
@@ -31,6 +32,7 @@ class Summary:
         low, high: ends of the 95 % sampling interval of the mean; None without one.
         scored: the images of the target that score; none where its accuracy stays unmeasured.
         unscored: which do not, in words; "" where all do.
+        people: the accuracy as people measured it; None where labelled test images score, or nobody did.
         source: estimated accuracy on the source, or what it lacks; None where nothing is told of it.
         source_by_trial: the same of single seeds, by trial id.
         is_final: whether every seed has ended well.
@@ -48,6 +50,7 @@ class Summary:
     high: float | None
     scored: ScoredOn
     unscored: str
+    people: Measured | None
     source: SourceEstimate | None
     source_by_trial: dict[Any, SourceEstimate]
     is_final: bool
@@ -69,6 +72,7 @@ def summarise(
     scored: ScoredOn,
     unscored: str = "",
     places: Mapping[Any, int] = MappingProxyType({}),
+    people: Measured | None = None,
     now: datetime,
 ) -> Summary:
     """The figures of a run whose trials are loaded.
@@ -79,6 +83,7 @@ def summarise(
         scored: the images of the target that score.
         unscored: which do not.
         places: of trials that wait, by trial id; those of other runs may be among them.
+        people: what people's answers say.
         now: to count the time since a metric was reported.
     """
     # A seed that failed or was cancelled has figures of an unfinished training; they would spoil the mean.
@@ -107,6 +112,7 @@ def summarise(
         seeds=len(accuracies),
         scored=scored,
         unscored=unscored,
+        people=people,
         source=over_seeds([estimates[trial.id] for trial in counted if trial.id in estimates]),
         source_by_trial=estimates,
         is_final=all(trial.state is TrialState.SUCCEEDED for trial in run.trials),

@@ -26,6 +26,7 @@ from app.datasets.models import Dataset
 from app.datasets.service import prefix_of
 from app.db import Database
 from app.registry import service as registry
+from app.registry import target_predictions
 from app.registry.models import Model
 from app.runs import trials
 from app.runs.labels import key_of
@@ -205,7 +206,12 @@ def test_a_model_that_cannot_be_exported_is_published_without_onnx(
     with context.reading() as session:
         [model] = session.scalars(select(Model)).all()
     folder = context.storage.path(model.key)
-    assert {item.name for item in folder.iterdir()} == {registry.WEIGHTS, registry.CARD, registry.PAGE}
+    assert {item.name for item in folder.iterdir()} == {
+        registry.WEIGHTS,
+        registry.CARD,
+        registry.PAGE,
+        target_predictions.FILE,
+    }
     assert "needs the package onnx" in model.card["onnx"]["missing"]
     assert trial_of(context, run.trials[0].id).state is TrialState.SUCCEEDED
 

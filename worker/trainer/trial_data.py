@@ -36,6 +36,7 @@ class TrialData:
     """Both domains of a run, and which images of the target score."""
 
     data: TrainData
+    target_ids: NDArray[np.int64]  # (N,) of the examples that `data.target_images` has
     class_names: list[str]
     made: dict[str, str]  # how images were made that are not the published ones: of "source" or "target"
     scored: ScoredOn
@@ -79,6 +80,7 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     )
     return TrialData(
         data=data,
+        target_ids=np.array(target.ids, np.int64),
         class_names=names,
         made=_made(session, source=campaign.dataset_id, target=run.target_dataset_id),
         scored=data.scored_on if test.classes is None else replace(data.scored_on, of=test.of),

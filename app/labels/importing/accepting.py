@@ -19,7 +19,7 @@ from app.campaigns.noting import note
 from app.claims import MAX_ATTEMPTS, give_up, unclaimed
 from app.journal.models import Action
 from app.journal.writing import ADDRESS
-from app.labels.errors import AlreadyImported, ImportNotFound
+from app.labels.errors import AlreadyImported, EvaluationGivesNoLabels, ImportNotFound
 from app.labels.importing.reading import MAX_BYTES, too_large
 from app.labels.models import ImportState, LabelImport
 from app.storage import Storage
@@ -50,11 +50,14 @@ def create_import(
 
     Raises:
         NotAllowed: `by` is no admin.
+        EvaluationGivesNoLabels: the campaign judges a model.
         WrongCampaignState: a draft, whose classes may still change.
         BadImport: the file is too large.
         AlreadyImported: the campaign has this very file; nothing was kept.
     """
     accounts.require_admin(by)
+    if campaign.is_evaluation:
+        raise EvaluationGivesNoLabels
     if campaign.state is CampaignState.DRAFT:
         raise WrongCampaignState(step="given labels from elsewhere", state="a draft", needs="an opened")
     name = filename.replace("\\", "/").rsplit("/", maxsplit=1)[-1]

@@ -1,12 +1,12 @@
 """Tell of each epoch's learning rate and share of pseudo-labels.
 
-Revision: 0036, after 0033
+Revision: 0034, after 0033
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0036"
+revision = "0034"
 down_revision = "0033"
 branch_labels = None
 depends_on = None

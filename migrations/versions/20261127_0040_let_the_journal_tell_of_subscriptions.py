@@ -1,6 +1,6 @@
-"""Let the journal tell of names and aliases of models, and of what is archived and deleted.
+"""Let the journal tell of subscriptions that are made and ended.
 
-Revision: 0038, after 0037
+Revision: 0040, after 0039
 """
 
 import re
@@ -9,24 +9,12 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0038"
-down_revision = "0037"
+revision = "0040"
+down_revision = "0039"
 branch_labels = None
 depends_on = None
 
-ACTIONS = (
-    "model-changed",
-    "model-archived",
-    "model-restored",
-    "model-deleted",
-    "alias-moved",
-    "alias-removed",
-    "run-deleted",
-    "campaign-archived",
-    "campaign-restored",
-    "dataset-archived",
-    "dataset-restored",
-)
+ACTIONS = ("subscription-made", "subscription-ended")
 NAME = "ck_journal_entry_action_known"
 KEPT = "BEGIN SELECT RAISE(ABORT, 'the journal is only written to'); END"
 

@@ -1,6 +1,6 @@
 """Let workers say what they are: host, process, version, memory, and since when.
 
-Revision: 0048, after 0047
+Revision: 0042, after 0041
 """
 
 from typing import Any
@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0048"
-down_revision = "0047"
+revision = "0042"
+down_revision = "0041"
 branch_labels = None
 depends_on = None
 

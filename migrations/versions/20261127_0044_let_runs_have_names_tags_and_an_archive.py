@@ -1,13 +1,13 @@
 """Let runs have names and tags, be put away, and be launched together.
 
-Revision: 0042, after 0041
+Revision: 0044, after 0043
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0042"
-down_revision = "0041"
+revision = "0044"
+down_revision = "0043"
 branch_labels = None
 depends_on = None
 

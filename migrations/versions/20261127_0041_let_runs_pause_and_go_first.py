@@ -1,13 +1,13 @@
 """Let runs pause and go first: when people paused one, and which goes before others.
 
-Revision: 0047, after 0046
+Revision: 0041, after 0040
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0047"
-down_revision = "0046"
+revision = "0041"
+down_revision = "0040"
 branch_labels = None
 depends_on = None
 

@@ -1,6 +1,6 @@
 """Keep the last metric of each trial in its own row, so that lists of runs read no metrics.
 
-Revision: 0041, after 0048
+Revision: 0043, after 0042
 """
 
 from datetime import UTC, datetime
@@ -9,8 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0041"
-down_revision = "0048"
+revision = "0043"
+down_revision = "0042"
 branch_labels = None
 depends_on = None
 

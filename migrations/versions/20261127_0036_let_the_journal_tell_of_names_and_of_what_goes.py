@@ -1,6 +1,6 @@
-"""Let the journal tell of predictions of datasets.
+"""Let the journal tell of names and aliases of models, and of what is archived and deleted.
 
-Revision: 0040, after 0039
+Revision: 0036, after 0035
 """
 
 import re
@@ -9,12 +9,24 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0040"
-down_revision = "0039"
+revision = "0036"
+down_revision = "0035"
 branch_labels = None
 depends_on = None
 
-ACTIONS = ("dataset-predicted", "prediction-deleted")
+ACTIONS = (
+    "model-changed",
+    "model-archived",
+    "model-restored",
+    "model-deleted",
+    "alias-moved",
+    "alias-removed",
+    "run-deleted",
+    "campaign-archived",
+    "campaign-restored",
+    "dataset-archived",
+    "dataset-restored",
+)
 NAME = "ck_journal_entry_action_known"
 KEPT = "BEGIN SELECT RAISE(ABORT, 'the journal is only written to'); END"
 

@@ -3,14 +3,14 @@
 Models that are there become versions of their campaign's name, in the order in which they were published.
 What uses the disk is kept, too, once somebody has looked.
 
-Revision: 0037, after 0036
+Revision: 0035, after 0034
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0037"
-down_revision = "0036"
+revision = "0035"
+down_revision = "0034"
 branch_labels = None
 depends_on = None
 

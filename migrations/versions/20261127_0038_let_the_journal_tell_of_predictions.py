@@ -1,6 +1,6 @@
-"""Let the journal tell of subscriptions that are made and ended.
+"""Let the journal tell of predictions of datasets.
 
-Revision: 0046, after 0045
+Revision: 0038, after 0037
 """
 
 import re
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0046"
-down_revision = "0045"
+revision = "0038"
+down_revision = "0037"
 branch_labels = None
 depends_on = None
 
-ACTIONS = ("subscription-made", "subscription-ended")
+ACTIONS = ("dataset-predicted", "prediction-deleted")
 NAME = "ck_journal_entry_action_known"
 KEPT = "BEGIN SELECT RAISE(ABORT, 'the journal is only written to'); END"
 

@@ -1,13 +1,13 @@
 """Keep where predictions of whole datasets stand, and where their files lie.
 
-Revision: 0039, after 0038
+Revision: 0037, after 0036
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0039"
-down_revision = "0038"
+revision = "0037"
+down_revision = "0036"
 branch_labels = None
 depends_on = None
 

@@ -1,13 +1,13 @@
 """Tell of what happens: who is told of which events, and each notice with what became of it.
 
-Revision: 0045, after 0040
+Revision: 0039, after 0038
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0045"
-down_revision = "0040"
+revision = "0039"
+down_revision = "0038"
 branch_labels = None
 depends_on = None
 

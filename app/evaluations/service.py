@@ -1,0 +1,26 @@
+"""What routes, tasks and other features call: evaluations, their results and comparisons."""
+
+from app.evaluations.asking import Judged, Plan, Wishes, create_evaluation, plans
+from app.evaluations.comparing import Comparison, comparisons_of
+from app.evaluations.drawing import name_questions, questions_to_ask
+from app.evaluations.listing import evaluation_of, get_evaluation, list_evaluations
+from app.evaluations.results import Measured, Result, measured_by_people, result_of
+
+__all__ = [
+    "Comparison",
+    "Judged",
+    "Measured",
+    "Plan",
+    "Result",
+    "Wishes",
+    "comparisons_of",
+    "create_evaluation",
+    "evaluation_of",
+    "get_evaluation",
+    "list_evaluations",
+    "measured_by_people",
+    "name_questions",
+    "plans",
+    "questions_to_ask",
+    "result_of",
+]

@@ -1,0 +1,153 @@
+"""HTML routes of evaluations: laying one out, and what people's answers say."""
+
+from uuid import UUID
+
+from fastapi import APIRouter, Request, status
+from fastapi.responses import RedirectResponse, Response
+from sqlalchemy.orm import Session
+from starlette.datastructures import FormData
+
+from app.access import admin_only
+from app.accounts.models import User
+from app.campaigns.models import Campaign
+from app.clock import utc_now
+from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
+from app.errors import Conflict, Unprocessable
+from app.evaluations import service as evaluations
+from app.evaluations.service import Plan, Wishes
+from app.pages import read_form, render, see_other
+from app.registry import evaluating, service
+from app.registry.evaluation_schemas import EvaluationForm
+from app.runs import service as runs
+from app.runs.models import Run
+from app.spelling import query_of
+from app.storage import Storage
+
+router = APIRouter(include_in_schema=False)
+
+OFFERED = (0.1, 0.05, 0.03, 0.02, 0.01)  # half-widths
+EXPECTED = (0.95, 0.9, 0.8, 0.7)
+
+
+@router.get("/runs/{run_id}/evaluations/new", openapi_extra=query_of("expected", "model_id"))
+@admin_only
+def new_evaluation(
+    *,
+    request: Request,
+    run_id: UUID,
+    session: SessionDep,
+    storage: StorageDep,
+    user: CurrentUser,
+    expected: str = "",
+    model_id: str = "",
+) -> Response:
+    """The form, which says how many questions each width of the interval takes."""
+    run = runs.get_run(session, run_id, by=user)
+    typed = FormData({"expected": expected, "model_id": model_id})
+    return _form(request, session, storage, run, by=user, typed=typed)
+
+
+@router.post("/runs/{run_id}/evaluations/new")
+@admin_only
+def create_evaluation_from_form(
+    *,
+    request: Request,
+    run_id: UUID,
+    form: FormDep,
+    session: SessionDep,
+    reading: ReadingDep,
+    storage: StorageDep,
+    user: CurrentUser,
+) -> Response:
+    """Lay it out, or show the form with what is wrong."""
+    read, errors = read_form(without_empty(form), EvaluationForm)
+    if read is not None:
+        try:
+            with reading.begin() as looking:
+                model = service.get_model(looking, read.model_id, by=user)
+                judged = evaluating.judged(looking, storage, model, by=user)
+            made = evaluations.create_evaluation(session, judged, read.wishes(), by=user, now=utc_now())
+        except (Conflict, Unprocessable) as error:
+            errors = {"": error.detail}
+        else:
+            return see_other(request, "show_evaluation", evaluation_id=str(made.id))
+    run = runs.get_run(session, run_id, by=user)
+    return _form(request, session, storage, run, by=user, typed=form, errors=errors)
+
+
+def without_empty(form: FormData) -> FormData:
+    """What was chosen: "I do not know" sends nothing."""
+    return FormData([(name, value) for name, value in form.multi_items() if value != ""])
+
+
+def _form(
+    request: Request,
+    session: Session,
+    storage: Storage,
+    run: Run,
+    *,
+    by: User,
+    typed: FormData,
+    errors: dict[str, str] | None = None,
+) -> Response:
+    models = {str(model.id): model for model in evaluating.models_of_run(session, run)}
+    model = models.get(str(typed.get("model_id", "")), next(iter(models.values()), None))
+    expected = next((share for share in EXPECTED if str(share) == typed.get("expected")), None)
+    plans: list[Plan] = []
+    fault = ""
+    if model is not None:
+        try:
+            judged = evaluating.judged(session, storage, model, by=by)
+            wished = [Wishes(half_width=width, expected=expected) for width in OFFERED]
+            plans = evaluations.plans(session, judged, wished, by=by)
+        except (Conflict, Unprocessable) as error:
+            fault = error.detail
+    return render(
+        request,
+        "registry/evaluate.html",
+        status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
+        run=run,
+        names=runs.names_of(session, [run]),
+        models=[(key, evaluating.model_name(item)) for key, item in models.items()],
+        model=model,
+        expected=expected,
+        choices=EXPECTED,
+        plans=plans,
+        fault=fault,
+        typed=typed,
+        errors=errors or {},
+    )
+
+
+@router.get("/evaluations/{evaluation_id}")
+@admin_only
+def show_evaluation(
+    request: Request, evaluation_id: UUID, session: SessionDep, user: CurrentUser
+) -> Response:
+    """What people's answers say of a model; asks for itself while people answer."""
+    evaluation = evaluations.get_evaluation(session, evaluation_id, by=user)
+    comparisons = evaluations.comparisons_of(session, evaluation)
+    models = evaluating.models_of(session, [evaluation, *(item.other for item in comparisons)])
+    run = session.get_one(Run, evaluation.run_id)
+    return render(
+        request,
+        "registry/evaluation.html",
+        fragment="registry/_evaluation.html",
+        evaluation=evaluation,
+        campaign=session.get(Campaign, evaluation.campaign_id) if evaluation.campaign_id else None,
+        run=run,
+        names=runs.names_of(session, [run]),
+        models={model_id: evaluating.model_name(model) for model_id, model in models.items()},
+        result=evaluations.result_of(session, evaluation),
+        comparisons=comparisons,
+    )
+
+
+@router.get("/campaigns/{campaign_id}/evaluation")
+@admin_only
+def show_evaluation_of_campaign(
+    request: Request, campaign_id: UUID, session: SessionDep, user: CurrentUser
+) -> RedirectResponse:
+    """The evaluation for which a campaign asks people."""
+    evaluation = evaluations.evaluation_of(session, campaign_id, by=user)
+    return see_other(request, "show_evaluation", evaluation_id=str(evaluation.id))

@@ -1,0 +1,210 @@
+"""People judge a model's predictions: what is drawn, what is asked, what the answers say."""
+
+from collections import Counter
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation import service as annotation
+from app.annotation.models import Purpose
+from app.campaigns import service as campaigns
+from app.campaigns.errors import EvaluationIsFixed
+from app.campaigns.models import Campaign, CampaignKind
+from app.campaigns.sampling import DRAWN, EVALUATED
+from app.campaigns.schemas import CampaignUpdate
+from app.datasets.models import Dataset, Example
+from app.db import Database
+from app.evaluations import service as evaluations
+from app.evaluations.models import EvaluatedImage, Evaluation
+from app.quality import service as quality
+from app.settings import Settings
+from app.storage import Storage
+from tests.app.evaluations import laid_out
+from tests.factories import NOW, make_user
+
+pytestmark = pytest.mark.dialects
+
+WITHIN = evaluations.Wishes(half_width=0.2)  # of 60 images some 30
+
+
+@pytest.fixture
+def found(session: Session, storage: Storage, admin: User) -> Evaluation:
+    """An evaluation of a model that is wrong about every fifth image, laid out."""
+    model = laid_out.make_model(session, storage, laid_out.make_target(session, storage))
+    return laid_out.make_evaluation(session, storage, model, WITHIN, by=admin)
+
+
+@pytest.fixture
+def campaign(
+    *,
+    session: Session,
+    settings: Settings,
+    database: Database,
+    storage: Storage,
+    found: Evaluation,
+    admin: User,
+) -> Campaign:
+    """Its campaign, opened."""
+    return laid_out.opened(session, settings, database, storage, found, by=admin)
+
+
+class TestQuestions:
+    def test_are_about_predictions_and_as_many_drawn_classes(
+        self, session: Session, found: Evaluation, campaign: Campaign
+    ) -> None:
+        asked = laid_out.questions_by_round(session, campaign)
+
+        predicted = dict(
+            session.execute(
+                select(EvaluatedImage.example_id, EvaluatedImage.class_).where(
+                    EvaluatedImage.evaluation_id == found.id
+                )
+            ).all()
+        )
+        assert campaign.kind is CampaignKind.EVALUATION
+        assert {row.example_id: row.candidate_class for row in asked[EVALUATED]} == predicted
+        assert len(asked[DRAWN]) == len(asked[EVALUATED]) == found.sample_size == found.drawn_count
+        assert {row.purpose for rows in asked.values() for row in rows} == {Purpose.EVALUATION}
+        assert {row.probability for row in asked[EVALUATED]} == {1.0}
+        assert {round(row.probability, 9) for row in asked[DRAWN]} == {round(1 / 3, 9)}
+
+    def test_follow_from_the_seeds_that_were_committed_to(self, session: Session, campaign: Campaign) -> None:
+        audit = quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True)
+        assert (audit.draws_match, audit.commitment_matches, audit.alarms) == (True, True, ())
+
+        moved = laid_out.questions_by_round(session, campaign)[EVALUATED][0]
+        others = set(session.scalars(select(Example.id).where(Example.dataset_id == campaign.dataset_id)))
+        asked = {row.example_id for row in laid_out.questions_by_round(session, campaign)[EVALUATED]}
+        moved.example_id = min(others - asked)  # of no image of the sample
+        session.flush()
+
+        audit = quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True)
+        assert audit.draws_match is False
+
+    def test_cannot_be_changed(self, session: Session, found: Evaluation, admin: User) -> None:
+        assert found.campaign_id is not None
+        draft = campaigns.any_campaign(session, found.campaign_id)
+
+        campaigns.edit_campaign(session, draft, CampaignUpdate(name="Renamed").details(draft), by=admin)
+        for change in ({"rounds": 2}, {"confirm_yes": True}, {"classes": [{"name": "a"}, {"name": "b"}]}):
+            update = CampaignUpdate.model_validate(change)
+            with pytest.raises(EvaluationIsFixed):
+                campaigns.edit_campaign(session, draft, update.details(draft), by=admin)
+
+
+class TestResult:
+    def test_is_the_share_of_yes_to_predictions(
+        self, session: Session, found: Evaluation, campaign: Campaign, annotator: User
+    ) -> None:
+        before = evaluations.result_of(session, found)
+        given = laid_out.answer_all(session, campaign, by=annotator)
+        result = evaluations.result_of(session, found)
+
+        wrong = sum(
+            row.position % 5 == 0
+            for row in session.scalars(
+                select(Example)
+                .join(EvaluatedImage, EvaluatedImage.example_id == Example.id)
+                .where(EvaluatedImage.evaluation_id == found.id)
+            )
+        )
+        assert (before.interval, before.waiting) == (None, found.sample_size)
+        assert given == 2 * found.sample_size
+        assert (result.right, result.wrong) == (found.sample_size - wrong, wrong)
+        assert result.interval is not None
+        assert result.interval.low < result.interval.estimate == result.right / result.judged
+        assert (result.people, result.is_over, result.corrected) == (1, True, None)
+        assert sum(item.sampled for item in result.classes) == found.sample_size
+
+    def test_leaves_out_who_is_left_out(
+        self, session: Session, found: Evaluation, campaign: Campaign, annotator: User, admin: User
+    ) -> None:
+        laid_out.answer_all(session, campaign, by=annotator)
+        annotation.leave_out(session, campaign, annotator.id, by=admin, left_out=True)
+        session.flush()
+
+        assert evaluations.result_of(session, found).judged == 0
+
+    def test_tells_on_what_several_people_agree(
+        self,
+        *,
+        session: Session,
+        settings: Settings,
+        database: Database,
+        storage: Storage,
+        admin: User,
+        annotator: User,
+    ) -> None:
+        model = laid_out.make_model(session, storage, laid_out.make_target(session, storage))
+        wishes = evaluations.Wishes(half_width=0.2, drawn_share=0, overlap=2)
+        found = laid_out.make_evaluation(session, storage, model, wishes, by=admin)
+        campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
+        for person, lies in ((annotator, 0), (make_user(session), 3), (make_user(session), 0)):
+            laid_out.answer_all(session, campaign, by=person, lies=lies)
+
+        result = evaluations.result_of(session, found)
+
+        assert result.several == found.sample_size
+        assert result.unanimous == found.sample_size - 3
+        assert result.judged == found.sample_size  # a third person settled what two were divided about
+        assert Counter(item.right + item.wrong > 0 for item in result.classes) == {True: 3}
+
+
+class TestTheNext:
+    def test_uses_answers_again_and_is_compared_on_the_same_images(
+        self,
+        *,
+        session: Session,
+        settings: Settings,
+        database: Database,
+        storage: Storage,
+        found: Evaluation,
+        campaign: Campaign,
+        admin: User,
+        annotator: User,
+    ) -> None:
+        laid_out.answer_all(session, campaign, by=annotator)
+        target = found.dataset_id
+        better = laid_out.make_model(session, storage, session.get_one(Dataset, target), wrong_every=10)
+
+        second = laid_out.make_evaluation(session, storage, better, WITHIN, by=admin)
+        again = laid_out.opened(session, settings, database, storage, second, by=admin)
+        asked = laid_out.questions_by_round(session, again)
+        before = evaluations.result_of(session, second)
+        early = evaluations.comparisons_of(session, second)
+        laid_out.answer_all(session, again, by=make_user(session))
+        [comparison] = evaluations.comparisons_of(session, second)
+
+        first_result, result = (evaluations.result_of(session, each) for each in (found, second))
+        assert (second.sample_seed, second.sample_size) == (found.sample_seed, found.sample_size)
+        assert len(asked[EVALUATED]) == second.asked_count < second.sample_size
+        assert before.judged == second.known_count > 0
+        assert before.interval is None  # what is known is no random part: both models say the same there
+        assert early == []
+        assert result.judged == second.sample_size
+        assert (comparison.only_other, comparison.images) == (0, second.sample_size)
+        assert comparison.only_this == result.right - first_result.right > 0
+        assert comparison.difference.estimate == pytest.approx(comparison.only_this / comparison.images)
+
+    def test_asks_nobody_where_everything_is_known(
+        self,
+        *,
+        session: Session,
+        storage: Storage,
+        found: Evaluation,
+        campaign: Campaign,
+        admin: User,
+        annotator: User,
+    ) -> None:
+        laid_out.answer_all(session, campaign, by=annotator)
+        target = session.get_one(Dataset, found.dataset_id)
+        same = laid_out.make_model(session, storage, target)
+
+        second = laid_out.make_evaluation(session, storage, same, WITHIN, by=admin)
+
+        results = [evaluations.result_of(session, each) for each in (found, second)]
+        assert (second.campaign_id, second.asked_count) == (None, 0)
+        assert results[0].interval == results[1].interval is not None
+        assert results[1].is_over

@@ -1,0 +1,127 @@
+"""Evaluations over the API and on pages: from a run to its accuracy and back."""
+
+import re
+from uuid import UUID
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.datasets import versions
+from app.db import Database
+from app.evaluations.models import Evaluation
+from app.registry.models import Model
+from app.registry.target_predictions import FACTS
+from app.settings import Settings
+from app.storage import Storage
+from tests.app.evaluations import laid_out
+
+HTML = {"accept": "text/html"}
+
+
+@pytest.fixture
+def model(session: Session, storage: Storage) -> Model:
+    """Of a run whose target nobody labelled."""
+    target = laid_out.make_target(session, storage)
+    model = laid_out.make_model(session, storage, target)
+    target.class_names, target.train_per_class, target.test_per_class = None, [], []
+    session.flush()
+    version = versions.version(session, target.id, 1)
+    version.class_names, version.train_per_class, version.test_per_class = None, [], []
+    session.commit()
+    return model
+
+
+def test_a_program_asks_plans_and_reads(
+    *,
+    client: TestClient,
+    session: Session,
+    settings: Settings,
+    database: Database,
+    storage: Storage,
+    model: Model,
+    admin: User,
+    annotator: User,
+) -> None:
+    plan = client.get(f"/api/v1/models/{model.id}/evaluations/plan?half_width=0.2").json()
+    body = {"model_id": str(model.id), "half_width": 0.2, "drawn_share": 0.5}
+    key = {"Idempotency-Key": "once"}
+
+    made = client.post("/api/v1/evaluations", json=body, headers=key)
+    again = client.post("/api/v1/evaluations", json=body, headers=key)
+    read = client.get(made.headers["location"]).json()
+    found = session.get_one(Evaluation, UUID(read["id"]))
+    campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
+    given = laid_out.answer_all(session, campaign, by=annotator)
+    session.commit()
+
+    assert made.status_code == 201
+    assert again.json()["id"] == read["id"]
+    assert (plan["population"], plan["known"]) == (60, 0)
+    assert plan["sample"] == plan["asked"] == plan["drawn"] == read["sample_size"]
+    assert given == read["sample_size"] + read["sample_size"] // 2
+    result = client.get(f"/api/v1/evaluations/{read['id']}").json()["result"]
+    run = client.get(f"/api/v1/runs/{model.run_id}").json()
+    assert run["mean_accuracy"] is None
+    assert run["measured_by_people"]["accuracy"] == result["interval"]["estimate"]
+    assert result["interval"]["estimate"] == pytest.approx(result["right"] / read["sample_size"])
+    for which in (f"run_id={model.run_id}", f"model_id={model.id}", f"dataset_id={campaign.dataset_id}"):
+        items = client.get(f"/api/v1/evaluations?{which}").json()["items"]
+        assert [item["id"] for item in items] == [read["id"]]
+    assert client.get(f"/api/v1/campaigns/{campaign.id}").json()["kind"] == "evaluation"
+    assert client.get(f"/api/v1/evaluations/{read['id']}/comparisons").json()["items"] == []
+
+
+def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
+    *,
+    client: TestClient,
+    session: Session,
+    settings: Settings,
+    database: Database,
+    storage: Storage,
+    model: Model,
+    admin: User,
+    annotator: User,
+) -> None:
+    run = client.get(f"/runs/{model.run_id}", headers=HTML).text
+    form = client.get(f"/runs/{model.run_id}/evaluations/new?expected=0.9", headers=HTML).text
+    typed = {"model_id": str(model.id), "expected": "0.9", "half_width": "0.1", "drawn_share": "1.0"}
+    made = client.post(f"/runs/{model.run_id}/evaluations/new", data=typed | {"overlap": "1"})
+    page = client.get(made.headers["location"], headers=HTML).text
+    found = session.get_one(Evaluation, UUID(made.headers["location"].rsplit("/", 1)[-1]))
+    campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
+    laid_out.answer_all(session, campaign, by=annotator)
+    session.commit()
+
+    assert "Nothing measures this run on the target" in run
+    assert "Ask people how good it is" in run
+    assert re.search(r"within 10 points: \d+ questions", form)
+    assert "Not measured" in page
+    assert "Open it" in page
+    after = client.get(f"/runs/{model.run_id}", headers=HTML).text
+    assert f"measured by 1 person on {found.sample_size} pictures" in after
+    assert f"/evaluations/{found.id}" in after
+    page = client.get(f"/evaluations/{found.id}", headers=HTML).text
+    assert f"/runs/{model.run_id}" in page
+    assert f"/campaigns/{campaign.id}" in page
+    back = client.get(f"/campaigns/{campaign.id}/evaluation")
+    assert back.headers["location"] == f"/evaluations/{found.id}"
+    shown = client.get(f"/campaigns/{campaign.id}", headers=HTML).text
+    assert f"/campaigns/{campaign.id}/evaluation" in shown
+    assert "Launch a run" not in shown
+    assert "by people" in client.get("/runs", headers=HTML).text
+
+
+def test_what_cannot_be_evaluated_is_said(client: TestClient, session: Session, model: Model) -> None:
+    wrong = client.post("/api/v1/evaluations", json={"model_id": str(model.id), "half_width": 0.0001})
+    model.card = {name: value for name, value in model.card.items() if name != FACTS}
+    session.commit()
+
+    older = client.post("/api/v1/evaluations", json={"model_id": str(model.id)})
+    form = client.get(f"/runs/{model.run_id}/evaluations/new", headers=HTML)
+
+    assert wrong.status_code == 422
+    assert older.status_code == 409
+    assert "Repeat its run" in older.json()["detail"]
+    assert "Repeat its run" in form.text
