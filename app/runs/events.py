@@ -66,9 +66,13 @@ class Streams:
 def read_place(since: str, seeds: int) -> tuple[int, ...]:
     """The epochs by seed that an event's id says are known; raises BadSince."""
     parts = since.split("-")
-    if len(parts) != seeds or not all(part.isdecimal() and len(part) <= EPOCH_DIGITS for part in parts):
+    if len(parts) != seeds or not all(map(_is_epoch, parts)):
         raise BadSince(since, seeds)
     return tuple(map(int, parts))
+
+
+def _is_epoch(part: str) -> bool:
+    return part.isascii() and part.isdecimal() and len(part) <= EPOCH_DIGITS
 
 
 async def follow(

@@ -62,6 +62,7 @@ def test_a_yes_rate_that_is_not_one_in_k_raises_an_alarm(session: Session) -> No
         answer(session, other, question.id, "no", by=person)
 
     found = quality.audit(session, other, now=NOW, recompute=True, has_seed=True)
+    assert found.yes_p_value is not None
     assert found.yes_p_value < 1e-6
     assert found.alarms[0].startswith("0.0 % of the first answers are yes, and 33.3 % were expected")
     assert found.passed, "the draws are what was promised"

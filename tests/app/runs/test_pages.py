@@ -169,7 +169,7 @@ class TestShowRun:
         page = unescape(client.get(f"/runs/{run.id}?part=training", headers=HTML).text)
         part = client.get(f"/runs/{run.id}?part=training", headers=HTML | {"HX-Request": "true"}).text
 
-        assert f'data-fragment="http://testserver/runs/{run.id}?part=training"' in page
+        assert f'data-run="{run.id}/training"' in page
         assert "<h2>Loss: complementary</h2>" in part
         assert "<h2>Steps a second</h2>" in part  # 3 steps in 1.5 seconds
         assert '"unit": "number", "values": [2.0]' in page or '"values": [2.0' in page
