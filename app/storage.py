@@ -90,7 +90,7 @@ class Storage:
                 file.flush()
                 os.fsync(file.fileno())
             except BaseException:
-                Path(file.name).unlink()
+                Path(file.name).unlink(missing_ok=True)  # its folder may have been deleted meanwhile
                 raise
         Path(file.name).replace(path)
 

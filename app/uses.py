@@ -82,6 +82,9 @@ MADE = {
     "label_import": ("label import", "created_by_id"),
     "worker_link": ("worker link", "created_by_id"),
     "run": ("run", "created_by_id"),
+    "evaluation": ("evaluation", "created_by_id"),
+    "prediction": ("prediction", "created_by_id"),
+    "subscription": ("subscription", "created_by_id"),
     "invitation": ("invitation", "invited_by_id"),
     "api_token": ("token", "user_id"),
 }
@@ -122,9 +125,31 @@ def name_column(table: Table) -> ColumnElement[str] | None:
     """What people call a row; None where it has no name and no page."""
     if table.name == "run":  # which may have a name as well, but always has its number
         return literal("Run ") + cast(table.c.number, String)
+    if table.name == "evaluation":
+        return literal("Evaluation of ") + cast(table.c.sample_size, String) + literal(" pictures")
     if "name" in table.c and "created_at" in table.c:
         return table.c.name
     return None
+
+
+def evaluations_that_use(session: Session, campaign_id: UUID) -> Uses:
+    """Evaluations that count answers of this campaign, which is not their own."""
+    tables = Base.metadata.tables
+    evaluation, image, question = tables["evaluation"], tables["evaluated_image"], tables["question"]
+    asked_here = (
+        select(image.c.evaluation_id)
+        .join(question, question.c.id == image.c.question_id)
+        .where(question.c.campaign_id == campaign_id)
+    )
+    name = name_column(evaluation)
+    assert name is not None
+    rows = session.execute(
+        select(evaluation.c.id, name)
+        .where(evaluation.c.id.in_(asked_here), evaluation.c.campaign_id.is_distinct_from(campaign_id))
+        .order_by(evaluation.c.created_at.desc())
+    ).all()
+    found = tuple(Use("evaluation", id_, words) for id_, words in rows[:MOST_NAMED])
+    return Uses(found, {"evaluation": len(rows)} if rows else {})
 
 
 def named(session: Session, kind: type[Any], name: str) -> Uses:

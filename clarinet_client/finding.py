@@ -14,9 +14,11 @@ def named(kind: str, wanted: str, rows: Iterable[T]) -> T:
     Raises:
         NotFound: there is none.
     """
-    for row in rows:
-        known: Any = row  # a TypedDict, of which some have a name and some a number
-        if wanted in {str(known[name]) for name in ("id", "name", "number") if name in known}:
-            return row
+    every: list[Any] = list(rows)  # TypedDicts, of which some have a name and some a number
+    for key in ("id", "number", "name"):  # a run may be called by another's number
+        for row in every:
+            if key in row and str(row[key]) == wanted:
+                found: T = row
+                return found
     detail = f"There is no {kind} called {wanted!r}."
     raise NotFound(404, {"type": "about:blank", "title": "Not Found", "status": 404, "detail": detail})

@@ -188,7 +188,7 @@ def lost_beside(
             known.question_id.in_(late),
             known.user_id == by.id,
             Question.campaign_id == campaign_id,
-            Question.purpose == Purpose.LABELLING,
+            Question.purpose != Purpose.GOLD,
             is_mine,
         )
     )

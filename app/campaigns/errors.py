@@ -75,7 +75,7 @@ class CampaignInUse(Conflict):
 
     def __init__(self, name: str, used_by: Uses) -> None:
         super().__init__(
-            f'"{name}" cannot be deleted. Its labels are needed by {used_by.in_words or "something else"}. '
+            f'"{name}" cannot be deleted. Its answers are needed by {used_by.in_words or "something else"}. '
             "Nothing was changed. Delete these first, or archive the campaign.",
             used_by=used_by,
         )

@@ -37,7 +37,7 @@ from app.campaigns.models import (
 from app.campaigns.noting import draft_facts, note, policy_facts
 from app.datasets.models import Dataset, DatasetState
 from app.journal.models import Action
-from app.uses import itself, named, uses_of
+from app.uses import evaluations_that_use, itself, named, uses_of
 
 MAX_OVERLAP = 3
 
@@ -156,6 +156,8 @@ def delete_campaign(session: Session, campaign: Campaign, *, by: User) -> None:
         raise WrongCampaignState(
             step="deleted", state=campaign.shown_state, needs="a draft or a closed", used_by=uses_of(campaign)
         )
+    if used := evaluations_that_use(session, campaign.id):
+        raise CampaignInUse(campaign.name, used)
     facts = {"questions": campaign.question_count, "commitment": campaign.commitment}
     try:
         with session.begin_nested():

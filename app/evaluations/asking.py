@@ -17,6 +17,7 @@ from app.campaigns.draws import new_seed
 from app.campaigns.models import Campaign, CampaignKind, CampaignState, Consensus
 from app.campaigns.sampling import in_random_order
 from app.datasets import versions
+from app.datasets.models import Dataset
 from app.evaluations.errors import PredictionsDoNotFit
 from app.evaluations.estimating import questions_needed
 from app.evaluations.judging import settled_questions
@@ -25,6 +26,7 @@ from app.journal import service as journal
 from app.journal.models import Action
 
 CHUNK = 2_000  # rows of one statement
+MOST_BASE = 110  # characters of a campaign's name, before its number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,8 +252,8 @@ def _draft(
 
 
 def _free_name(session: Session, judged: Judged) -> str:
-    """ "What do you see? Run 7, seed 0", with a number where that is taken; who answers reads it."""
-    base = f"What do you see? {judged.name.capitalize()}"
+    """ "What do you see? Shop photos", with a number where that is taken: it tells nothing of the model."""
+    base = f"What do you see? {session.get_one(Dataset, judged.dataset_id).name}"[:MOST_BASE]
     taken = set(session.scalars(select(Campaign.name).where(Campaign.name.startswith(base, autoescape=True))))
     names = (base if number == 1 else f"{base} ({number})" for number in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)

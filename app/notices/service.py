@@ -185,13 +185,14 @@ def claim_notice(session: Session, notice_id: UUID, *, by: str, now: datetime) -
         Subscription, notice.subscription_id, options=[joinedload(Subscription.created_by)]
     )
     person = subscription.created_by
+    may_know = person.is_admin and person.disabled_at is None
     return Sending(
         claim=claim,
         attempt=notice.attempts,
         said=notice.said,
-        url=subscription.url,
+        url=subscription.url if may_know else None,
         secret=subscription.secret or "",
-        email=person.email if person.is_admin and person.disabled_at is None else None,
+        email=person.email if may_know and subscription.url is None else None,
     )
 
 

@@ -18,12 +18,12 @@ from app.idempotency import OnceDep
 from app.registry import evaluating, service
 from app.registry.evaluation_schemas import (
     ComparisonList,
-    ComparisonRead,
     EvaluationCreate,
     EvaluationList,
     EvaluationPlanInput,
     EvaluationPlanRead,
     EvaluationRead,
+    JudgedComparisonRead,
 )
 
 router = APIRouter(tags=["evaluations"])
@@ -105,7 +105,7 @@ def read_comparisons(evaluation_id: UUID, session: SessionDep, user: CurrentUser
     """The model beside others that people judged on the same images."""
     evaluation = evaluations.get_evaluation(session, evaluation_id, by=user)
     return ComparisonList(
-        items=[ComparisonRead.of(item) for item in evaluations.comparisons_of(session, evaluation)]
+        items=[JudgedComparisonRead.of(item) for item in evaluations.comparisons_of(session, evaluation)]
     )
 
 

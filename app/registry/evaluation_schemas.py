@@ -162,7 +162,7 @@ class EvaluationList(Output):
     next: UUID | None
 
 
-class DifferenceRead(Output):
+class JudgedDifferenceRead(Output):
     """By McNemar's test; fractions."""
 
     estimate: float = Field(description="accuracy of this model less that of the other")
@@ -171,7 +171,7 @@ class DifferenceRead(Output):
     p_value: float
 
 
-class ComparisonRead(Output):
+class JudgedComparisonRead(Output):
     """Two models on the images that people judged for both."""
 
     evaluation_id: UUID
@@ -179,7 +179,7 @@ class ComparisonRead(Output):
     images: int
     only_this: int = Field(description="images that only this one's model has right")
     only_other: int
-    difference: DifferenceRead
+    difference: JudgedDifferenceRead
 
     @classmethod
     def of(cls, found: Comparison) -> Self:
@@ -190,12 +190,12 @@ class ComparisonRead(Output):
             images=found.images,
             only_this=found.only_this,
             only_other=found.only_other,
-            difference=DifferenceRead.model_validate(found.difference),
+            difference=JudgedDifferenceRead.model_validate(found.difference),
         )
 
 
 class ComparisonList(Output):
     """An evaluation beside those of other models on the same dataset."""
 
-    items: list[ComparisonRead]
+    items: list[JudgedComparisonRead]
     next: str | None = Field(default=None, description="null: the list is whole")

@@ -11,6 +11,7 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.campaigns import noting
 from app.campaigns.models import Campaign
+from app.evaluations.models import Evaluation
 from app.journal import service as journal
 from app.journal.models import Action
 from app.registry.errors import ModelHasAliases, ModelInUse
@@ -54,6 +55,10 @@ def delete_model(session: Session, storage: Storage, model: Model, *, by: User) 
     facts = {"model": title, "weights": model.digest}
     try:
         with session.begin_nested():
+            # Of known answers alone, it has no campaign that could be deleted before.
+            session.execute(
+                delete(Evaluation).where(Evaluation.model_id == model.id, Evaluation.campaign_id.is_(None))
+            )
             session.execute(delete(Model).where(Model.id == model.id))
     except IntegrityError as error:
         raise ModelInUse(title, uses_of(model)) from error
@@ -69,8 +74,14 @@ def standing_in_the_way(session: Session, run: Run) -> Uses:
     words = aliases_of(session, models)
     named = [Use("model", model.id, f"{model.title}: {', '.join(words[model.id])}") for model in models]
     others = uses_of(run)
-    counts = others.counts | ({"model": len(models)} if models else {})
-    return Uses((*others.named, *named[:MOST_NAMED]), counts)
+    # Evaluations of known answers alone go with the run: they have no campaign that could be deleted before.
+    alone = select(Evaluation.id).where(Evaluation.run_id == run.id, Evaluation.campaign_id.is_(None))
+    going = set(session.scalars(alone))
+    counts = dict(others.counts) | ({"model": len(models)} if models else {})
+    if going:
+        counts["evaluation"] -= len(going)
+    kept = (use for use in others.named if use.id not in going)
+    return Uses((*kept, *named[:MOST_NAMED]), {kind: count for kind, count in counts.items() if count})
 
 
 def models_of(session: Session, run: Run) -> list[UUID]:
@@ -99,6 +110,9 @@ def delete_run(session: Session, storage: Storage, run: Run, *, by: User, now: d
     campaign = session.get_one(Campaign, run.campaign_id)
     try:
         with session.begin_nested():
+            session.execute(
+                delete(Evaluation).where(Evaluation.run_id == run.id, Evaluation.campaign_id.is_(None))
+            )
             session.execute(delete(Run).where(Run.id == run.id))
             session.add(DeletedRun(number=run.number, deleted_at=now, snapshot_digest=run.snapshot_digest))
     except IntegrityError as error:

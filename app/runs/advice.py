@@ -53,6 +53,8 @@ def next_steps(run: Run, summary: Summary, beside: Beside, *, images: int) -> li
 
 def _asking(run: Run, summary: Summary, images: int) -> list[Step]:
     """Ask people where nothing measures the accuracy, or too few images do."""
+    if summary.people is not None:
+        return []
     link = ("Ask people", ASKING, {"run_id": str(run.id)})
     if summary.mean is None or summary.low is None or summary.high is None:
         if summary.scored.images:

@@ -35,7 +35,7 @@ class RunInUse(Conflict):
     def __init__(self, number: int, used_by: Uses) -> None:
         super().__init__(
             f"Run {number} cannot be deleted. It is needed by {used_by.in_words or 'something else'}. "
-            "Nothing was changed; move the aliases of its models to others first.",
+            "Nothing was changed; delete these, or move the aliases of its models to others, first.",
             used_by=used_by,
         )
 

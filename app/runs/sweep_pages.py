@@ -54,12 +54,14 @@ def launch_sweep_from_page(
             with reading.begin() as looking:
                 sweep = given.beside(run)
                 prepared = prepare(looking, storage, run, sweep, by=user)
-            if made := once.begin(session, now=utc_now()):
-                runs = runs_of(session, UUID(made), by=user)
-            else:
-                runs = launch(session, run, sweep, prepared, by=user, now=utc_now())
-                once.end(session, runs[0].sweep_id or run.id)
+            with session.begin_nested():  # all of them or none
+                if made := once.begin(session, now=utc_now()):
+                    runs = runs_of(session, UUID(made), by=user)
+                else:
+                    runs = launch(session, run, sweep, prepared, by=user, now=utc_now())
+                    once.end(session, runs[0].sweep_id or run.id)
         except (Conflict, Unprocessable) as error:
+            session.info.pop("jobs", None)  # those of runs that are not there
             errors = {"": error.detail}
         else:
             ids = [str(run.id), *(str(each.id) for each in runs)][:20]

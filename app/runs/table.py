@@ -34,7 +34,12 @@ def _trained(run: Run, _: Summary) -> float | None:
 
 
 COLUMNS = (
-    Column("accuracy", "On the target", "accuracy", lambda _, summary: summary.mean),
+    Column(
+        "accuracy",
+        "On the target",
+        "accuracy",
+        lambda _, summary: summary.people.interval.estimate if summary.people else summary.mean,
+    ),
     Column("low", "Interval from", "percent", lambda _, summary: summary.low),
     Column("high", "Interval to", "percent", lambda _, summary: summary.high),
     Column("spread", "Deviation over seeds", "percent", lambda _, summary: summary.spread),

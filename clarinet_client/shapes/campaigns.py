@@ -119,7 +119,7 @@ class Progress(TypedDict):
     set_aside: int
     answers: AnswerCounts
     simulated_answers: int
-    expected_yes_rate: float
+    expected_yes_rate: float | None
     yes_rate: float | None
     answers_per_minute: float | None
     seconds_left: float | None

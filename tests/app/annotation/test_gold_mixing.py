@@ -44,8 +44,12 @@ class TestMixing:
         seen: list[int] = []
         for _ in range(4):
             leased = annotators.lease(session, campaign, count=50, by=annotator, now=NOW)
-            seen += gold_of(session, [q.id for q in leased])
-            answers = [service.SubmittedAnswer(q.id, AnswerValue.NO, 5, uuid4()) for q in leased]
+            known = gold_of(session, [q.id for q in leased])
+            seen += known
+            said = {id_: AnswerValue.YES for id_, is_match in known.items() if is_match}
+            answers = [
+                service.SubmittedAnswer(q.id, said.get(q.id, AnswerValue.NO), 5, uuid4()) for q in leased
+            ]
             annotators.submit(session, campaign, answers, by=annotator, now=NOW)
 
         assert len(seen) == len(set(seen)) > 5

@@ -10,7 +10,7 @@ from app.accounts.models import User
 from app.annotation import service as annotation
 from app.annotation.models import Purpose
 from app.campaigns import service as campaigns
-from app.campaigns.errors import EvaluationIsFixed
+from app.campaigns.errors import CampaignInUse, EvaluationIsFixed
 from app.campaigns.models import Campaign, CampaignKind
 from app.campaigns.sampling import DRAWN, EVALUATED
 from app.campaigns.schemas import CampaignUpdate
@@ -19,6 +19,8 @@ from app.db import Database
 from app.evaluations import service as evaluations
 from app.evaluations.models import EvaluatedImage, Evaluation
 from app.quality import service as quality
+from app.registry import removing
+from app.runs.models import Run
 from app.settings import Settings
 from app.storage import Storage
 from tests.app.evaluations import laid_out
@@ -208,3 +210,13 @@ class TestTheNext:
         assert (second.campaign_id, second.asked_count) == (None, 0)
         assert results[0].interval == results[1].interval is not None
         assert results[1].is_over
+
+        # What is counted elsewhere stays; what nothing needs any more can go.
+        campaigns.close_campaign(session, campaign, by=admin, now=NOW)
+        with pytest.raises(CampaignInUse) as refused:
+            campaigns.delete_campaign(session, campaign, by=admin)
+        assert [use.id for use in refused.value.used_by.named] == [second.id]
+        removing.delete_run(session, storage, session.get_one(Run, second.run_id), by=admin, now=NOW)
+        campaigns.delete_campaign(session, campaign, by=admin)
+        session.expire_all()
+        assert session.scalars(select(Evaluation)).all() == []

@@ -94,7 +94,7 @@ def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
     laid_out.answer_all(session, campaign, by=annotator)
     session.commit()
 
-    assert "Nothing measures this run on the target" in run
+    assert "Ask people whether its predictions are right" in run
     assert "Ask people how good it is" in run
     assert re.search(r"within 10 points: \d+ questions", form)
     assert "Not measured" in page

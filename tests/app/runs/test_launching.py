@@ -97,6 +97,9 @@ def test_the_form_as_it_comes_launches_them_and_compares_them(
 
     first, second = (client.post(url, data=sent, headers=HTML) for _ in range(2))
     refused = client.post(url, data=sent | {"once": "b", "labels": "999"}, headers=HTML)
+    # Only the first method has such a preset: nothing is started, the first neither.
+    half = {"methods": list(PAPER), "once": "c", "preset": "published"}
+    assert client.post(url, data=sent | half, headers=HTML).status_code == 422
 
     assert "nobody knows how long they take" in page
     assert (first.status_code, refused.status_code) == (303, 422)
