@@ -16,8 +16,8 @@ from tests.live import Live, installation
 
 ROOT = Path(__file__).parent.parent
 TOOLS = ROOT / ".clients/bin"
-# Of openapi-generator: that it reads OpenAPI 3.1 at all is new, of what it cannot name it makes `Any`, and in a
-# list of files it looks for an enumeration.
+# Of openapi-generator: that it reads OpenAPI 3.1 at all is new, of what it cannot name it makes `Any`, and
+# in a list of files it looks for an enumeration.
 KNOWN = (
     "OpenAPI 3.1 support is still in beta",
     "Failed to get the schema name",
