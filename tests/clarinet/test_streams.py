@@ -137,7 +137,13 @@ class TestRuns:
         ("counts", "side", "labels", "changes"),
         [
             ((3_413, 349_525), 32, 349_525, {"epochs": 1}),  # too short for an encoder; a label an image
-            ((2_048, 6_991), 160, 380, {"epochs": 2, "pretraining_share": 0.5, "image_size": 32}),
+            pytest.param(
+                (2_048, 6_991),
+                160,
+                380,
+                {"epochs": 2, "pretraining_share": 0.5, "image_size": 32},
+                marks=pytest.mark.slow,
+            ),
         ],
         ids=["labels", "encoder"],
     )
