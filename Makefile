@@ -52,7 +52,7 @@ demo: install ## a ready-made campaign, simulated annotators at work and a first
 test: lint ## every check and test but the slow ones
 	@$(PYTEST) $(ARGS)
 
-check: develop ## the quick part of the tests, in two minutes; pyproject.toml says what it leaves out
+check: develop ## the quick part of the tests; pyproject.toml says what it leaves out
 	@$(PYTEST) -q -m "not slow and not browser and not faults and not again and (not long or sample)" $(ARGS)
 
 lint: develop ## format, lint, import contracts, types
