@@ -58,4 +58,6 @@ def printable_lines(given: object, check: ValidatorFunctionWrapHandler) -> str:
 
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(printable)]
+# What to look for: a database would refuse a NUL byte as a fault of ours.
+Searched = Annotated[str, StringConstraints(max_length=120), AfterValidator(printable)]
 Text = Annotated[str, StringConstraints(max_length=4000), WrapValidator(printable_lines)]

@@ -12,9 +12,10 @@ from app.clock import utc_now
 from app.deps import CurrentUser, SessionDep, StorageDep
 from app.registry import aliases, naming, removing, service
 from app.registry.lineage import lineages
-from app.registry.models import MAX_ALIAS, Model
+from app.registry.models import Model
 from app.registry.schemas import Alias, ModelList, ModelNameList, ModelNameRead, ModelRead, ModelUpdate
 from app.runs import service as runs
+from app.schemas import Searched
 
 router = APIRouter(tags=["registry"])
 
@@ -26,10 +27,8 @@ def read_models(
     run_id: UUID | None = None,
     campaign_id: UUID | None = None,
     dataset_id: UUID | None = None,
-    name: Annotated[str | None, Query(max_length=120, description="only versions of this name")] = None,
-    alias: Annotated[
-        str | None, Query(max_length=MAX_ALIAS, description="only those for which this word stands")
-    ] = None,
+    name: Annotated[Searched | None, Query(description="only versions of this name")] = None,
+    alias: Annotated[Searched | None, Query(description="only those for which this word stands")] = None,
     archived: Annotated[bool, Query(description="those that are archived, in place of the others")] = False,
     after: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
@@ -124,7 +123,7 @@ def delete_run(run_id: UUID, session: SessionDep, storage: StorageDep, user: Cur
 @admin_only
 def read_model_names(
     *,
-    after: Annotated[str | None, Query(max_length=120)] = None,
+    after: Searched | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     session: SessionDep,
     user: CurrentUser,

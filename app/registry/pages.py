@@ -1,10 +1,9 @@
 """HTML routes."""
 
 from collections.abc import Mapping
-from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
 
@@ -17,16 +16,16 @@ from app.pages import read_form, render, see_other, without_none
 from app.registry import aliases, naming, removing, service
 from app.registry.errors import ModelHasAliases
 from app.registry.lineage import lineages
-from app.registry.models import MAX_ALIAS, Model
+from app.registry.models import Model
 from app.registry.schemas import Alias, AliasForm, ModelForm
 from app.runs import configs
 from app.runs import service as runs
+from app.schemas import Searched
 
 router = APIRouter(include_in_schema=False)
 
 ROWS = 50
 UNPROCESSABLE = 422
-MAX_NAME = 120
 
 
 @router.get("/models")
@@ -39,8 +38,8 @@ def list_models(
     run_id: UUID | None = None,
     campaign_id: UUID | None = None,
     dataset_id: UUID | None = None,
-    name: Annotated[str | None, Query(max_length=MAX_NAME)] = None,
-    alias: Annotated[str | None, Query(max_length=MAX_ALIAS)] = None,
+    name: Searched | None = None,
+    alias: Searched | None = None,
     archived: bool = False,
     after: UUID | None = None,
 ) -> Response:

@@ -7,9 +7,9 @@ from uuid import UUID
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, field_validator
 
 from app.runs.finding import Sort, Wanted
-from app.runs.models import MOST_TAGS, NAME, TAG, TrialState
+from app.runs.models import MOST_TAGS, TAG, TrialState
 from app.runs.schemas import Note, RunName, RunNumber, Tag
-from app.schemas import Input, printable
+from app.schemas import Input, Searched, printable
 
 
 class RunsQuery(Input):
@@ -17,12 +17,12 @@ class RunsQuery(Input):
 
     campaign_id: UUID | None = None
     dataset_id: UUID | None = Field(default=None, description="their source or their target")
-    method: Annotated[str, StringConstraints(max_length=40)] | None = None
+    method: Searched | None = None
     setting: Literal["cc", "pc"] | None = None
     state: TrialState | None = None
-    tag: Annotated[str, StringConstraints(max_length=TAG)] | None = None
+    tag: Searched | None = None
     sweep_id: UUID | None = Field(default=None, description="runs that were launched together")
-    text: Annotated[str, StringConstraints(max_length=NAME)] | None = Field(
+    text: Searched | None = Field(
         default=None, description="in their name or note, in any case; or their number"
     )
     archived: bool = Field(default=False, description="those that were put away, in place of the others")

@@ -20,7 +20,7 @@ from app.evaluations import service as evaluations
 from app.evaluations.models import EvaluatedImage, Evaluation
 from app.quality import service as quality
 from app.registry import removing
-from app.runs.models import Run
+from app.runs import service as runs
 from app.settings import Settings
 from app.storage import Storage
 from tests.app.evaluations import laid_out
@@ -216,7 +216,8 @@ class TestTheNext:
         with pytest.raises(CampaignInUse) as refused:
             campaigns.delete_campaign(session, campaign, by=admin)
         assert [use.id for use in refused.value.used_by.named] == [second.id]
-        removing.delete_run(session, storage, session.get_one(Run, second.run_id), by=admin, now=NOW)
+        run = runs.get_run(session, second.run_id, by=admin)
+        removing.delete_run(session, storage, run, by=admin, now=NOW)
         campaigns.delete_campaign(session, campaign, by=admin)
         session.expire_all()
         assert session.scalars(select(Evaluation)).all() == []
