@@ -32,6 +32,7 @@ from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.pool import QueuePool
 
+from app.database_clock import keep_time, know_time
 from app.jobs import Job
 
 Publish = Callable[[Job], None]
@@ -141,6 +142,7 @@ def connect(url: str) -> Database:
             },
         )
         _ping_after_rest(engine)
+        keep_time(engine)
         # A read sees one moment throughout, as in SQLite. Labels follow from several statements: one that saw
         # an answer which another did not see would weigh it wrongly.
         snapshot = engine.execution_options(isolation_level="REPEATABLE READ")
@@ -208,6 +210,7 @@ def _sqlite_engine(url: str, *, begin: str, size: int) -> Engine:
     def start(connection: Any) -> None:
         connection.exec_driver_sql(begin)
 
+    keep_time(engine)
     return engine
 
 
@@ -228,6 +231,7 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 @contextmanager
 def unit_of_work(sessions: sessionmaker[Session], publish: Publish) -> Iterator[Session]:
     """One transaction. Jobs asked for inside it, and lines for the log, go out once it has committed."""
+    know_time(sessions.kw["bind"])
     with sessions.begin() as session:
         yield session
     for name, facts in session.info.pop(LOG_LINES, ()):

@@ -9,6 +9,7 @@ from typing import Self
 
 from sqlalchemy.orm import Session
 
+from app.database_clock import know_time
 from app.db import Database, Publish, connect, unit_of_work
 from app.jobs import publisher
 from app.settings import Settings
@@ -47,6 +48,7 @@ class Context:
 
     def reading(self) -> AbstractContextManager[Session]:
         """One transaction that only looks."""
+        know_time(self.database.engine)
         return self.database.read.begin()
 
 
