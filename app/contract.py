@@ -22,7 +22,7 @@ ANYWHERE = {
     "401": "Nobody known is signed in.",
     "403": "This person may not do that.",
     "422": "Something is missing, misspelt or refused; `errors` says where.",
-    "503": "More to do than the server can at this moment. Try again after `Retry-After` seconds.",
+    "503": "More to do than the server can, or what it needs is away. Try again after `Retry-After` seconds.",
 }
 OF_THINGS = {
     "404": "There is no such thing, or none that this person may know of.",

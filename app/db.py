@@ -123,19 +123,36 @@ class Database:
             maker.kw["bind"].dispose()
 
 
-def connect(url: str) -> Database:
-    """Open a database by its SQLAlchemy address; creates the folder of an SQLite file."""
+# Of a connection to PostgreSQL, unless its address says otherwise: a host that is gone is given up, and a
+# connection that was cut without a word is noticed.
+WAITING = {
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # ms for which what was sent may stay without an acknowledgement
+}
+
+
+def connect(url: str, *, statement_timeout_s: int = 0) -> Database:
+    """Open a database by its SQLAlchemy address; creates the folder of an SQLite file.
+
+    On PostgreSQL a statement that takes longer than `statement_timeout_s` fails; 0: none does.
+    """
     if not url.startswith("sqlite"):
         # Compiling a plan takes tens of milliseconds; our statements touch few rows and take less than one.
         # Options of the address come last, so they win.
-        given = make_url(url).query.get("options", "")
-        options = " ".join(["-c jit=off", *([given] if isinstance(given, str) else given)]).strip()
+        told = make_url(url).query
+        given = told.get("options", "")
+        own = f"-c jit=off -c statement_timeout={1000 * statement_timeout_s}"
+        options = " ".join([own, *([given] if isinstance(given, str) else given)]).strip()
         engine = create_engine(
             url,
             pool_size=20,
             max_overflow=20,
             hide_parameters=True,  # an error in the log must not tell seeds and hashes
             connect_args={
+                **{name: value for name, value in WAITING.items() if name not in told},
                 "options": options,
                 # The driver would forget its prepared statements, and ours with them, after each rollback.
                 "prepare_threshold": None,

@@ -37,5 +37,9 @@ class Unprocessable(AppError):
     """The input is understood and refused."""
 
 
+class Unavailable(AppError):
+    """Something that the server needs is away; what is served from it comes back with it."""
+
+
 class TooMany(AppError):
     """Asked too often; try again later."""

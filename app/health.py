@@ -1,44 +1,147 @@
-"""Is the process alive, and could it serve: for supervisors and load balancers."""
+"""Is the process alive, and could it serve: for supervisors and load balancers.
 
+Plain routes, which no guard stands before: who asks with a token must not wait for the database that is away.
+"""
+
+import asyncio
+import os
 import shutil
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
-from sqlalchemy import text
+from kombu.connection import Connection
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
+from app import jobs
 from app.access import public
+from app.clock import utc_now
+from app.db import Database
 from app.migrate import is_at_head
+from app.outages import outage_of
+from app.runs.workers import UPKEEP, WEB, own_version, process_name, record_service, seen_queues
+from app.settings import Settings
 
-router = APIRouter(include_in_schema=False)
 MIN_FREE_BYTES = 200 * 1024 * 1024
+WITHIN_S = 1.5  # load balancers ask every few seconds, and an answer that comes late is none
+OK = "ok"
+NEEDED = ("database", "migrations", "disk")  # the others only delay people's work
+
+Told = dict[str, str]
+Answer = Told | Exception
 
 
-@router.get("/healthz")
 @public
-async def healthz() -> dict[str, str]:
+async def healthz(_request: Request) -> JSONResponse:
     """The process answers; touches nothing."""
-    return {"status": "ok"}
+    return JSONResponse({"status": OK})
 
 
-@router.get("/readyz")
 @public
-def readyz(request: Request) -> JSONResponse:
-    """The database can be written, its schema is current, and there is room on the disk."""
-    state = request.app.state
-    checks: dict[str, str] = {}
-    try:
-        # Begins a writing transaction (IMMEDIATE on SQLite), which fails where nothing can be written.
-        with state.database.write.begin() as session:
-            session.execute(text("SELECT 1"))
-            checks["database"] = "ok"
-            checks["migrations"] = "ok" if is_at_head(session.connection()) else "run: clarinet db upgrade"
-    except Exception as error:
-        # The edge of the process: whatever a driver raises means "not ready", and a probe must get an answer.
-        checks["database"] = type(error).__name__
-    try:
-        free = shutil.disk_usage(state.settings.data_dir).free
-        checks["disk"] = "ok" if free > MIN_FREE_BYTES else f"{free // 1024**2} MB left"
-    except OSError as error:
-        checks["disk"] = type(error).__name__
-    ready = all(value == "ok" for value in checks.values())
-    return JSONResponse({"status": "ok" if ready else "not ready", **checks}, 200 if ready else 503)
+async def readyz(request: Request) -> JSONResponse:
+    """The database is written, its schema is current, and there is room on the disk; what else is missing.
+
+    What only delays people's work is a warning: a process without a broker still takes their answers.
+    """
+    readiness: Readiness = request.app.state.readiness
+    checks, warnings = await readiness.look()
+    ready = all(value == OK for value in checks.values())
+    body = {"status": OK if ready else "not ready", **checks, "warnings": warnings}
+    return JSONResponse(body, 200 if ready else 503, headers={"Cache-Control": "no-store"})
+
+
+ROUTES = [Route("/healthz", healthz, methods=["GET"]), Route("/readyz", readyz, methods=["GET"])]
+
+
+class _Question:
+    """Something that may hang when it is asked; while it does, it is not asked again."""
+
+    def __init__(self, ask: Callable[[], Told]) -> None:
+        self._ask = ask
+        self._asked: Future[Answer] | None = None
+
+    def asked(self) -> Future[Answer]:
+        """The answer that is being waited for, or will be from now on."""
+        if self._asked is None or self._asked.done():
+            answer: Future[Answer] = Future()
+            self._asked = answer
+            # A thread of its own that ends with the process: a pool would wait for it.
+            threading.Thread(target=self._answer, args=(answer,), name="readiness", daemon=True).start()
+        return self._asked
+
+    def _answer(self, answer: "Future[Answer]") -> None:
+        try:
+            answer.set_result(self._ask())
+        except Exception as error:
+            # The edge of the process: whatever a driver raises means "not ready", and a probe gets an answer.
+            answer.set_result(error)
+
+
+class Readiness:
+    """What a process needs before it can serve, looked at anew for each probe."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._settings = settings
+        self._database = database
+        self._name = f"{WEB}-{process_name(os.getpid())}"
+        self._questions: Mapping[str, _Question] = {
+            "database": _Question(self._of_database),
+            "disk": _Question(self._of_disk),
+            "broker": _Question(self._of_broker),
+        }
+
+    async def look(self) -> tuple[Told, Told]:
+        """What must be there, by name, "ok" or what is wrong; and in words what else is missing."""
+        asked = {name: question.asked() for name, question in self._questions.items()}
+        await asyncio.wait(map(asyncio.wrap_future, asked.values()), timeout=WITHIN_S)
+        told = {name: _told(name, answer) for name, answer in asked.items()}
+        found = told["database"] | told["disk"] | told["broker"]
+        checks = {name: found.pop(name) for name in NEEDED if name in found}
+        return checks, {name: words for name, words in found.items() if words != OK}
+
+    def _of_database(self) -> Told:
+        with self._database.write.begin() as session:
+            if not is_at_head(session.connection()):
+                return {"database": OK, "migrations": "run: clarinet db upgrade"}
+            record_service(session, self._name, WEB, version=own_version(), now=utc_now())
+            return {"database": OK, "migrations": OK} | _others(session)
+
+    def _of_disk(self) -> Told:
+        free = shutil.disk_usage(self._settings.data_dir).free
+        return {"disk": OK if free > MIN_FREE_BYTES else f"{free // 1024**2} MB left"}
+
+    def _of_broker(self) -> Told:
+        options = jobs.broker_options(self._settings)
+        connection = Connection(  # type: ignore[no-untyped-call]  # kombu
+            options["broker_url"],
+            transport_options={"socket_connect_timeout": WITHIN_S, "socket_timeout": WITHIN_S}
+            | options.get("broker_transport_options", {}),
+        )
+        with connection:
+            connection.ensure_connection(max_retries=1, timeout=WITHIN_S)  # type: ignore[no-untyped-call]
+            connection.default_channel  # noqa: B018 - asks Redis
+        return {"broker": OK}
+
+
+def _others(session: Session) -> Told:
+    """Whether anybody does what this process leaves to others."""
+    seen = seen_queues(session, now=utc_now())
+    missing = [queue for queue in dict.fromkeys(jobs.QUEUE_OF.values()) if queue not in seen]
+    silent = f"none for: {', '.join(missing)}"
+    return {
+        "workers": silent if missing else OK,
+        UPKEEP: OK if UPKEEP in seen else "none; lost work is not handed on",
+    }
+
+
+def _told(name: str, answer: "Future[Answer]") -> Told:
+    if not answer.done():
+        return {name: f"no answer within {WITHIN_S:g} s"}
+    told = answer.result()
+    if isinstance(told, Exception):
+        found = outage_of(told)
+        return {name: found.words if found else type(told).__name__}
+    return dict(told)

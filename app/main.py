@@ -40,6 +40,7 @@ from app.journal import pages as journal_pages
 from app.labels import api as labels_api
 from app.labels import downloads as labels_downloads
 from app.labels import pages as labels_pages
+from app.lateness import Lateness
 from app.logs import RequestLog, configure_logs
 from app.members import api as members_api
 from app.members import join_pages as members_join_pages
@@ -169,13 +170,16 @@ def create_app(
         generate_unique_id_function=contract.operation_id,
     )
     app.state.settings = settings
-    app.state.database = database or connect(settings.sqlalchemy_url)
+    app.state.database = database or connect(
+        settings.sqlalchemy_url, statement_timeout_s=settings.statement_timeout_s
+    )
     app.state.publish = publish or publisher(settings)
     uses = app.state.uses = Uses(app.state.database.write)
     writer = Writer(app.state.database, app.state.publish) if answering == "fast" else None
     app.state.storage = Storage(settings.artefact_dir)
     app.state.streams = Streams()
     predictor = app.state.predictor = Predictor()
+    app.state.readiness = health.Readiness(settings, app.state.database)
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
     app.add_middleware(
         BodyLimit,
@@ -189,6 +193,7 @@ def create_app(
     if writer:
         app.add_middleware(FastLayer, router=annotation_api.router, prefix=API, writer=writer)
     problems.install(app)
+    app.add_middleware(Lateness)
     app.add_middleware(Compressed)
     app.add_middleware(HeadOfGet)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)
@@ -199,7 +204,7 @@ def create_app(
         app.include_router(feature.router, prefix=API)
     for feature in PAGES:
         app.include_router(feature.router)
-    app.include_router(health.router)
+    app.router.routes.extend(health.ROUTES)
     app.include_router(problem_pages.router)
     app.include_router(language_choice.router)
     contract.install(app)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -45,5 +46,10 @@ def _turn(engine: Engine) -> Iterator[None]:
 
 def is_at_head(connection: Connection) -> bool:
     """Whether the database has the schema that this code expects."""
-    heads = set(ScriptDirectory.from_config(alembic_config()).get_heads())
-    return set(MigrationContext.configure(connection).get_current_heads()) == heads
+    return set(MigrationContext.configure(connection).get_current_heads()) == _heads()
+
+
+@cache
+def _heads() -> frozenset[str]:
+    """Of this code; to find them Python loads every migration."""
+    return frozenset(ScriptDirectory.from_config(alembic_config()).get_heads())

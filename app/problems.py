@@ -1,5 +1,6 @@
 """The only map from errors to HTTP: problem+json (RFC 9457) for programs, a page for people."""
 
+import random
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,9 +18,19 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.accounts.errors import NotSignedIn, SecondFactorNeeded
-from app.deps import identify
-from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
+from app.deps import SAFE_METHODS, identify
+from app.errors import (
+    AppError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    TooMany,
+    Unauthenticated,
+    Unavailable,
+    Unprocessable,
+)
 from app.languages import gettext, translatable
+from app.outages import Outage, OutOfService, outage_of
 from app.pages import address_of, as_sentence, render, wants_fragment, wants_page
 from app.spelling import MISSPELT, worded
 from app.uses import Uses
@@ -34,6 +45,7 @@ STATUS = {
     Unprocessable: 422,
     Unauthenticated: 401,
     TooMany: 429,
+    Unavailable: 503,
 }
 SERVER_ERROR = 500
 NOTHING = Uses()
@@ -42,6 +54,14 @@ NO_ROUTE = (404, NO_METHOD)
 # What the framework says of a body that it cannot read, such as numbers of thousands of digits.
 UNREADABLE, UNREADABLE_BODY = 400, "There was an error parsing the body"
 NO_JSON = {"type": "json_invalid", "loc": ("body",), "msg": "This is no JSON"}
+UNAVAILABLE = 503
+COME_AGAIN_S = (4, 5, 6)  # not all at the same moment
+KEPT_NOTHING = translatable("Nothing was changed. Try again soon.")
+# A transaction is whole, but nobody can know of one whose last word was lost whether it was kept.
+KEPT_ALL_OR_NOTHING = translatable(
+    "What was sent was kept as a whole or not at all, most likely not. Try again soon; look first, where it "
+    "must not happen twice."
+)
 MOST_ERRORS = 20  # of a request's shape that are told
 MOST_LETTERS = 200  # of each of them
 # Of what the framework refuses; the others stay in English.
@@ -247,8 +267,26 @@ def methods_at(app: FastAPI, path: str) -> list[str]:
     return sorted(found | {"HEAD"} if "GET" in found else found)
 
 
+def on_outage(request: Request, outage: Outage, error: Exception) -> Response:
+    """Nobody's mistake: one line in the log, and when to come again."""
+    log.warning("request.outage", outage=outage.name, error=type(error).__name__)
+    kept = KEPT_NOTHING if request.method in SAFE_METHODS else KEPT_ALL_OR_NOTHING
+    return _answer(
+        request,
+        UNAVAILABLE,
+        type_=f"/problems/{slug_of(OutOfService)}",
+        title=OutOfService.title,
+        outage=outage.name,
+        detail=f"{gettext(outage.words)} {gettext(kept)}",
+        headers={"Retry-After": str(random.choice(COME_AGAIN_S))},
+        request_id=getattr(request.state, "request_id", ""),
+    )
+
+
 def on_unexpected(request: Request, error: Exception) -> Response:
     """Our own mistake: logged once, answered with an id to quote and nothing else."""
+    if outage := outage_of(error):
+        return on_outage(request, outage, error)
     log.error("request.failed", exc_info=error)
     return _answer(
         request,

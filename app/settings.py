@@ -40,6 +40,11 @@ class Settings(BaseSettings):
     weights_dir: Path | None = Field(
         default=None, description="server folder in which the operator keeps files of trained weights"
     )
+    statement_timeout_s: int = Field(
+        default=120,
+        ge=0,
+        description="PostgreSQL ends what a request asks it after this long; 0: never; workers have no limit",
+    )
     run_timeout_s: int = Field(default=6 * 3600, gt=0, description="a trial that trains longer fails")
     keep_logs_days: int = Field(
         default=30, ge=1, description="days for which the log of a trial that is over is kept"

@@ -8,14 +8,13 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import structlog
 
 from app.claims import BEAT_S
 from app.clock import utc_now
-from app.runs.workers import Machine, process_name, record_worker
+from app.runs.workers import Machine, own_version, process_name, record_worker
 from worker.context import Context
 from worker.outages import OUTAGES
 
@@ -64,7 +63,7 @@ class Heartbeat:
             machine = Machine(
                 host=platform.node()[:120],
                 process=process_name(os.getpid()),
-                version=_version(),
+                version=own_version(),
                 memory_bytes=device.memory_bytes,
                 memory_free_bytes=device.memory_free_bytes,
                 started_at=self._started_at,
@@ -82,13 +81,6 @@ class Heartbeat:
             except OUTAGES:
                 log.warning("worker.beat_failed", worker=self.name, exc_info=True)
             self._ended.wait(BEAT_S)
-
-
-def _version() -> str:
-    try:
-        return version("clarinet")[:40]
-    except PackageNotFoundError:  # run from its sources
-        return ""
 
 
 def look_at_device(wanted: str) -> Device:

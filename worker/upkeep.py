@@ -3,6 +3,7 @@
 Messages are only nudges, so any number of upkeeps may run, and none of them needs to know the broker's state.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from app.registry import predictions
 from app.registry.naming import name_the_nameless
 from app.request_keys import forget_keys
 from app.runs import trials
-from app.runs.workers import forget_workers
+from app.runs.workers import UPKEEP, forget_workers, own_version, process_name, record_service
 from worker.context import Context
 from worker.outages import OUTAGES
 
@@ -44,6 +45,7 @@ class Upkeep:
     def __init__(self, context: Context, *, clock: Callable[[], datetime] = utc_now) -> None:
         self.context = context
         self.clock = clock
+        self._name = f"{UPKEEP}-{process_name(os.getpid())}"
         self._nudged: dict[tuple[str, UUID], float] = {}
         self._keys_due = self._disk_due = time.monotonic()
 
@@ -122,6 +124,7 @@ class Upkeep:
         self._nudge(session, jobs.SEND_NOTICE, notices.waiting_notices(session, now))
 
     def _workers(self, session: Session, now: datetime) -> None:
+        record_service(session, self._name, UPKEEP, version=own_version(), now=now)
         forget_workers(session, now=now)
 
     def _keys(self, session: Session, now: datetime) -> None:

@@ -4,6 +4,7 @@ import platform
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from importlib.metadata import PackageNotFoundError, version
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session, joinedload
@@ -16,6 +17,8 @@ from app.runs.models import Trial, TrialState, Worker
 # A worker is believed alive this long after its last beat, which comes every 5 s.
 SEEN = timedelta(seconds=30)
 FORGOTTEN = timedelta(hours=1)
+# Processes that take no jobs; each writes a row that names it in place of queues.
+WEB, UPKEEP = "web", "upkeep"
 SEPARATOR = "/"  # between the worker that holds a claim and its process that does the work
 
 
@@ -45,12 +48,34 @@ def process_name(process_id: int) -> str:
     return f"{platform.node()[:100]}:{process_id}"
 
 
+def own_version() -> str:
+    """Of this program; "" where it runs from its sources."""
+    try:
+        return version("clarinet")[:40]
+    except PackageNotFoundError:
+        return ""
+
+
 def record_worker(
     session: Session, name: str, *, queues: str, device: str, machine: Machine | None = None, now: datetime
 ) -> None:
     """Note that a worker is alive and consuming."""
     known = asdict(machine) if machine else {}
     session.merge(Worker(name=name, queues=queues, device=device, seen_at=now, **known))
+
+
+def record_service(session: Session, name: str, kind: str, *, version: str, now: datetime) -> None:
+    """Note that a process which takes no jobs, a web process or an upkeep, can write."""
+    row = Worker(
+        name=name, queues=kind, device="", seen_at=now, host=platform.node()[:120], version=version[:40]
+    )
+    session.merge(row)
+
+
+def seen_queues(session: Session, *, now: datetime) -> set[str]:
+    """What was done by somebody a moment ago: the queues of live workers, and the kinds of services."""
+    rows = session.scalars(select(Worker.queues).where(Worker.seen_at > now - SEEN).distinct())
+    return {queue for row in rows for queue in row.split(",")}
 
 
 def training_workers(session: Session) -> list[Worker]:
@@ -86,7 +111,8 @@ def all_workers(session: Session, *, by: User, now: datetime) -> list[WorkerNow]
     for trial in session.scalars(held):
         trained[(trial.claimed_by or "").rpartition(SEPARATOR)[0]].append(trial)
     found = []
-    for row in session.scalars(select(Worker).where(Worker.seen_at >= now - FORGOTTEN).order_by(Worker.name)):
+    taking = select(Worker).where(Worker.seen_at >= now - FORGOTTEN, Worker.queues.not_in((WEB, UPKEEP)))
+    for row in session.scalars(taking.order_by(Worker.name)):
         silent = None if row.seen_at > now - SEEN else (now - row.seen_at).total_seconds()
         found.append(WorkerNow(row, trained[row.process] if row.process else [], silent))
     return sorted(found, key=lambda worker: worker.silent_s or 0)

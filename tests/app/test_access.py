@@ -274,7 +274,7 @@ def test_no_origin_is_told_that_it_may_read(client: TestClient) -> None:
 
 def test_what_the_fast_layer_serves_skips_no_dependency(app: FastAPI, client: TestClient) -> None:
     """`FastLayer` does itself what these do; a further one would be left out silently."""
-    client.get("/readyz")
+    client.get("/healthz")
     hot = {route.marked for route in part_of(app, FastLayer).routes.values()}
     found = {
         route.endpoint: [item.call for item in getattr(route, "dependant").dependencies]  # noqa: B009  # not in its type

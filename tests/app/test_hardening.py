@@ -283,7 +283,7 @@ async def _knock_while_full() -> tuple[list[int], dict[str, str]]:
 
 
 def test_annotators_pass_by_the_pages_queue(app: FastAPI, client: TestClient) -> None:
-    client.get("/readyz")
+    client.get("/healthz")
     gate = part_of(app, Gate)
     gate.places, gate.patience_s = anyio.Semaphore(0), 0.05
     campaign = f"/api/v1/campaigns/{uuid4()}"
@@ -296,7 +296,7 @@ def test_annotators_pass_by_the_pages_queue(app: FastAPI, client: TestClient) ->
 def test_annotators_in_a_long_line_are_told_to_come_again_and_pages_are_served(
     app: FastAPI, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client.get("/readyz")
+    client.get("/healthz")
     monkeypatch.setattr(part_of(app, FastLayer).writer, "is_full", lambda: True)
 
     refused = client.post(f"/api/v1/campaigns/{uuid4()}/questions", json={"count": 1})
