@@ -83,10 +83,11 @@ class _Question:
 class Readiness:
     """What a process needs before it can serve, looked at anew for each probe."""
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(self, settings: Settings, database: Database, *, kind: str = WEB) -> None:
         self._settings = settings
         self._database = database
-        self._name = f"{WEB}-{process_name(os.getpid())}"
+        self._name = f"{kind}-{process_name(os.getpid())}"
+        self._kind = kind
         self._questions: Mapping[str, _Question] = {
             "database": _Question(self._of_database),
             "disk": _Question(self._of_disk),
@@ -106,7 +107,7 @@ class Readiness:
         with self._database.write.begin() as session:
             if not is_at_head(session.connection()):
                 return {"database": OK, "migrations": "run: clarinet db upgrade"}
-            record_service(session, self._name, WEB, version=own_version(), now=utc_now())
+            record_service(session, self._name, self._kind, version=own_version(), now=utc_now())
             return {"database": OK, "migrations": OK} | _others(session)
 
     def _of_disk(self) -> Told:
@@ -121,7 +122,7 @@ class Readiness:
             | options.get("broker_transport_options", {}),
         )
         with connection:
-            connection.ensure_connection(max_retries=1, timeout=WITHIN_S)  # type: ignore[no-untyped-call]
+            connection.ensure_connection(max_retries=1, interval_start=0)  # type: ignore[no-untyped-call]
             connection.default_channel  # noqa: B018 - asks Redis
         return {"broker": OK}
 
@@ -142,6 +143,8 @@ def _told(name: str, answer: "Future[Answer]") -> Told:
         return {name: f"no answer within {WITHIN_S:g} s"}
     told = answer.result()
     if isinstance(told, Exception):
+        if name == "broker":
+            return {name: "does not answer; work begins late, by upkeep"}
         found = outage_of(told)
         return {name: found.words if found else type(told).__name__}
     return dict(told)

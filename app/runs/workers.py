@@ -19,6 +19,7 @@ SEEN = timedelta(seconds=30)
 FORGOTTEN = timedelta(hours=1)
 # Processes that take no jobs; each writes a row that names it in place of queues.
 WEB, UPKEEP = "web", "upkeep"
+SERVICES = (WEB, UPKEEP, "doctor")
 SEPARATOR = "/"  # between the worker that holds a claim and its process that does the work
 
 
@@ -111,7 +112,7 @@ def all_workers(session: Session, *, by: User, now: datetime) -> list[WorkerNow]
     for trial in session.scalars(held):
         trained[(trial.claimed_by or "").rpartition(SEPARATOR)[0]].append(trial)
     found = []
-    taking = select(Worker).where(Worker.seen_at >= now - FORGOTTEN, Worker.queues.not_in((WEB, UPKEEP)))
+    taking = select(Worker).where(Worker.seen_at >= now - FORGOTTEN, Worker.queues.not_in(SERVICES))
     for row in session.scalars(taking.order_by(Worker.name)):
         silent = None if row.seen_at > now - SEEN else (now - row.seen_at).total_seconds()
         found.append(WorkerNow(row, trained[row.process] if row.process else [], silent))

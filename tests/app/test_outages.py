@@ -154,7 +154,7 @@ def test_what_only_delays_work_is_a_warning(tmp_path: Path, nobody: int) -> None
     assert (told["status"], told["database"], told["migrations"]) == ("ok", "ok", "ok")
     assert told["warnings"]["workers"] == "none for: io, gpu"
     assert "upkeep" in told["warnings"]
-    assert "broker" in told["warnings"]
+    assert told["warnings"]["broker"].startswith("does not answer")
 
 
 def test_a_request_that_hangs_is_answered_and_what_comes_later_dropped(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_request_that_hangs_is_answered_and_what_comes_later_dropped(tmp_path:
             part_of(app, Lateness).late_s = 0.5
             with closing(database.write()) as other:
                 other.execute(text('LOCK TABLE "user" IN ACCESS EXCLUSIVE MODE'))
-                # This client waits until the thread has ended, too; one behind a socket has its answer before.
+                # This client waits until the thread has ended; one behind a socket has its answer before.
                 free = threading.Timer(1.5, other.rollback)
                 free.start()
                 late = client.post("/sign-in", data={"email": "a@example.org", "password": "wrong"})

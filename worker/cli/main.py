@@ -71,6 +71,24 @@ def up(host: Host = "127.0.0.1", port: Port = 8000, data_dir: DataDir = None) ->
 
 
 @app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+) -> None:
+    """Look at settings, versions, folder, database, disk, broker, workers, clock and GPU, a line each.
+
+    Status 1: something failed, which is said; warnings are no failure.
+    """
+    import json
+
+    from worker.cli.doctor import as_dicts, lines, look
+
+    found = look()
+    typer.echo(json.dumps(as_dicts(found)) if as_json else "\n".join(lines(found)))
+    if any(item.state == "failed" for item in found):
+        raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     host: Host = "127.0.0.1",
     port: Port = 8000,
