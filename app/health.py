@@ -20,7 +20,7 @@ from app import jobs
 from app.access import public
 from app.clock import utc_now
 from app.db import Database
-from app.migrate import is_at_head
+from app.migrate import fits
 from app.outages import outage_of
 from app.runs.workers import UPKEEP, WEB, own_version, process_name, record_service, seen_queues
 from app.settings import Settings
@@ -105,7 +105,7 @@ class Readiness:
 
     def _of_database(self) -> Told:
         with self._database.write.begin() as session:
-            if not is_at_head(session.connection()):
+            if not fits(session.connection()):
                 return {"database": OK, "migrations": "run: clarinet db upgrade"}
             record_service(session, self._name, self._kind, version=own_version(), now=utc_now())
             return {"database": OK, "migrations": OK} | _others(session)

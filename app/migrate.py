@@ -1,5 +1,6 @@
 """Bring a database to the current schema, and see whether it is there."""
 
+import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -25,12 +26,28 @@ def alembic_config() -> Config:
     return config
 
 
-def upgrade(engine: Engine, revision: str = "head") -> None:
-    """Run every migration that has not run yet. Servers that start together take turns."""
+class Schema(enum.StrEnum):
+    """How a database's schema stands to this code. A newer one fits, too: while versions change, both work
+    on one database, so no migration may take away what the version before reads, or ask for what it lacks.
+    """
+
+    CURRENT = "current"
+    OLDER = "older"
+    NEWER = "newer"
+
+
+def upgrade(engine: Engine, revision: str = "head") -> Schema:
+    """Run every migration that has not run yet; what the schema was before. Servers take turns.
+
+    A newer schema, which a later version made, is left as it is.
+    """
     config = alembic_config()
     with _turn(engine), engine.connect() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        before = schema_of(connection)
+        if before is not Schema.NEWER:
+            config.attributes["connection"] = connection
+            command.upgrade(config, revision)
+    return before
 
 
 @contextmanager
@@ -44,12 +61,22 @@ def _turn(engine: Engine) -> Iterator[None]:
         yield
 
 
-def is_at_head(connection: Connection) -> bool:
-    """Whether the database has the schema that this code expects."""
-    return set(MigrationContext.configure(connection).get_current_heads()) == _heads()
+def schema_of(connection: Connection) -> Schema:
+    """How the database's schema stands to this code."""
+    found = set(MigrationContext.configure(connection).get_current_heads())
+    heads, known = _revisions()
+    if found == heads:
+        return Schema.CURRENT
+    return Schema.OLDER if found <= known else Schema.NEWER
+
+
+def fits(connection: Connection) -> bool:
+    """Whether this code can work with the database's schema: the one that it expects, or a newer one."""
+    return schema_of(connection) is not Schema.OLDER
 
 
 @cache
-def _heads() -> frozenset[str]:
-    """Of this code; to find them Python loads every migration."""
-    return frozenset(ScriptDirectory.from_config(alembic_config()).get_heads())
+def _revisions() -> tuple[frozenset[str], frozenset[str]]:
+    """The last one of this code, and all; to find them Python loads every migration."""
+    scripts = ScriptDirectory.from_config(alembic_config())
+    return frozenset(scripts.get_heads()), frozenset(item.revision for item in scripts.walk_revisions())

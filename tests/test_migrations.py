@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -20,7 +21,7 @@ from app.accounts.models import Invitation, Purpose, Scope
 from app.accounts.service import is_proved
 from app.datasets.models import Dataset
 from app.db import Base, Database, connect
-from app.migrate import alembic_config, is_at_head, upgrade
+from app.migrate import alembic_config, fits, upgrade
 from tests.conftest import postgres_database
 
 pytestmark = pytest.mark.dialects
@@ -56,6 +57,9 @@ FIRST_ROWS: dict[str, dict[str, object]] = {
     "answer": {"id": 1, "question_id": 1, "user_id": ID, "value": "yes", "key": ID, "created_at": AT},
     "lease": {"id": 1, "question_id": 1, "slot": 0, "user_id": ID, "turn": 1},
 }
+OF_0_1_0 = "0013"
+# Columns of the schema that only an older version knows.
+FOR_OLDER = {("campaign", "gold_feedback"), ("trial", "source_accuracy_estimate")}
 UPGRADE = """
 import sys
 from app.db import connect
@@ -88,9 +92,9 @@ def test_up_down_up(empty: Database) -> None:
         command.upgrade(config, "head")
         command.downgrade(config, "base")
         assert set(inspect(connection).get_table_names()) <= {"alembic_version"}
-        assert not is_at_head(connection)
+        assert not fits(connection)
         command.upgrade(config, "head")
-        assert is_at_head(connection)
+        assert fits(connection)
 
 
 def test_upgrades_keep_what_is_there(empty: Database) -> None:
@@ -317,7 +321,43 @@ def test_migrations_equal_models(empty: Database) -> None:
 
     with empty.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, Base.metadata) == []
+        found = compare_metadata(context, Base.metadata)
+    kept = {(item[2], item[3].name) for item in found if item[0] == "remove_column"}
+    assert kept == FOR_OLDER
+    assert len(found) == len(kept)
+
+
+def test_the_version_before_still_works_on_the_new_schema(empty: Database) -> None:
+    """While versions change, old processes read and write beside new ones."""
+    upgrade(empty.engine, OF_0_1_0)
+    before = columns_of(empty)
+    upgrade(empty.engine)
+    after = columns_of(empty)
+
+    assert before.keys() <= after.keys()
+    for table, columns in before.items():
+        assert columns.keys() <= after[table].keys(), table  # what it reads
+        added = {name: column for name, column in after[table].items() if name not in columns}
+        required = {name for name, column in added.items() if not has_a_value(column)}
+        assert required == set(), table  # what it writes
+        narrower = {name for name, column in columns.items() if has_a_value(column)} - {
+            name for name, column in after[table].items() if has_a_value(column)
+        }
+        assert narrower == set(), table
+
+
+def columns_of(database: Database) -> dict[str, dict[str, Any]]:
+    """By table and name what the database says of its columns."""
+    found = inspect(database.engine)
+    return {
+        table: {column["name"]: column for column in found.get_columns(table)}
+        for table in found.get_table_names()
+    }
+
+
+def has_a_value(column: Any) -> bool:
+    """Whether a row may be written that says nothing of it."""
+    return column["nullable"] or column["default"] is not None
 
 
 def test_checks_and_triggers_equal_those_of_the_models(empty: Database) -> None:
@@ -368,4 +408,4 @@ def test_servers_that_start_together_upgrade_one_after_another(empty: Database) 
 
     assert [server.returncode for server in servers] == [0, 0, 0]
     with empty.read() as session:
-        assert is_at_head(session.connection())
+        assert fits(session.connection())

@@ -28,12 +28,12 @@ def changes(settings: "Settings") -> "Iterator[Session]":
     from app.db import connect, unit_of_work
     from app.errors import AppError
     from app.jobs import publisher
-    from app.migrate import is_at_head
+    from app.migrate import fits
 
     database = connect(settings.sqlalchemy_url)
     try:
         with unit_of_work(database.write, publisher(settings)) as session:
-            if not is_at_head(session.connection()):
+            if not fits(session.connection()):
                 raise AppError("The database's schema is not current. Run first: clarinet db upgrade")
             yield session
     finally:

@@ -142,10 +142,15 @@ def upgrade_database(
 ) -> None:
     """Bring the database to the current schema."""
     from app.db import connect
-    from app.migrate import upgrade
+    from app.migrate import Schema, upgrade
     from app.settings import Settings
 
-    upgrade(connect(Settings().sqlalchemy_url).engine, revision)
+    if upgrade(connect(Settings().sqlalchemy_url).engine, revision) is Schema.NEWER:
+        typer.echo(
+            "The database's schema is newer than this program; nothing was done. This version goes on with "
+            "what it knows. To go back for good, restore a backup that was made before the upgrade."
+        )
+        return
     typer.echo("The database is up to date.")
 
 

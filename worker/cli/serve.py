@@ -16,6 +16,7 @@ from app.errors import AppError
 from app.proxies import warning_at_start
 from app.settings import Settings
 from worker.local.up import asked_to_end, bring_up_to_date, children, keep_up, require_free_port, settings_for
+from worker.local.waiting import wait_for_database
 
 SWITCH_S = 0.001  # so long a thread may keep the interpreter from others (Python: 0.005)
 GRACEFUL_S = 5  # uvicorn would wait for open event streams for ever
@@ -26,6 +27,10 @@ def first_admin_link(database: Database, settings: Settings) -> str | None:
     with unit_of_work(database.write, lambda _: None) as session:
         secret = accounts.invite_first_admin(session, now=utc_now())
     return accounts.invitation_url(settings.public_url, secret) if secret else None
+
+
+def _say(words: str) -> None:
+    typer.echo(f"clarinet: {words}", err=True)
 
 
 def _tie_to(parent: int | None) -> None:
@@ -51,6 +56,7 @@ def run_serve(
 
     _tie_to(parent)
     settings = settings_for(host=host, port=port, data_dir=None)
+    wait_for_database(settings, needs_schema=not migrate, say=_say)
     if migrate:
         bring_up_to_date(settings)
     application = create_app(settings, answering=answering)
@@ -89,7 +95,9 @@ def run_jobs(queues: Sequence[str], *, concurrency: int, parent: int | None) -> 
     unknown = [name for name in names if name not in QUEUES]
     if unknown:
         raise AppError(f"There is no queue called {unknown[0]!r}; there are {', '.join(QUEUES)}.")
-    run_worker(Settings(), queues=names, concurrency=concurrency)
+    settings = Settings()
+    wait_for_database(settings, needs_schema=True, say=_say)
+    run_worker(settings, queues=names, concurrency=concurrency)
 
 
 def run_upkeep_process(*, parent: int | None) -> None:
@@ -102,6 +110,7 @@ def run_upkeep_process(*, parent: int | None) -> None:
     settings = Settings()
     configure_logs(settings)
     with asked_to_end() as ended:
+        wait_for_database(settings, needs_schema=True, say=_say, ended=ended)
         run_upkeep(Context.of(settings), ended)
 
 
@@ -113,6 +122,9 @@ def run_up(*, host: str, port: int, data_dir: Path | None) -> None:
     configure_logs(settings)
     require_free_port(host, port)
     with asked_to_end() as ended:
+        wait_for_database(settings, needs_schema=False, say=_say, ended=ended)
+        if ended.is_set():
+            return
         bring_up_to_date(settings)
         typer.echo(f"Clarinet starts at {settings.public_url} (process {os.getpid()}). Ctrl-C ends it.")
         keep_up(children(settings, host=host, port=port), ended)
