@@ -70,6 +70,11 @@ def schema_of(connection: Connection) -> Schema:
     return Schema.OLDER if found <= known else Schema.NEWER
 
 
+def revision_of(connection: Connection) -> str:
+    """The name of the database's schema; "" before the first."""
+    return MigrationContext.configure(connection).get_current_revision() or ""
+
+
 def fits(connection: Connection) -> bool:
     """Whether this code can work with the database's schema: the one that it expects, or a newer one."""
     return schema_of(connection) is not Schema.OLDER

@@ -8,21 +8,7 @@ from typing import Literal
 from alembic import context
 from sqlalchemy import Connection
 
-import app.accounts.models
-import app.annotation.models
-import app.campaigns.models
-import app.datasets.models
-import app.disk.models
-import app.evaluations.models
-import app.journal.models
-import app.labels.models
-import app.members.models
-import app.notices.models
-import app.quality.models
-import app.registry.models
-import app.registry.prediction_models
-import app.request_keys
-import app.runs.models  # noqa: F401  (each import fills Base.metadata)
+import app.models  # noqa: F401  (fills Base.metadata)
 from app.db import Base, UtcDateTime, connect
 from app.settings import Settings
 

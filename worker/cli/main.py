@@ -89,6 +89,30 @@ def doctor(
 
 
 @app.command()
+def backup(
+    target: Annotated[Path, typer.Argument(help="A folder of backups, on another disk or host.")],
+    keep: Annotated[int | None, typer.Option(min=1, help="So many stay, the newest [all].")] = None,
+) -> None:
+    """Copy all rows and files of this installation while people go on; a file only once.
+
+    The backup holds hashes of passwords and people's addresses: keep it where only you can read.
+    """
+    from worker.cli.backup import run_backup
+
+    run_backup(target, keep=keep)
+
+
+@app.command()
+def restore(
+    source: Annotated[Path, typer.Argument(help="One backup: a folder with a date in a folder of backups.")],
+) -> None:
+    """Bring a backup back into a new database and a new folder of data, as the settings name them."""
+    from worker.cli.backup import run_restore
+
+    run_restore(source)
+
+
+@app.command()
 def demo(
     host: Host = "127.0.0.1",
     port: Port = 8000,

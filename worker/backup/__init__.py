@@ -1,0 +1,1 @@
+"""A copy of an installation that is consistent while people answer, and the way back."""
