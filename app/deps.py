@@ -41,6 +41,7 @@ from app.spelling import (
 )
 from app.storage import Storage
 
+ROUTE = "route"  # in `request.state`: the path of what serves a request, as the framework calls it
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 
@@ -125,6 +126,7 @@ def authenticate(request: Request, _: Annotated[HTTPAuthorizationCredentials | N
 
     Runs for every route. A route without an access mark refuses everybody.
     """
+    setattr(request.state, ROUTE, getattr(request.scope.get("route"), "path", ""))
     if not getattr(request.state, "is_identified", False):  # where a body waits unread, that was done already
         identify(request)
     require_access(request, request.scope.get("endpoint"))

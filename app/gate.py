@@ -17,7 +17,8 @@ PLACES = 32  # anyio has 40 threads; the rest serve files and spool uploads
 PATIENCE_S = 4.0
 # Not all of them at the same moment, or the same crowd is there again.
 COME_AGAIN_S = (1, 2, 3)
-UNGATED_PATHS = ("/static/", "/healthz", "/readyz")  # need no database, or have threads of their own
+# They need no database, or have threads of their own.
+UNGATED_PATHS = ("/static/", "/healthz", "/readyz", "/metrics")
 
 
 class Gate:

@@ -20,7 +20,7 @@ log = structlog.get_logger()
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 # The rest of such a path is a password for whoever reads the log.
 SECRET_PATH = re.compile(r"^(/invitations/|/join/|/password/).+", re.DOTALL)
-QUIET_PATHS = ("/static/", "/healthz", "/readyz")
+QUIET_PATHS = ("/static/", "/healthz", "/readyz", "/metrics")
 
 
 def configure_logs(settings: Settings) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 from anyio import to_thread
 from fastapi import FastAPI
 
-from app import contract, health, language_choice, problem_pages, problems
+from app import contract, health, language_choice, metrics, problem_pages, problems
 from app.accounts import api as accounts_api
 from app.accounts import own_pages as accounts_own_pages
 from app.accounts import pages as accounts_pages
@@ -180,6 +180,7 @@ def create_app(
     app.state.streams = Streams()
     predictor = app.state.predictor = Predictor()
     app.state.readiness = health.Readiness(settings, app.state.database)
+    app.state.metrics = metrics.Metrics(app.state.database)
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
     app.add_middleware(
         BodyLimit,
@@ -200,11 +201,12 @@ def create_app(
     app.add_middleware(language_choice.ChosenLanguage)
     app.add_middleware(UntrustedProxy)
     app.add_middleware(RequestLog)
+    app.add_middleware(metrics.Measured, metrics=app.state.metrics, prefix=API)
     for feature in APIS:
         app.include_router(feature.router, prefix=API)
     for feature in PAGES:
         app.include_router(feature.router)
-    app.router.routes.extend(health.ROUTES)
+    app.router.routes.extend([*health.ROUTES, *metrics.ROUTES])
     app.include_router(problem_pages.router)
     app.include_router(language_choice.router)
     contract.install(app)

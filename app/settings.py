@@ -1,5 +1,6 @@
 """Everything a deployment may vary, read once from the environment."""
 
+import ipaddress
 import secrets
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +12,14 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIN_SECRET_LENGTH = 32
 MAIL_SCHEMES = ("smtp", "smtp+starttls", "smtps")
+
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def networks_of(given: str) -> tuple[Network, ...]:
+    """Addresses and networks with commas between them; raises ValueError where one is none."""
+    return tuple(ipaddress.ip_network(item.strip()) for item in given.split(",") if item.strip())
 
 
 class Settings(BaseSettings):
@@ -59,6 +68,10 @@ class Settings(BaseSettings):
     )
     trusted_proxies: str = Field(
         default="127.0.0.1", description="addresses whose X-Forwarded-* headers are believed"
+    )
+    metrics_from: str = Field(
+        default="127.0.0.0/8,::1",
+        description="addresses and networks that may read /metrics, with commas; empty: nobody",
     )
 
     session_idle_s: int = Field(
@@ -118,6 +131,18 @@ class Settings(BaseSettings):
         if "@" not in self.mail_from:
             raise ValueError("CLARINET_MAIL_FROM must be an address, because CLARINET_SMTP_URL is set")
         return self
+
+    @field_validator("metrics_from")
+    @classmethod
+    def refuse_what_is_no_network(cls, given: str) -> str:
+        """A misspelt network lets nobody in, which would be noticed late."""
+        networks_of(given)
+        return given
+
+    @property
+    def metrics_networks(self) -> tuple[Network, ...]:
+        """Who may read what is measured."""
+        return networks_of(self.metrics_from)
 
     @property
     def session_idle(self) -> timedelta:

@@ -27,7 +27,7 @@ from app.accounts.callers import Caller
 from app.accounts.errors import BadCsrfToken
 from app.accounts.models import User
 from app.annotation import api, schemas
-from app.deps import identify_in, is_csrf_token, needs_csrf_token, require_access
+from app.deps import ROUTE, identify_in, is_csrf_token, needs_csrf_token, require_access
 from app.errors import AppError
 from app.fast import queue
 from app.fast.answering import FAST
@@ -68,6 +68,7 @@ class _Route(NamedTuple):
     body: type[BaseModel]
     status: int
     parameters: frozenset[str]  # that the address may have
+    path: str  # as the framework calls it
 
 
 class FastLayer:
@@ -87,6 +88,7 @@ class FastLayer:
                 get_type_hints(route.endpoint)["body"],
                 route.status_code or 200,
                 taken_by(route).parameters,
+                prefix + route.path,
             )
             for route in router.routes
             if isinstance(route, APIRoute) and route.methods == {"POST"}
@@ -98,6 +100,7 @@ class FastLayer:
         if found is None:
             await self.app(scope, receive, send)
             return
+        scope["state"][ROUTE] = found[0].path
         try:
             if self.writer.is_full():
                 raise Busy

@@ -40,6 +40,7 @@ PUBLIC = {
     ("POST", "/password/{token}"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
+    ("GET", "/metrics"),
     ("GET", "/problems/{slug}"),
     ("GET", "/docs"),
     ("POST", "/language"),

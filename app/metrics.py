@@ -1,0 +1,205 @@
+"""/metrics for Prometheus: what this process served, and what the database says of everybody's work."""
+
+import ipaddress
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import structlog
+from anyio import fail_after, to_thread
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app import clock
+from app.access import public
+from app.addresses import address_of
+from app.annotation.models import Tally
+from app.clock import utc_now
+from app.db import Database
+from app.deps import ROUTE
+from app.disk.models import DiskUse
+from app.runs.models import Trial, TrialState, Worker
+from app.runs.workers import own_version
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+UNKNOWN = "unknown"  # a route; addresses that nobody serves must not each become a series
+WITHIN_S = 5.0
+FORMAT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+log = structlog.get_logger()
+
+
+class Metrics:
+    """The counters of one application, and what it reads when somebody asks."""
+
+    def __init__(self, database: Database) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "clarinet_requests", "Requests served.", ["method", "route", "status"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "clarinet_request_seconds",
+            "Seconds from a request to the end of its answer.",
+            ["method", "route"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.registry.register(_FromDatabase(database))
+
+    def note(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request that is over."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def text(self) -> bytes:
+        """Everything, as Prometheus reads it; asks the database."""
+        return generate_latest(self.registry)
+
+
+class _FromDatabase(Collector):
+    """What every process would tell alike: so scrape one of them for these."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing is asked before somebody scrapes."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Ask, and say whether there was an answer."""
+        found: list[Metric] = []
+        try:
+            with self._database.read.begin() as session:
+                found = [*_work(session), *_workers(session), *_disk(session)]
+        except SQLAlchemyError as error:
+            log.warning("metrics.no_database", error=type(error).__name__)
+        answers = GaugeMetricFamily("clarinet_database_up", "Whether the database answered just now.")
+        answers.add_metric([], 1.0 if found else 0.0)
+        yield answers
+        yield from found
+        version = GaugeMetricFamily("clarinet_version", "1, with the version.", labels=["version"])
+        version.add_metric([own_version()], 1.0)
+        yield version
+        ahead = GaugeMetricFamily(
+            "clarinet_clock_ahead_seconds", "How far this host's clock is ahead of the database's."
+        )
+        ahead.add_metric([], clock.host_ahead_s())
+        yield ahead
+
+
+def _gauge(name: str, words: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
+    family = GaugeMetricFamily(f"clarinet_{name}", words, labels=[label])
+    for value, number in values:
+        family.add_metric([value], number)
+    return family
+
+
+def _work(session: Session) -> Iterator[Metric]:
+    counted: dict[Any, int] = dict(
+        session.execute(select(Trial.state, func.count()).group_by(Trial.state)).all()
+    )
+    states = [(state.value, float(counted.get(state, 0))) for state in TrialState]
+    yield _gauge("trials", "Trainings by state.", "state", states)
+    oldest = session.scalar(select(func.min(Trial.queued_at)).where(Trial.state == TrialState.QUEUED))
+    waited = (utc_now() - oldest).total_seconds() if oldest else 0.0
+    waiting = GaugeMetricFamily(
+        "clarinet_oldest_waiting_trial_seconds", "For how long the oldest training that waits has waited."
+    )
+    waiting.add_metric([], max(0.0, waited))
+    yield waiting
+    kinds = (Tally.yes, Tally.no, Tally.unsure, Tally.unusable)
+    sums = session.execute(select(*(func.coalesce(func.sum(kind), 0) for kind in kinds))).one()
+    yield _gauge(
+        "answers",
+        "Answers that stand; their rate is answers a second.",
+        "value",
+        zip(("yes", "no", "unsure", "unusable"), map(float, sums), strict=True),
+    )
+
+
+def _workers(session: Session) -> Iterator[Metric]:
+    silent = GaugeMetricFamily(
+        "clarinet_silent_seconds",
+        "How long ago a worker, upkeep or web process said that it is there.",
+        labels=["name", "queues"],
+    )
+    now = utc_now()
+    for worker in session.scalars(select(Worker).order_by(Worker.name)):
+        silent.add_metric([worker.name, worker.queues], max(0.0, (now - worker.seen_at).total_seconds()))
+    yield silent
+
+
+def _disk(session: Session) -> Iterator[Metric]:
+    used = session.scalars(select(DiskUse).order_by(DiskUse.kind))
+    yield _gauge(
+        "disk_used_bytes",
+        "What lies on the disk, added up once an hour.",
+        "kind",
+        [(row.kind.value, float(row.size_bytes)) for row in used],
+    )
+
+
+class Measured:
+    """Counts every request with its time, by the route that served it."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, prefix: str) -> None:
+        self.app = app
+        self.prefix = prefix
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        scope.setdefault("state", {})  # which layers that copy the scope share
+        started, status = time.perf_counter(), 500
+
+        async def note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, note)
+        finally:
+            route = scope["state"].get(ROUTE, UNKNOWN)
+            # The framework leaves out under what a router was included.
+            if (
+                scope["path"].startswith(self.prefix)
+                and route != UNKNOWN
+                and not route.startswith(self.prefix)
+            ):
+                route = self.prefix + route
+            method = scope["method"] if route != UNKNOWN else ""
+            self.metrics.note(method, route, status, time.perf_counter() - started)
+
+
+@public
+async def show_metrics(request: Request) -> Response:
+    """What is measured, for the addresses that the operator names."""
+    allowed = request.app.state.settings.metrics_networks
+    try:
+        caller = ipaddress.ip_address(address_of(request))
+    except ValueError:
+        caller = None
+    if caller is None or not any(caller in network for network in allowed):
+        return PlainTextResponse("Only addresses of CLARINET_METRICS_FROM may read this.\n", 403)
+    metrics: Metrics = request.app.state.metrics
+    with fail_after(WITHIN_S):
+        text = await to_thread.run_sync(metrics.text, abandon_on_cancel=True)
+    return Response(text, media_type=FORMAT, headers={"Cache-Control": "no-store"})
+
+
+ROUTES = [Route("/metrics", show_metrics, methods=["GET"])]
