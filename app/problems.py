@@ -18,11 +18,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.accounts.errors import NotSignedIn, SecondFactorNeeded
 from app.deps import identify
-from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
+from app.errors import AppError, Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable, Uses
 from app.languages import gettext, translatable
 from app.pages import address_of, as_sentence, render, wants_fragment, wants_page
 from app.spelling import MISSPELT, worded
-from app.uses import Uses
 from clarinet.recipes.counting import there_are
 
 log = structlog.get_logger()
