@@ -67,8 +67,8 @@ def test_accounts_need_a_current_schema(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_refusal_ends_a_process_in_words(tmp_path: Path) -> None:
-    command = [CLARINET, "user", "add", "not an address", "--link"]
-    done = subprocess.run(command, env=over(tmp_path), capture_output=True, text=True, check=False)
+    words = ["user", "add", "not an address", "--link"]
+    done = subprocess.run([CLARINET, *words], env=over(tmp_path), capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "clarinet: This does not look like an e-mail address\n"
