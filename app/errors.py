@@ -1,8 +1,41 @@
-"""Typed failures that the user caused and can understand. They know nothing of HTTP."""
+"""Typed failures that the user caused and can understand. They know nothing of HTTP, nor of the database.
 
+Processes that read files of strangers load this: whatever it imports, each of them pays for.
+"""
+
+from dataclasses import dataclass, field
 from typing import ClassVar
+from uuid import UUID
 
-from app.uses import Uses
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One thing that uses another: a kind ("dataset", "campaign", "run"), its id, and what people call it."""
+
+    kind: str
+    id: UUID
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """Everything that uses a thing; of many of one kind the first are named, and all are counted."""
+
+    named: tuple[Use, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.named)
+
+    @property
+    def in_words(self) -> str:
+        """ "2 campaigns and 1 run"; nothing where nothing uses it."""
+        return " and ".join(f"{count} {kind}{'s' * (count != 1)}" for kind, count in self.counts.items())
+
+    @property
+    def left_out(self) -> int:
+        """How many are counted and not named."""
+        return sum(self.counts.values()) - len(self.named)
 
 
 class AppError(Exception):

@@ -22,9 +22,9 @@ from starlette.types import Scope
 import frontend
 from app.accounts.callers import masked
 from app.clock import utc_now
+from app.errors import Use
 from app.languages import LANGUAGES, SOURCE, current_language, gettext, language_name, ngettext, speaking
 from app.spelling import LONGEST_NAME, worded
-from app.uses import Use
 
 FRONTEND = Path(frontend.__file__).parent
 # Annotators meet these; every other page is for admins and speaks English.

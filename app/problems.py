@@ -28,12 +28,12 @@ from app.errors import (
     Unauthenticated,
     Unavailable,
     Unprocessable,
+    Uses,
 )
 from app.languages import gettext, translatable
 from app.outages import Outage, OutOfService, outage_of
 from app.pages import address_of, as_sentence, render, wants_fragment, wants_page
 from app.spelling import MISSPELT, worded
-from app.uses import Uses
 from clarinet.recipes.counting import there_are
 
 log = structlog.get_logger()

@@ -1,6 +1,5 @@
 """What uses a thing, and what somebody made: rows that point to it, by the names that people know."""
 
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -8,39 +7,10 @@ from sqlalchemy import ColumnElement, String, Table, cast, func, literal, select
 from sqlalchemy.orm import Session, object_session
 
 from app.db import Base
+from app.errors import Use, Uses
 
 MOST_NAMED = 20  # of each kind; how many there are is told as well
 PAGES = ("dataset", "campaign", "run")  # what has one of its own, and so a name
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """One thing that uses another: a kind ("dataset", "campaign", "run"), its id, and what people call it."""
-
-    kind: str
-    id: UUID
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Uses:
-    """Everything that uses a thing; of many of one kind the first are named, and all are counted."""
-
-    named: tuple[Use, ...] = ()
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.named)
-
-    @property
-    def in_words(self) -> str:
-        """ "2 campaigns and 1 run"; nothing where nothing uses it."""
-        return " and ".join(f"{count} {kind}{'s' * (count != 1)}" for kind, count in self.counts.items())
-
-    @property
-    def left_out(self) -> int:
-        """How many are counted and not named."""
-        return sum(self.counts.values()) - len(self.named)
 
 
 def itself(row: Any) -> Uses:

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
-import numpy as np
 import pytest
 from sqlalchemy import func, select
 
 from app.annotation.models import Answer, Lease, Question
 from app.db import connect
+from app.migrate import upgrade
 from tests.conftest import postgres_database
-from tests.factories import make_token, make_user
-from tests.live import CLARINET, Live, free_port, installation
+from tests.factories import make_campaign, make_token, make_user
+from tests.live import CLARINET, free_port
 
 pytestmark = pytest.mark.faults
 KILLS = 4
@@ -36,20 +36,12 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield url
 
 
-@pytest.fixture
-def live(tmp_path: Path, database_url: str) -> Iterator[Live]:
-    """An installation whose campaign has 600 questions."""
-    environment = {"CLARINET_DATABASE_URL": database_url}
-    with installation(tmp_path / "data", tmp_path / "log", **environment) as live:
-        yield live
-
-
 class Web:
-    """A second web process over the same database, to be killed and started again."""
+    """A web process over a database, to be killed and started again."""
 
-    def __init__(self, live: Live, port: int) -> None:
+    def __init__(self, environment: dict[str, str], port: int) -> None:
         self.command = [str(CLARINET), "serve", "--port", str(port), "--no-migrate"]
-        self.environment = live.environment
+        self.environment = environment
         self.url = f"http://127.0.0.1:{port}"
         self.process = self.start()
 
@@ -95,14 +87,16 @@ def answer_everything(url: str, token: str, campaign: str, sent: Book, stop: thr
 
 
 @pytest.mark.parametrize("clients", [4, pytest.param(64, marks=pytest.mark.slow)])
-def test_answers_survive_kills_of_the_web_process(live: Live, database_url: str, clients: int) -> None:
-    pixels = np.random.default_rng(0).integers(0, 255, (600, 8, 8), dtype=np.uint8)
-    source = live.dataset("Noise", {"x_train": pixels, "y_train": (np.arange(600) % 3).astype(np.uint8)})
-    campaign = live.open_campaign("Under fire", source)["id"]
+def test_answers_survive_kills_of_the_web_process(tmp_path: Path, database_url: str, clients: int) -> None:
+    data_dir = tmp_path / "data"
+    data_dir.mkdir()
     database = connect(database_url)
+    upgrade(database.engine)
     with database.write() as session:
+        campaign = str(make_campaign(session, examples=600).id)
         tokens = [make_token(session, make_user(session)) for _ in range(clients)]
-    web = Web(live, free_port())
+    where = {"CLARINET_DATA_DIR": str(data_dir), "CLARINET_DATABASE_URL": database_url}
+    web = Web(os.environ | where, free_port())
     sent: list[Book] = [{} for _ in tokens]
     stop = threading.Event()
     threads = [

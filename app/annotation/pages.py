@@ -26,8 +26,9 @@ from app.datasets import naming
 from app.datasets import service as datasets
 from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, FormDep, SessionDep
+from app.errors import Uses
 from app.pages import read_form, render, see_other
-from app.uses import Uses, uses_of
+from app.uses import uses_of
 from clarinet.files.names import are_numbers
 
 router = APIRouter(include_in_schema=False)

@@ -1,9 +1,8 @@
 """What can go wrong with campaigns."""
 
-from app.errors import Conflict, NotFound, Unprocessable
+from app.errors import Conflict, NotFound, Unprocessable, Uses
 from app.languages import gettext as _
 from app.languages import translatable
-from app.uses import Uses
 
 
 class CampaignNotFound(NotFound):

@@ -1,7 +1,6 @@
 """What can go wrong with datasets."""
 
-from app.errors import Conflict, NotFound, Unprocessable
-from app.uses import Uses
+from app.errors import Conflict, NotFound, Unprocessable, Uses
 
 
 class DatasetNotFound(NotFound):

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.errors import Conflict, NotFound
-from app.uses import Uses
+from app.errors import Conflict, NotFound, Uses
 
 
 class ModelNotFound(NotFound):

@@ -11,6 +11,7 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.campaigns import noting
 from app.campaigns.models import Campaign
+from app.errors import Use, Uses
 from app.evaluations.models import Evaluation
 from app.journal import service as journal
 from app.journal.models import Action
@@ -22,7 +23,7 @@ from app.runs.errors import RunInUse, RunNotOver
 from app.runs.models import DeletedRun, Run, Trial
 from app.runs.trials import trial_prefix
 from app.storage import Storage
-from app.uses import MOST_NAMED, Use, Uses, uses_of
+from app.uses import MOST_NAMED, uses_of
 
 
 def archive_model(session: Session, model: Model, *, by: User, now: datetime | None) -> None:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.errors import Conflict, NotFound, TooMany, Unprocessable
-from app.uses import Uses
+from app.errors import Conflict, NotFound, TooMany, Unprocessable, Uses
 from clarinet.recipes.counting import many
 from clarinet.recipes.overlap import Overlap
 

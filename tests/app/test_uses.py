@@ -7,8 +7,9 @@ from sqlalchemy.orm import Session
 from app.campaigns.models import Campaign
 from app.datasets.models import Dataset
 from app.db import Base
+from app.errors import Uses
 from app.storage import Storage
-from app.uses import MOST_NAMED, Uses, itself, name_column, restricting, uses_of
+from app.uses import MOST_NAMED, itself, name_column, restricting, uses_of
 from tests.factories import make_campaign, make_dataset, make_run
 
 API, HTML = "/api/v1", {"accept": "text/html"}

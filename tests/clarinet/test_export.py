@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -270,6 +271,14 @@ def files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a model, to be copied to where another one is to take their place."""
+    folder, data = tmp_path_factory.mktemp("written"), make_data()
+    export_model(folder, train(make_config(epochs=1), data), data)
+    return folder
+
+
 class TestRefusals:
     @pytest.mark.parametrize("shape", [(28,), (28, 28, 2), (0, 28), (28, 28, 3, 1)])
     def test_impossible_shapes(self, shape: tuple[int, ...], tmp_path: Path) -> None:
@@ -299,9 +308,11 @@ class TestRefusals:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["MODEL_CARD.md", "model.safetensors"]
 
     @pytest.mark.long
-    def test_a_disk_that_refuses_the_weights_leaves_the_model_of_before(self, tmp_path: Path) -> None:
+    def test_a_disk_that_refuses_the_weights_leaves_the_model_of_before(
+        self, written: Path, tmp_path: Path
+    ) -> None:
         data = make_data()
-        export_model(tmp_path, train(make_config(epochs=1), data), data)
+        shutil.copytree(written, tmp_path, dirs_exist_ok=True)
         before = contents(tmp_path)
 
         with (
@@ -315,10 +326,10 @@ class TestRefusals:
     @pytest.mark.long
     @pytest.mark.parametrize("failure", [CheckpointNotWritten("full"), KeyboardInterrupt(), MemoryError()])
     def test_new_weights_are_kept_whatever_becomes_of_their_onnx(
-        self, failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, failure: BaseException, written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         data = make_data()
-        export_model(tmp_path, train(make_config(epochs=1), data), data)
+        shutil.copytree(written, tmp_path, dirs_exist_ok=True)
         result = train(make_config(epochs=1, seed=1), data)
 
         def fail(*_: Any, **__: Any) -> None:
@@ -353,9 +364,9 @@ class TestRefusals:
         assert load_model(tmp_path / "model.safetensors").spec.num_classes == 3
 
     @pytest.mark.long
-    def test_another_model_takes_all_places(self, tmp_path: Path) -> None:
+    def test_another_model_takes_all_places(self, written: Path, tmp_path: Path) -> None:
         data = make_data()
-        export_model(tmp_path, train(make_config(epochs=1), data), data)
+        shutil.copytree(written, tmp_path, dirs_exist_ok=True)
         before, result = contents(tmp_path), train(make_config(epochs=1, seed=1), data)
 
         export_model(tmp_path, result, data)

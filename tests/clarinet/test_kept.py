@@ -41,7 +41,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def config(weights: Path) -> TrainConfig:
     return config_for(
         "clarinet-plus",
@@ -62,9 +62,18 @@ def data() -> TrainData:
     return TrainData.of(labels, source, target_images=target, test=(target.clone(), others))
 
 
-def test_a_run_learns_both_domains_and_its_model_says_what_it_reported(
+@pytest.fixture(scope="module")
+def whole(config: TrainConfig, data: TrainData) -> TrainResult:
+    """A run that nothing disturbed."""
+    return train(config, data)
+
+
+def test_a_run_learns_both_domains_and_its_model_and_graph_say_what_it_reported(
     config: TrainConfig, data: TrainData, tmp_path: Path
 ) -> None:
+    import numpy as np
+    import onnxruntime
+
     reports: list[EpochReport] = []
 
     result = train(config, data, on_epoch=reports.append)
@@ -83,10 +92,14 @@ def test_a_run_learns_both_domains_and_its_model_says_what_it_reported(
     export_model(tmp_path, result, data)
     again = predict(load_model(tmp_path / "model.safetensors"), data.target_test_images)
     assert torch.equal(again.argmax(1), classes)
+    assert isinstance(data.target_images, Tensor)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    (found,) = session.run(None, {"images": data.target_images.numpy()})
+    assert np.allclose(found, predict(result, data.target_images).numpy(), atol=1e-3)
 
 
 def test_the_targets_own_images_score_by_features_that_are_there(
-    config: TrainConfig, data: TrainData
+    config: TrainConfig, data: TrainData, whole: TrainResult
 ) -> None:
     assert isinstance(data.target_test_labels, Tensor)
     unscored = replace(data, target_test_images=None, target_test_labels=None)
@@ -96,32 +109,15 @@ def test_the_targets_own_images_score_by_features_that_are_there(
     unknown = train(config, unscored)
 
     assert {doing.total for doing in told} == {90 + 75}
-    assert known.target_accuracy == train(config, data).target_accuracy
+    assert known.target_accuracy == whole.target_accuracy
     assert unknown.target_accuracy is None
     for name, values in known.model.state_dict().items():
         assert torch.equal(values, unknown.model.state_dict()[name])
 
 
-def test_an_exported_graph_says_what_the_model_says(
-    config: TrainConfig, data: TrainData, tmp_path: Path
-) -> None:
-    import numpy as np
-    import onnxruntime
-
-    result = train(config, data)
-    export_model(tmp_path, result, data)
-    assert isinstance(data.target_images, Tensor)
-
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    (found,) = session.run(None, {"images": data.target_images.numpy()})
-
-    assert np.allclose(found, predict(result, data.target_images).numpy(), atol=1e-3)
-
-
 def test_a_run_goes_on_from_its_features_to_the_same_bits(
-    config: TrainConfig, data: TrainData, tmp_path: Path
+    config: TrainConfig, data: TrainData, whole: TrainResult, tmp_path: Path
 ) -> None:
-    whole = train(config, data)
     asked: list[EpochReport] = []
     with pytest.raises(Interrupted):
         train(
@@ -161,7 +157,7 @@ def test_a_run_says_how_far_it_is_with_its_features_and_nothing_when_they_are_ke
 
 
 def test_images_that_train_and_score_are_seen_once(
-    config: TrainConfig, data: TrainData, tmp_path: Path
+    config: TrainConfig, data: TrainData, whole: TrainResult, tmp_path: Path
 ) -> None:
     same = replace(data, target_test_images=data.target_images)
     told: list[Doing] = []
@@ -169,8 +165,7 @@ def test_images_that_train_and_score_are_seen_once(
     once = train(config, same, checkpoint=tmp_path / "run", on_doing=told.append)
 
     assert told[-1] == Doing("features", 165, 165)
-    twice = train(config, data)
-    assert [one.target_accuracy for one in once.reports] == [one.target_accuracy for one in twice.reports]
+    assert [one.target_accuracy for one in once.reports] == [one.target_accuracy for one in whole.reports]
     again = train(config, same, checkpoint=tmp_path / "run")
     assert again.target_accuracy == once.target_accuracy
 
@@ -211,21 +206,28 @@ def test_what_is_raised_while_features_are_told_ends_the_run(
     assert not (tmp_path / "run").exists()
 
 
-class TestFineTuning:
-    @pytest.fixture
-    def tuned(self, config: TrainConfig) -> TrainConfig:
-        """Five rounds: one, one and three, with two turns of three steps between them."""
-        return config.changed(
-            epochs=5,
-            fine_tuning_turns=2,
-            fine_tuning_steps=3,
-            fine_tuning_size=32,
-            image_size=40,
-            batch_size=8,
-            learning_rate=1e-3,
-            average_decay=0.5,
-        )
+@pytest.fixture(scope="module")
+def tuned(config: TrainConfig) -> TrainConfig:
+    """Five rounds: one, one and three, with two turns of three steps between them."""
+    return config.changed(
+        epochs=5,
+        fine_tuning_turns=2,
+        fine_tuning_steps=3,
+        fine_tuning_size=32,
+        image_size=40,
+        batch_size=8,
+        learning_rate=1e-3,
+        average_decay=0.5,
+    )
 
+
+@pytest.fixture(scope="module")
+def whole_tuned(tuned: TrainConfig, data: TrainData) -> TrainResult:
+    """A tuned run that nothing disturbed."""
+    return train(tuned, data)
+
+
+class TestFineTuning:
     def test_it_moves_the_network_and_leaves_its_statistics(
         self, tuned: TrainConfig, data: TrainData
     ) -> None:
@@ -249,8 +251,8 @@ class TestFineTuning:
         steps = [doing.done for doing in told if doing.kind == "fine-tuning"]
         assert steps == [0, 1, 2, 3, 0, 1, 2, 3]
 
-    def test_its_model_says_what_it_reported(self, tuned: TrainConfig, data: TrainData) -> None:
-        result = train(tuned, data)
+    def test_its_model_says_what_it_reported(self, whole_tuned: TrainResult, data: TrainData) -> None:
+        result = whole_tuned
 
         assert isinstance(data.target_test_images, Tensor)
         assert data.target_test_labels is not None
@@ -259,9 +261,9 @@ class TestFineTuning:
 
     @pytest.mark.parametrize("rounds", [1, 2])
     def test_an_interrupted_run_ends_with_the_same_bits(
-        self, tuned: TrainConfig, data: TrainData, tmp_path: Path, rounds: int
+        self, tuned: TrainConfig, data: TrainData, whole_tuned: TrainResult, tmp_path: Path, rounds: int
     ) -> None:
-        whole, asked = train(tuned, data), list[EpochReport]()
+        whole, asked = whole_tuned, list[EpochReport]()
         stop = {"on_epoch": asked.append, "should_stop": lambda: len(asked) == rounds}
         with pytest.raises(Interrupted):
             train(tuned, data, checkpoint=tmp_path / "run", **stop)  # type: ignore[arg-type]  # of two kinds
