@@ -101,11 +101,12 @@ PAGES = (
     journal_pages,
     notices_pages,
 )
-# The framework tries one route after the other, a hundred in a millisecond: what annotators call for each
-# picture comes first.
+# The framework tries one route after the other, a hundred in a millisecond: what is called for each picture
+# comes first, by annotators and by who predicts.
 APIS = (
     annotation_api,
     annotation_image_api,
+    registry_predict_api,
     datasets_api,
     accounts_api,
     campaigns_api,
@@ -119,7 +120,6 @@ APIS = (
     registry_api,
     registry_downloads,
     disk_api,
-    registry_predict_api,
     registry_evaluation_api,
     journal_api,
     notices_api,
