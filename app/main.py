@@ -127,7 +127,7 @@ APIS = (
 # Where annotators lease and answer, and where files are sent to.
 ANSWERING_PATHS = re.compile(rf"{API}/campaigns/[^/]+/(questions|answers|undo|leases/(renew|release))")
 UPLOAD_PATHS = re.compile(rf"{API}/datasets|/datasets/new|({API})?/campaigns/[^/]+/imports")
-PICTURE_PATHS = re.compile(rf"({API})?/models/.+/predict")
+PICTURE_PATHS = re.compile(rf"({API})?/models/.+/predict|{API}/model-names/.+/predict")
 
 
 def create_app(
