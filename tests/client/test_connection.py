@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -209,7 +210,11 @@ def test_a_redirect_is_no_success(server: Receiver, client: Client, tmp_path: Pa
     """Whoever is at the other address would get the token."""
     server.will((307, {"id": "d"}, {"Location": "https://elsewhere.example.org/"}))
 
-    for call in (lambda: client.datasets.get("d"), lambda: client.models.save("m", tmp_path / "m.zip")):
+    calls: list[Callable[[], object]] = [
+        lambda: client.datasets.get("d"),
+        lambda: client.models.save("m", tmp_path / "m.zip"),
+    ]
+    for call in calls:
         with pytest.raises(ClientError, match=r"answers 307 and sends us to 'https://elsewhere"):
             call()
     assert list(tmp_path.iterdir()) == []
@@ -218,17 +223,15 @@ def test_a_redirect_is_no_success(server: Receiver, client: Client, tmp_path: Pa
 
 def test_predictions_are_asked_for_again_because_nothing_is_stored(server: Receiver, client: Client) -> None:
     said = {"model_id": "m", "digest": "d", "name": "Shop", "version": 2, "classes": ["a"], "pictures": []}
+    named = partial(client.models.predict_by_alias, "Shop/1", "production")
     for call, path in (
-        (lambda: client.models.predict("m", [("a.png", b"x")]), "/api/v1/models/m/predict"),
-        (
-            lambda: client.models.predict_by_alias("Shop/1", "production", [("a.png", b"x")]),
-            "/api/v1/model-names/Shop%2F1/aliases/production/predict",
-        ),
+        (partial(client.models.predict, "m"), "/api/v1/models/m/predict"),
+        (named, "/api/v1/model-names/Shop%2F1/aliases/production/predict"),
     ):
         server.asked.clear()
         server.will(LOST, (429, {}, {"Retry-After": "0"}), ok(said))
 
-        assert call()["version"] == 2
+        assert call([("a.png", b"x")])["version"] == 2
         assert [one.path for one in server.asked] == [path] * 3
         assert all(b'filename="a.png"' in one.body for one in server.asked)
 

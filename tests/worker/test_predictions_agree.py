@@ -148,8 +148,8 @@ def test_the_command_for_a_server_writes_the_same_table(
 
     with Client("http://testserver", make_token(session, admin)) as client:
         session.commit()
-        client._connection._http = WithoutNetwork(  # type: ignore[assignment]  # takes the same calls
-            app, base_url="http://testserver/api/v1/", headers=client._connection._http.headers
+        client._connection._http = WithoutNetwork(
+            app, base_url="http://testserver/api/v1/", headers=dict(client._connection._http.headers)
         )
         row = client.models.get(str(model.id))
         with pytest.raises(AppError, match=r"(?s)3-notes.png.* is not a PNG.*ours.csv was not written"):

@@ -66,7 +66,7 @@ def _write_trial(
     part: Path, at: Path, run: Run, trial: Trial, metrics: Sequence[Metric], *, address: str
 ) -> None:
     title = f"run {run['number']}, seed {trial['seed']}"
-    about = {
+    about: dict[str, Any] = {
         "artifact_uri": f"{at.parent.resolve().as_uri()}/{at.name}/artifacts",
         "end_time": trial["finished_at"] and _ms(trial["finished_at"]),
         "entry_point_name": "",
@@ -112,7 +112,7 @@ def _curves(metrics: Sequence[Metric]) -> dict[str, list[str]]:
     curves: dict[str, list[str]] = {}
     for metric in metrics:
         figures: dict[str, float | None] = {
-            name: metric[name]  # type: ignore[literal-required]
+            name: metric[name]
             for name in ("epoch", "seconds", "target_accuracy", "learning_rate", "pseudo_label_share")
         }
         figures |= {f"loss/{name}": value for name, value in metric["losses"].items()}
