@@ -102,11 +102,12 @@ PAGES = (
     journal_pages,
     notices_pages,
 )
-# The framework tries one route after the other, a hundred in a millisecond: what annotators call for each
-# picture comes first.
+# The framework tries one route after the other, a hundred in a millisecond: what is called for each picture
+# comes first, by annotators and by who predicts.
 APIS = (
     annotation_api,
     annotation_image_api,
+    registry_predict_api,
     datasets_api,
     accounts_api,
     campaigns_api,
@@ -120,7 +121,6 @@ APIS = (
     registry_api,
     registry_downloads,
     disk_api,
-    registry_predict_api,
     registry_evaluation_api,
     journal_api,
     notices_api,
@@ -128,7 +128,7 @@ APIS = (
 # Where annotators lease and answer, and where files are sent to.
 ANSWERING_PATHS = re.compile(rf"{API}/campaigns/[^/]+/(questions|answers|undo|leases/(renew|release))")
 UPLOAD_PATHS = re.compile(rf"{API}/datasets|/datasets/new|({API})?/campaigns/[^/]+/imports")
-PICTURE_PATHS = re.compile(rf"({API})?/models/.+/predict")
+PICTURE_PATHS = re.compile(rf"({API})?/models/.+/predict|{API}/model-names/.+/predict")
 
 
 def create_app(

@@ -92,7 +92,8 @@ class Settings(BaseSettings):
     )
 
     webhook_hosts: tuple[str, ...] = Field(
-        default=(), description="hosts to which notices may be posted over https, as a JSON list"
+        default=(),
+        description="hosts to which notices may be posted over https, as a JSON list; other ports: host:port",
     )
     webhook_private_addresses: bool = Field(
         default=False, description="post also to addresses of this machine and its networks, and over http"

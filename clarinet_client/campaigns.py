@@ -22,21 +22,22 @@ from clarinet_client.waiting import look_until
 class Campaigns(Group):
     """Labelling efforts: a source dataset, ordered classes, a policy, a state."""
 
-    def all(self, *, dataset_id: str | None = None) -> Iterator[Campaign]:
-        """Every campaign, newest first; or those over a dataset."""
-        return self._connection.items(op.LIST_CAMPAIGNS, query={"dataset_id": dataset_id})
+    def all(self, *, dataset_id: str | None = None, archived: bool = False) -> Iterator[Campaign]:
+        """Every campaign that is not archived, newest first, or those that are; or those over a dataset."""
+        query = {"dataset_id": dataset_id, "archived": archived or None}
+        return self._connection.items(op.LIST_CAMPAIGNS, query=query)
 
     def get(self, campaign_id: str) -> Campaign:
         """One campaign."""
         return self._connection.call(op.GET_CAMPAIGN, campaign_id=campaign_id)
 
     def find(self, wanted: str) -> Campaign:
-        """A campaign by its name or id.
+        """A campaign by its name or id, an archived one if no other bears it.
 
         Raises:
             NotFound: there is none.
         """
-        return finding.named("campaign", wanted, self.all())
+        return finding.named("campaign", wanted, self.all(), self.all(archived=True))
 
     def create(
         self,

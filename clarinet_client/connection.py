@@ -18,7 +18,7 @@ T = TypeVar("T")
 PATIENCE_S = 60.0
 LONGEST_PAUSE_S = 2.0
 UPLOAD_TIMEOUT_S = 600
-BAD_REQUEST = 400
+SUCCESS, REDIRECT = range(200, 300), range(300, 400)
 
 
 class Connection:
@@ -186,7 +186,7 @@ class Connection:
             with self._http.stream(
                 "GET", path.lstrip("/"), params=_given(query), headers=headers, timeout=UPLOAD_TIMEOUT_S
             ) as response:
-                if response.status_code >= BAD_REQUEST:
+                if response.status_code not in SUCCESS:
                     response.read()
                 _require_success(response)
                 yield response
@@ -199,8 +199,13 @@ def _given(query: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _require_success(response: httpx2.Response) -> None:
-    if response.status_code < BAD_REQUEST:
+    if response.status_code in SUCCESS:
         return
+    if response.status_code in REDIRECT:  # whoever is there would get the token
+        raise ClientError(
+            f"The server answers {response.status_code} and sends us to "
+            f"{response.headers.get('location', 'nowhere')!r}; give the address that it leads to."
+        )
     problem: Any = {}
     if "json" in response.headers.get("content-type", ""):
         try:

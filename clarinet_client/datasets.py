@@ -17,21 +17,21 @@ T = TypeVar("T", bound=Taken)
 class Datasets(Group):
     """Sets of images of one domain."""
 
-    def all(self) -> Iterator[Dataset]:
-        """Every dataset, newest first."""
-        return self._connection.items(op.LIST_DATASETS)
+    def all(self, *, archived: bool = False) -> Iterator[Dataset]:
+        """Every dataset that is not archived, newest first; or those that are."""
+        return self._connection.items(op.LIST_DATASETS, query={"archived": archived or None})
 
     def get(self, dataset_id: str) -> Dataset:
         """One dataset."""
         return self._connection.call(op.GET_DATASET, dataset_id=dataset_id)
 
     def find(self, wanted: str) -> Dataset:
-        """A dataset by its name or id.
+        """A dataset by its name or id, an archived one if no other bears it.
 
         Raises:
             NotFound: there is none.
         """
-        return named("dataset", wanted, self.all())
+        return named("dataset", wanted, self.all(), self.all(archived=True))
 
     def send(
         self, images: File, *, filename: str = "", key: str = "", **choices: Unpack[NewDataset]

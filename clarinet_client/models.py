@@ -12,11 +12,27 @@ class Models(Group):
     """What trials have published."""
 
     def all(
-        self, *, run_id: str | None = None, campaign_id: str | None = None, dataset_id: str | None = None
+        self,
+        *,
+        run_id: str | None = None,
+        campaign_id: str | None = None,
+        dataset_id: str | None = None,
+        name: str | None = None,
+        alias: str | None = None,
+        archived: bool = False,
     ) -> Iterator[Model]:
-        """Every model, newest first; those of a run, a campaign, or a source or target dataset."""
+        """Every model that is not archived, newest first, or those that are.
+
+        Args:
+            run_id: only those of a run; `campaign_id`: of a campaign's runs.
+            dataset_id: only those whose source or target it is.
+            name: only versions of this name.
+            alias: only those for which this word stands, archived or not.
+            archived: those that are, in place of the others.
+        """
         query = {"run_id": run_id, "campaign_id": campaign_id, "dataset_id": dataset_id}
-        return self._connection.items(op.LIST_MODELS, query=query)
+        more = {"name": name, "alias": alias, "archived": archived or None}
+        return self._connection.items(op.LIST_MODELS, query=query | more)
 
     def get(self, model_id: str) -> Model:
         """One model with its card."""
@@ -41,3 +57,14 @@ class Models(Group):
             TooMany: more pictures wait than may; come again.
         """
         return self._connection.call(op.PREDICT_PICTURES, files={"pictures": pictures}, model_id=model_id)
+
+    def predict_by_alias(self, name: str, alias: str, pictures: Sequence[tuple[str, bytes]]) -> Pictures:
+        """The same by the version for which an alias of a name stands now; the answer says which that is.
+
+        Raises:
+            NotFound: it stands for none.
+            TooMany: more pictures wait than may; come again.
+        """
+        return self._connection.call(
+            op.PREDICT_BY_ALIAS, files={"pictures": pictures}, name=name, alias=alias
+        )

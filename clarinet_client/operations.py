@@ -65,7 +65,7 @@ class Download(Address):
 
 
 ADD_DATASET = Operation("POST", "/datasets", datasets.Dataset, datasets.NewDataset, is_keyed=True)
-LIST_DATASETS = Listing("GET", "/datasets", datasets.Dataset)
+LIST_DATASETS = Listing("GET", "/datasets", datasets.Dataset, ("archived",))
 GET_DATASET = Operation("GET", "/datasets/{dataset_id}", datasets.Dataset)
 DELETE_DATASET: Operation[None] = Operation("DELETE", "/datasets/{dataset_id}", None)
 ADD_IMAGES = Operation(
@@ -78,7 +78,7 @@ LIST_EXAMPLES = Listing(
 GET_IMAGE = Download("GET", "/datasets/{dataset_id}/examples/{example_id}/image", ("image/png", "image/jpeg"))
 
 CREATE_CAMPAIGN = Operation("POST", "/campaigns", campaigns.Campaign, campaigns.NewCampaign, is_keyed=True)
-LIST_CAMPAIGNS = Listing("GET", "/campaigns", campaigns.Campaign, ("dataset_id",))
+LIST_CAMPAIGNS = Listing("GET", "/campaigns", campaigns.Campaign, ("dataset_id", "archived"))
 GET_CAMPAIGN = Operation("GET", "/campaigns/{campaign_id}", campaigns.Campaign)
 OPEN_CAMPAIGN = Operation("POST", "/campaigns/{campaign_id}/open", campaigns.Campaign, is_keyed=True)
 PAUSE_CAMPAIGN = Operation("POST", "/campaigns/{campaign_id}/pause", campaigns.Campaign)
@@ -125,13 +125,17 @@ IMPORT_LABELS = Operation("POST", "/campaigns/{campaign_id}/imports", annotation
 GET_IMPORT = Operation("GET", "/campaigns/{campaign_id}/imports/{import_id}", annotation.LabelImport)
 
 START_RUN = Operation("POST", "/campaigns/{campaign_id}/runs", runs.Run, runs.NewRun, is_keyed=True)
-LIST_RUNS = Listing("GET", "/runs", runs.RunSummary, ("campaign_id", "dataset_id"))
+LIST_RUNS = Listing("GET", "/runs", runs.RunSummary, ("campaign_id", "dataset_id", "archived"))
 GET_RUN = Operation("GET", "/runs/{run_id}", runs.Run)
 LIST_METRICS = Listing("GET", "/runs/{run_id}/metrics", runs.Metric)
 CANCEL_RUN = Operation("POST", "/runs/{run_id}/cancel", runs.Run)
 
-LIST_MODELS = Listing("GET", "/models", runs.Model, ("run_id", "campaign_id", "dataset_id"))
+LIST_MODELS = Listing(
+    "GET", "/models", runs.Model, ("run_id", "campaign_id", "dataset_id", "name", "alias", "archived")
+)
 GET_MODEL = Operation("GET", "/models/{model_id}", runs.Model)
 GET_ARCHIVE = Download("GET", "/models/{model_id}/download", ("application/zip",))
-PREDICT_PICTURES = Operation("POST", "/models/{model_id}/predict", runs.Pictures)
+# Nothing is stored.
+PREDICT_PICTURES = Operation("POST", "/models/{model_id}/predict", runs.Pictures, twice=True)
+PREDICT_BY_ALIAS = Operation("POST", "/model-names/{name}/aliases/{alias}/predict", runs.Pictures, twice=True)
 GET_ONNX = Download("GET", "/models/{model_id}/onnx", ("application/octet-stream",))

@@ -13,9 +13,14 @@ from clarinet_client.waiting import look_until
 class Runs(Group):
     """Trainings on a campaign's labels."""
 
-    def all(self, *, campaign_id: str | None = None, dataset_id: str | None = None) -> Iterator[RunSummary]:
-        """Every run, newest first; those of a campaign, or those whose source or target a dataset is."""
-        query = {"campaign_id": campaign_id, "dataset_id": dataset_id}
+    def all(
+        self, *, campaign_id: str | None = None, dataset_id: str | None = None, archived: bool = False
+    ) -> Iterator[RunSummary]:
+        """Every run that was not put away, newest first, or those that were.
+
+        `campaign_id`, `dataset_id`: only those of a campaign, or those whose source or target a dataset is.
+        """
+        query = {"campaign_id": campaign_id, "dataset_id": dataset_id, "archived": archived or None}
         return self._connection.items(op.LIST_RUNS, query=query)
 
     def get(self, run_id: str) -> Run:
@@ -23,12 +28,12 @@ class Runs(Group):
         return self._connection.call(op.GET_RUN, run_id=run_id)
 
     def find(self, wanted: str) -> Run:
-        """A run by its number or id.
+        """A run by its number or id, whether it was put away or not.
 
         Raises:
             NotFound: there is none.
         """
-        return self.get(named("run", wanted, self.all())["id"])
+        return self.get(named("run", wanted, self.all(), self.all(archived=True))["id"])
 
     def launch(
         self, campaign_id: str, target_dataset_id: str, *, key: str = "", **choices: Unpack[RunChoices]

@@ -32,6 +32,7 @@ from app.registry.models import Model
 from app.registry.predicting import DIGITS, Predicted, served
 from app.registry.prediction_models import Prediction, PredictionState
 from app.registry.predictor import Predictor, Said, Sent, Served
+from app.storage import StoredFileMissing
 from clarinet.files.tables import guarded
 from worker.context import Context
 
@@ -62,6 +63,15 @@ class Work:
         return f"{self.prefix}/{self.claim.number}/predictions.csv"
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What was written."""
+
+    digest: str  # SHA-256
+    size: int  # bytes
+    refused: int  # images of which nothing is said
+
+
 class DatasetGone(AppError):
     """The dataset was deleted before its images were predicted."""
 
@@ -80,7 +90,7 @@ def predict_dataset(context: Context, prediction_id: UUID) -> None:
     try:
         work = _prepared(context, claim)
         prefix = work.prefix
-        digest, size = _predict(context, work)
+        table = _predict(context, work)
         with context.unit_of_work() as session:
             claims.release(
                 session,
@@ -88,13 +98,15 @@ def predict_dataset(context: Context, prediction_id: UUID) -> None:
                 state=PredictionState.READY,
                 progress=work.images,
                 key=work.key,
-                digest=digest,
-                size_bytes=size,
+                digest=table.digest,
+                size_bytes=table.size,
+                refused=table.refused,
                 finished_at=utc_now(),
             )
     except ClaimLost:
         log.warning("prediction.lost", **about)
-        _sweep(context, claim, prefix)
+        if prefix is not None:
+            _sweep(context, claim, prefix)
     except Stopped:
         with suppress(ClaimLost), context.unit_of_work() as session:
             claims.release(session, claim, state=PredictionState.QUEUED, attempts=Prediction.attempts - 1)
@@ -129,7 +141,9 @@ def _prepared(context: Context, claim: Claim) -> Work:
         row = session.get(Prediction, claim.id)
         if row is None:
             raise ClaimLost
-        model = session.get_one(Model, row.model_id)
+        model = session.get(Model, row.model_id)
+        if model is None:  # deleted a moment ago, and this with it
+            raise ClaimLost
         dataset = session.get(Dataset, row.dataset_id) if row.dataset_id else None
         if dataset is None:
             raise DatasetGone(row.dataset_name)
@@ -147,16 +161,24 @@ def _prepared(context: Context, claim: Claim) -> Work:
     return work
 
 
-def _predict(context: Context, work: Work) -> tuple[str, int]:
-    """Write the table; gives its SHA-256 and size."""
-    columns = ["file", "position", "class", *(f"probability_{name}" for name in work.served.classes)]
-    digest, size = hashlib.sha256(), 0
+def _predict(context: Context, work: Work) -> Table:
+    """Write the table."""
+    shares = (f"probability_{name}" for name in work.served.classes)
+    columns = ["file", "position", "class", *shares, "refused"]
+    digest, size, refused = hashlib.sha256(), 0, 0
+
+    def counted() -> Iterator[tuple[object, ...]]:
+        nonlocal refused
+        for row in _rows(context, work):
+            refused += row[-1] is not None
+            yield row
+
     with context.storage.create(work.key) as file:
-        for piece in csv_pieces([guarded(column) for column in columns], _rows(context, work)):
+        for piece in csv_pieces([guarded(column) for column in columns], counted()):
             file.write(piece)
             digest.update(piece)
             size += len(piece)
-    return digest.hexdigest(), size
+    return Table(digest.hexdigest(), size, refused)
 
 
 def _rows(context: Context, work: Work) -> Iterator[tuple[object, ...]]:
@@ -171,7 +193,8 @@ def _rows(context: Context, work: Work) -> Iterator[tuple[object, ...]]:
                 claims.renew(session, work.claim, now=utc_now(), progress=done)
             shown = time.monotonic()
 
-    with Predictor() as predictor:
+    # Nobody waits for an answer: pictures that take long keep no others out of the table.
+    with Predictor(longest_s=math.inf) as predictor:
         for start in range(0, work.images, MOST_PICTURES):
             examples = _examples(context, work, start)
             asked = predictor.ask(work.served, _read(context, work, examples))
@@ -186,6 +209,7 @@ def _rows(context: Context, work: Work) -> Iterator[tuple[object, ...]]:
                     guarded(told.predicted_class or ""),
                     *shares,
                     *blanks,
+                    guarded(told.refused) if told.refused else None,
                 )
 
 
@@ -199,18 +223,22 @@ def _examples(context: Context, work: Work, start: int) -> Sequence[Example]:
 
 
 def _read(context: Context, work: Work, examples: Sequence[Example]) -> list[Sent]:
-    return [
-        Sent(
-            f"image {example.position}",
-            context.storage.read_as_written(
-                shard_key(work.shards, example.shard),
-                example.digest,
-                offset=example.byte_offset,
-                length=example.byte_length,
-            ),
-        )
-        for example in examples
-    ]
+    try:
+        return [Sent(f"image {example.position}", _file(context, work, example)) for example in examples]
+    except StoredFileMissing:
+        with context.reading() as session:  # its files go a moment after its rows
+            if session.get(Dataset, work.dataset_id) is None:
+                raise DatasetGone(work.dataset_name) from None
+        raise
+
+
+def _file(context: Context, work: Work, example: Example) -> bytes:
+    return context.storage.read_as_written(
+        shard_key(work.shards, example.shard),
+        example.digest,
+        offset=example.byte_offset,
+        length=example.byte_length,
+    )
 
 
 def _awaited(said: "Future[list[Said]]", beat: Callable[[], None]) -> list[Said]:
@@ -221,9 +249,8 @@ def _awaited(said: "Future[list[Said]]", beat: Callable[[], None]) -> list[Said]
             return said.result(timeout=BEAT_S / 2)
 
 
-def _sweep(context: Context, claim: Claim, prefix: str | None) -> None:
-    """Delete the files of a prediction that was deleted while somebody worked at it."""
+def _sweep(context: Context, claim: Claim, prefix: str) -> None:
+    """Delete what a lost attempt wrote; of a prediction that was deleted meanwhile, all."""
     with context.reading() as session:
         is_gone = session.get(Prediction, claim.id) is None
-    if is_gone and prefix is not None:
-        context.storage.delete_tree(prefix)
+    context.storage.delete_tree(prefix if is_gone else f"{prefix}/{claim.number}")

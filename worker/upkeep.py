@@ -6,8 +6,10 @@ Messages are only nudges, so any number of upkeeps may run, and none of them nee
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -21,6 +23,8 @@ from app.disk.measuring import measure
 from app.disk.retention import Policy, tidy
 from app.labels import service as labels
 from app.notices import service as notices
+from app.notices.happenings import LOOKS
+from app.notices.models import Event
 from app.quality import service as quality
 from app.registry import predictions
 from app.registry.naming import name_the_nameless
@@ -36,6 +40,8 @@ NUDGE_AGAIN_S = 30.0
 FORGET_EVERY_S = 3600.0  # keys that last a day
 DISK_EVERY_S = 3600.0  # a walk over all files
 
+Step = Callable[[Session, datetime], None]
+
 log = structlog.get_logger()
 
 
@@ -50,39 +56,40 @@ class Upkeep:
         self._keys_due = self._disk_due = time.monotonic()
 
     def once(self) -> None:
-        """One round; a database that is away is logged and left for the next round."""
-        for step in (
+        """One round. Each step is on its own: what goes wrong in one is logged, and the others follow."""
+        steps: tuple[Step, ...] = (
             self._imports,
             self._label_imports,
             self._openings,
+            self._drawings,
             self._checks,
             self._figures,
             self._trials,
             self._models,
             self._predictions,
+            *(partial(self._happenings, event) for event in LOOKS),
             self._notices,
             self._workers,
             self._keys,
-        ):
-            try:
-                with self.context.unit_of_work() as session:
-                    step(session, self.clock())
-            except OUTAGES:
-                log.warning("upkeep.database_away", step=step.__name__)
-        try:
-            self._disk(self.clock())
-        except OUTAGES:
-            log.warning("upkeep.database_away", step="_disk")
+        )
+        for step in steps:
+            with _alone(step), self.context.unit_of_work() as session:
+                step(session, self.clock())
+        if time.monotonic() >= self._disk_due:
+            self._disk_due = time.monotonic() + DISK_EVERY_S
+            for walk in (self._tidy, self._measure):  # with short transactions of their own
+                with _alone(walk):
+                    walk(self.clock())
 
-    def _disk(self, now: datetime) -> None:
-        """Delete what was kept long enough and add up the rest: with short transactions of its own."""
-        if time.monotonic() < self._disk_due:
-            return
-        self._disk_due = time.monotonic() + DISK_EVERY_S
-        database, storage = self.context.database, self.context.storage
-        if gone := tidy(database, storage, Policy.of(self.context.settings), now=now):
+    def _tidy(self, now: datetime) -> None:
+        """Delete what was kept long enough."""
+        policy = Policy.of(self.context.settings)
+        if gone := tidy(self.context.database, self.context.storage, policy, now=now):
             log.info("upkeep.tidied", count=gone)
-        measure(database, storage, now=now)
+
+    def _measure(self, now: datetime) -> None:
+        """Add up what takes the disk."""
+        measure(self.context.database, self.context.storage, now=now)
 
     def _imports(self, session: Session, now: datetime) -> None:
         for model, job in importing.JOB_OF.items():
@@ -96,6 +103,8 @@ class Upkeep:
     def _openings(self, session: Session, now: datetime) -> None:
         openings.give_up_openings(session, now)
         self._nudge(session, jobs.OPEN_CAMPAIGN, openings.waiting_openings(session, now))
+
+    def _drawings(self, session: Session, now: datetime) -> None:
         drawings.give_up_drawings(session, now)
         self._nudge(session, jobs.DRAW_FURTHER, drawings.waiting_drawings(session, now))
 
@@ -119,8 +128,10 @@ class Upkeep:
         predictions.give_up_predictions(session, now)
         self._nudge(session, jobs.PREDICT_DATASET, predictions.waiting_predictions(session, now))
 
+    def _happenings(self, event: Event, session: Session, now: datetime) -> None:
+        notices.note_happenings(session, self.context.settings, event, now)
+
     def _notices(self, session: Session, now: datetime) -> None:
-        notices.note_happenings(session, self.context.settings, now)
         self._nudge(session, jobs.SEND_NOTICE, notices.waiting_notices(session, now))
 
     def _workers(self, session: Session, now: datetime) -> None:
@@ -142,13 +153,22 @@ class Upkeep:
                 jobs.enqueue(session, name, row_id)
 
 
+@contextmanager
+def _alone(step: Callable[..., None]) -> Iterator[None]:
+    """Keep what goes wrong in a step from the steps behind it."""
+    name = getattr(step, "func", step).__name__  # of a partial, what it calls
+    try:
+        yield
+    except OUTAGES:
+        log.warning("upkeep.database_away", step=name)
+    except Exception:
+        # The edge of the process: upkeep is what recovers the others, so one fault must not stop all of it.
+        log.exception("upkeep.failed", step=name)
+
+
 def run_upkeep(context: Context, ended: threading.Event) -> None:
     """Work until `ended` is set: in a process of its own, or in a thread of `clarinet up`."""
     upkeep = Upkeep(context)
     while not ended.is_set():
-        try:
-            upkeep.once()
-        except Exception:
-            # The edge of the process: upkeep is what recovers the others, so it must not be what stops.
-            log.exception("upkeep.failed")
+        upkeep.once()
         ended.wait(EVERY_S)

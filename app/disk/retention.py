@@ -11,16 +11,20 @@ from pathlib import Path
 from typing import Self
 from uuid import UUID
 
+import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.db import Database
+from app.registry import predictions
 from app.registry import service as registry
 from app.registry.models import Model
 from app.runs import labels, trials
 from app.runs.models import DeletedRun, Run, Trial, TrialState
 from app.settings import Settings
 from app.storage import Storage
+
+log = structlog.get_logger()
 
 AT_ONCE = 500  # trials that are looked up together
 # A run that is being started writes its frozen labels again, and has its row within minutes.
@@ -54,7 +58,14 @@ def tidy(database: Database, storage: Storage, policy: Policy, *, now: datetime)
             ended = list(session.scalars(over))
             published = set(session.scalars(select(Model.key).where(Model.trial_id.in_(some))))
         for trial in ended:
-            gone += _tidy_trial(storage, trial, policy, now=now) + _tidy_models(storage, trial.id, published)
+            try:
+                gone += _tidy_trial(storage, trial, policy, now=now)
+                gone += _tidy_models(storage, trial.id, published)
+            except OSError:  # a file of somebody else's must not keep all that comes after it
+                log.warning("disk.not_tidied", trial_id=str(trial.id), exc_info=True)
+        for key in published:
+            with database.read.begin() as session:  # which begins once the folders have been looked at
+                gone += predictions.forget_lost(session, storage, key)
     with database.write.begin() as session:
         return gone + _tidy_snapshots(session, storage, now=now)
 

@@ -37,7 +37,8 @@ def create_subscription(
     events = [Event(event) for event in body.events]
     row = service.subscribe(session, settings, url=body.url, events=events, by=user, now=utc_now())
     once.end(session, row.id)
-    return schemas.SubscriptionCreated(**schemas.fields_of(row), secret=row.secret)
+    whole = schemas.fields_of(row) | {"url": row.url}
+    return schemas.SubscriptionCreated(**whole, secret=row.secret)
 
 
 @router.delete("/subscriptions/{subscription_id}", status_code=status.HTTP_204_NO_CONTENT)

@@ -1,6 +1,6 @@
 """What has happened lately that somebody may want to be told of, as the rows say it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -38,13 +38,6 @@ class Happening:
     facts: dict[str, Any]
 
 
-def happenings(session: Session, *, now: datetime) -> Iterator[Happening]:
-    """All of the last day."""
-    yield from _ended_runs(session, since=now - WINDOW)
-    yield from _nearly_done(session)
-    yield from _paused_people(session, since=now - WINDOW)
-
-
 def _ended_runs(session: Session, *, since: datetime) -> Iterator[Happening]:
     lately = select(Trial.run_id).where(Trial.finished_at >= since)
     unfinished = select(Trial.run_id).where(Trial.state.in_((TrialState.QUEUED, TrialState.RUNNING)))
@@ -77,7 +70,7 @@ def _ended_runs(session: Session, *, since: datetime) -> Iterator[Happening]:
         )
 
 
-def _nearly_done(session: Session) -> Iterator[Happening]:
+def _nearly_done(session: Session, *, since: datetime) -> Iterator[Happening]:  # noqa: ARG001 - as the others
     finished = func.sum(Tally.finished)
     rows = session.execute(
         select(Campaign.id, Campaign.name, Campaign.question_count, finished)
@@ -126,3 +119,16 @@ def _paused_people(session: Session, *, since: datetime) -> Iterator[Happening]:
                 "why": why,
             },
         )
+
+
+# What looks for each event that may be told.
+LOOKS: dict[Event, Callable[..., Iterator[Happening]]] = {
+    Event.RUN_ENDED: _ended_runs,
+    Event.CAMPAIGN_NEARLY_DONE: _nearly_done,
+    Event.PERSON_PAUSED: _paused_people,
+}
+
+
+def happenings(session: Session, event: Event, *, now: datetime) -> Iterator[Happening]:
+    """All of one kind, of the last day."""
+    return LOOKS[event](session, since=now - WINDOW)

@@ -12,6 +12,7 @@ from app.accounts.models import User
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, SessionDep, SettingsDep
 from app.notices import schemas, service
+from app.notices.addresses import shortened
 from app.notices.errors import AddressNotAllowed, NoMailServer
 from app.notices.models import Event
 from app.pages import read_form, render, see_other
@@ -107,7 +108,9 @@ def _page(
         request,
         "notices/subscriptions.html",
         status=status,
-        subscriptions=service.list_subscriptions(session, by=user),
+        subscriptions=[
+            (one, one.url and shortened(one.url)) for one in service.list_subscriptions(session, by=user)
+        ],
         latest=service.latest_notices(session),
         events=EVENTS,
         hosts=settings.webhook_hosts,

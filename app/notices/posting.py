@@ -8,8 +8,12 @@ import json
 import secrets
 import socket
 import ssl
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -95,9 +99,8 @@ async def _post(
     parts = check_url(settings, url)
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     async with asyncio.timeout(DEADLINE_S):
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        address = pinned([str(one[4][0]) for one in found], private=settings.webhook_private_addresses)
+        found = await _looked_up(host, port)
+        address = pinned(found, private=settings.webhook_private_addresses)
         at = f"[{address}]" if ":" in address else address
         shown = f"[{host}]" if ":" in host else host
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -115,3 +118,25 @@ async def _post(
             response = await client.send(request, stream=True)
             await response.aclose()  # nobody reads what it says
             return response.status_code
+
+
+async def _looked_up(host: str, port: int) -> list[str]:
+    """The addresses to which a host's name leads.
+
+    The system's look-up knows no deadline, and the end of an event loop waits for the loop's own threads. So
+    it has a thread of its own, which nobody waits for.
+    """
+    found: Future[list[str]] = Future()
+
+    def look_up() -> None:
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:  # of no name that there could be
+            answer: Callable[[], None] = partial(found.set_exception, OSError(str(error)))
+        else:
+            answer = partial(found.set_result, [str(row[4][0]) for row in rows])
+        with suppress(InvalidStateError):  # nobody waits any more
+            answer()
+
+    threading.Thread(target=look_up, name="look-up", daemon=True).start()
+    return await asyncio.wrap_future(found)

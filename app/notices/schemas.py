@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
+from app.notices.addresses import shortened
 from app.notices.models import Event, NoticeState, Subscription
 from app.schemas import Input, Output, printable
 
@@ -32,7 +33,7 @@ class SubscriptionRead(Output):
     """Who is told of what: at `url`, or, where that is null, its maker by mail."""
 
     id: UUID
-    url: str | None
+    url: str | None = Field(description="without what follows the host, which may be a secret")
     made_by: str
     events: list[Told]
     created_at: datetime
@@ -44,9 +45,9 @@ class SubscriptionRead(Output):
 
 
 class SubscriptionCreated(SubscriptionRead):
-    """The same with the secret that signs what is posted, this once; null: mail is not signed."""
+    """The same with the whole address and the secret that signs what is posted, this once."""
 
-    secret: str | None
+    secret: str | None = Field(description="null: mail is not signed")
 
 
 class SubscriptionPage(Output):
@@ -100,7 +101,7 @@ def fields_of(row: Subscription) -> dict[str, Any]:
     """A subscription's fields, as they leave."""
     return {
         "id": row.id,
-        "url": row.url,
+        "url": row.url and shortened(row.url),
         "made_by": row.created_by.name,
         "events": row.events,
         "created_at": row.created_at,

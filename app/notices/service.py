@@ -138,22 +138,20 @@ def latest_notices(session: Session) -> dict[UUID, Notice]:
     return {notice.subscription_id: notice for notice in session.scalars(newest)}
 
 
-def note_happenings(session: Session, settings: Settings, now: datetime) -> None:
-    """Make a notice of what happened since the last look, for each subscription that wants it; once each."""
-    subscriptions = session.scalars(select(Subscription)).all()
+def note_happenings(session: Session, settings: Settings, event: Event, now: datetime) -> None:
+    """Make a notice of each event of a kind since the last look, once for each subscription that wants it."""
+    subscriptions = [one for one in session.scalars(select(Subscription)) if event in one.events]
     if not subscriptions:
         return
-    found = list(happenings(session, now=now))
+    found = list(happenings(session, event, now=now))
     asked = select(Notice.subscription_id, Notice.event, Notice.subject)
     asked = asked.where(Notice.subject.in_([one.subject for one in found]))
     known = {(row[0], str(row[1]), row[2]) for row in session.execute(asked)}
     insert: Any = _INSERT[session.connection().dialect.name]  # each has a type of its own
     for subscription in subscriptions:
         for one in found:
-            wanted = one.event in subscription.events and (
-                one.at is None or one.at >= subscription.created_at
-            )
-            if wanted and (subscription.id, str(one.event), one.subject) not in known:
+            is_new = one.at is None or one.at >= subscription.created_at
+            if is_new and (subscription.id, str(one.event), one.subject) not in known:
                 values = {"id": uuid4(), "claim_number": 0, "attempts": 0}
                 values |= {"state": NoticeState.WAITING, **_columns(settings, subscription.id, one, now=now)}
                 session.execute(insert(Notice).values(**values).on_conflict_do_nothing())

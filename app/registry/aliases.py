@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -66,10 +65,20 @@ def remove_alias(session: Session, model: Model, alias: str, *, by: User) -> Non
     journal.write(session, Action.ALIAS_REMOVED, by=by, details=facts)
 
 
-def model_of(session: Session, name: str, alias: str) -> UUID | None:
-    """The id of the model for which an alias of a name stands at this moment; None where there is none."""
-    return session.scalar(
-        select(ModelAlias.model_id)
+def model_under(session: Session, name: str, alias: str, *, by: User) -> Model:
+    """The model for which an alias of a name stands at this moment; one statement finds it.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        AliasNotFound: the alias stands for no version of the name.
+    """
+    accounts.require_admin(by)
+    found = session.scalar(
+        select(Model)
+        .join(ModelAlias, ModelAlias.model_id == Model.id)
         .join(ModelName, ModelName.id == ModelAlias.name_id)
         .where(ModelName.name == name, ModelAlias.alias == alias)
     )
+    if found is None:
+        raise AliasNotFound(name, alias)
+    return found

@@ -9,7 +9,7 @@ from fastapi import Request
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.registry import service
+from app.registry import aliases, service
 from app.registry.models import Model
 from app.registry.predicting import Predicted, predicted, served
 from app.registry.predictor import Sent, Served
@@ -22,6 +22,11 @@ def by_id(model_id: UUID, user: User) -> Resolve:
     return lambda session: service.get_model(session, model_id, by=user)
 
 
+def by_alias(name: str, alias: str, user: User) -> Resolve:
+    """The model for which an alias of a name stands at this moment."""
+    return lambda session: aliases.model_under(session, name, alias, by=user)
+
+
 async def ask(
     request: Request, resolve: Resolve, pictures: list[Sent], *, seen: bool = False
 ) -> tuple[Served, list[Predicted]]:
@@ -31,8 +36,8 @@ async def ask(
     nothing. No transaction and no thread is held while the pictures wait.
 
     Raises:
-        ModelNotFound, ModelWithoutOnnx, ModelCannotPredict, StoredFileMissing, StoredFileDamaged: there is
-            no model that can predict.
+        ModelNotFound, AliasNotFound, ModelWithoutOnnx, ModelCannotPredict, StoredFileMissing,
+            StoredFileDamaged: there is no model that can predict.
         PredictorBusy: too many wait.
     """
     state = request.app.state

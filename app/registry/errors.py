@@ -35,12 +35,12 @@ class ModelFileMissing(NotFound):
 
 
 class AliasNotFound(NotFound):
-    """The alias does not stand for this model."""
+    """The alias stands for no such model."""
 
     title = "No such alias"
 
     def __init__(self, title: str, alias: str) -> None:
-        super().__init__(f"{alias!r} does not stand for {title}. Nothing was changed.")
+        super().__init__(f"{alias!r} does not stand for {title}.")
 
 
 class ModelHasAliases(Conflict):

@@ -12,17 +12,20 @@ from app.deps import CurrentUser, SessionDep, StorageDep
 from app.heads import wants_body
 from app.idempotency import OnceDep
 from app.registry import predictions, service
-from app.registry.asking import ask, by_id
+from app.registry.asking import Resolve, ask, by_alias, by_id
 from app.registry.pictures_sent import OPENAPI, PicturesDep, is_bare
 from app.registry.predict_errors import PictureRefused
 from app.registry.predict_schemas import PicturesRead, PredictionCreate, PredictionList, PredictionRead
 from app.registry.prediction_models import Prediction
+from app.registry.predictor import Sent
+from app.registry.schemas import Alias
+from app.schemas import Searched
 
 router = APIRouter(tags=["registry"])
 TABLE: dict[int | str, dict[str, Any]] = {
     200: {
         "content": {"text/csv": {"schema": {"type": "string", "format": "binary"}}},
-        "description": "file, position, class, and the probability of each class; streamed",
+        "description": "file, position, class, the probability of each class, and why it was refused",
     }
 }
 
@@ -38,7 +41,24 @@ async def predict_pictures(
     Send one picture as the body (`?filename=...` names it), or several as the files of a form. Of several
     each is answered or refused by itself. A single one that is refused is a problem.
     """
-    served, predicted = await ask(request, by_id(model_id, user), pictures)
+    return await _said(request, by_id(model_id, user), pictures)
+
+
+@router.post("/model-names/{name:path}/aliases/{alias}/predict", openapi_extra=OPENAPI)
+@admin_only
+@only_answers
+async def predict_pictures_by_alias(
+    request: Request, name: Searched, alias: Alias, pictures: PicturesDep, user: CurrentUser
+) -> PicturesRead:
+    """The same by the model for which an alias of a name stands when the request comes.
+
+    The answer says which version that is. It is of one model, wherever the alias moves meanwhile.
+    """
+    return await _said(request, by_alias(name, alias, user), pictures)
+
+
+async def _said(request: Request, resolve: Resolve, pictures: list[Sent]) -> PicturesRead:
+    served, predicted = await ask(request, resolve, pictures)
     if is_bare(request) and predicted[0].refused:
         raise PictureRefused(predicted[0].refused)
     return PicturesRead.of(served, predicted)

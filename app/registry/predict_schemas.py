@@ -25,6 +25,8 @@ class PicturesRead(Output):
     """What one model says of some pictures, in their order."""
 
     model_id: UUID
+    name: str
+    version: int = Field(description="of its name")
     digest: str = Field(description="SHA-256 of the weights of this model, which answered all of them")
     classes: list[str]
     pictures: list[PictureRead]
@@ -33,7 +35,14 @@ class PicturesRead(Output):
     def of(cls, served: Served, predicted: list[Predicted]) -> Self:
         """From the model that answered, and what it said."""
         pictures = [PictureRead.model_validate(one) for one in predicted]
-        return cls(model_id=served.id, digest=served.digest, classes=list(served.classes), pictures=pictures)
+        return cls(
+            model_id=served.id,
+            name=served.name,
+            version=served.version,
+            digest=served.digest,
+            classes=list(served.classes),
+            pictures=pictures,
+        )
 
 
 class PredictionCreate(Input):
@@ -53,6 +62,9 @@ class PredictionRead(Output):
     state: PredictionState
     progress: int = Field(description="images that were predicted so far")
     progress_total: int
+    refused: int | None = Field(
+        description="images of which nothing is said; the file says why; null: not known yet"
+    )
     failure: str | None
     digest: str | None = Field(description="SHA-256 of the file")
     size_bytes: int | None

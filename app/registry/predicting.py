@@ -63,6 +63,8 @@ def served(storage: Storage, model: Model) -> Served:
     side = network.get("image_size")
     return Served(
         id=model.id,
+        name=model.name,
+        version=model.version,
         digest=model.digest,
         classes=tuple(model.card["classes"]),
         path=str(path),

@@ -41,6 +41,7 @@ class Prediction(Claimable, Base):
     )
     progress: Mapped[int] = mapped_column(default=0)  # images that were predicted so far
     progress_total: Mapped[int]
+    refused: Mapped[int | None]  # of which nothing is said; None: not known yet, or of an older one
     failure: Mapped[str | None] = mapped_column(Text)  # a sentence
     key: Mapped[str | None] = mapped_column(String(300))  # in storage: the file, once it is ready
     digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256 of the file

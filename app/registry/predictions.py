@@ -13,8 +13,11 @@ from app.accounts.models import User
 from app.claims import MAX_ATTEMPTS, unclaimed
 from app.datasets import service as datasets
 from app.datasets import versions
+from app.datasets.errors import DatasetNotFound
+from app.datasets.models import Dataset
 from app.journal import service as journal
 from app.journal.models import Action
+from app.registry.errors import ModelNotFound
 from app.registry.models import Model
 from app.registry.predict_errors import PredictionNotFound, PredictionNotReady
 from app.registry.predicting import served
@@ -23,12 +26,13 @@ from app.storage import Storage, StoredFileDamaged, StoredFileMissing
 
 WAITING_AT_ONCE = 20
 PIECE = 1 << 20
+FOLDER = "predictions"  # among a model's files
 WAITS = Prediction.state.in_([PredictionState.QUEUED, PredictionState.RUNNING])
 
 
 def prefix_of(model_key: str, prediction_id: UUID) -> str:
     """Storage prefix of what attempts at it write: among the model's files, which are deleted with it."""
-    return f"{model_key}/predictions/{prediction_id}"
+    return f"{model_key}/{FOLDER}/{prediction_id}"
 
 
 def predict_dataset(
@@ -38,12 +42,13 @@ def predict_dataset(
 
     Raises:
         NotAllowed: `by` is no admin.
-        ModelWithoutOnnx, StoredFileMissing: it cannot predict.
+        ModelNotFound, ModelWithoutOnnx, StoredFileMissing: it cannot predict.
         DatasetNotFound, DatasetNotReady: there are no images.
     """
     accounts.require_admin(by)
     served(storage, model)  # which refuses what cannot be
     dataset = datasets.get_dataset(session, dataset_id, by=by)
+    _hold(session, model, dataset)
     newest = versions.newest(session, dataset)
     assert newest.number is not None  # it is published
     prediction = Prediction(
@@ -60,6 +65,17 @@ def predict_dataset(
     _note(session, Action.DATASET_PREDICTED, model, prediction, by=by)
     jobs.enqueue(session, jobs.PREDICT_DATASET, prediction.id)
     return prediction
+
+
+def _hold(session: Session, model: Model, dataset: Dataset) -> None:
+    """Keep both from being deleted until the transaction ends; somebody may have deleted one by now."""
+    for of, row_id, gone in (
+        (Model, model.id, ModelNotFound()),
+        (Dataset, dataset.id, DatasetNotFound()),
+    ):
+        held = select(of.id).where(of.id == row_id).with_for_update(read=True, key_share=True)
+        if session.scalar(held) is None:
+            raise gone
 
 
 def _note(session: Session, action: Action, model: Model, prediction: Prediction, *, by: User) -> None:
@@ -143,6 +159,22 @@ def delete_prediction(
     @event.listens_for(session, "after_commit", once=True)
     def delete_file(_session: Session) -> None:
         storage.delete_tree(prefix)
+
+
+def forget_lost(session: Session, storage: Storage, model_key: str) -> int:
+    """Delete files of a model's predictions that no row knows: who wrote them died after they were deleted.
+
+    A row is there before its first file. Gives how many folders went.
+    """
+    folder = storage.path(f"{model_key}/{FOLDER}")
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if not there:
+        return 0
+    known = session.scalars(select(Prediction.id).join(Model).where(Model.key == model_key))
+    lost = there - {str(row_id) for row_id in known}
+    for name in lost:
+        storage.delete_tree(f"{model_key}/{FOLDER}/{name}")
+    return len(lost)
 
 
 def waiting_predictions(session: Session, now: datetime) -> list[UUID]:

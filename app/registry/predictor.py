@@ -33,7 +33,7 @@ from app.registry.inference.limits import (
     PICTURE_S,
 )
 from app.registry.predict_errors import ModelCannotPredict, PredictorBusy
-from app.storage import StoredFileDamaged
+from app.storage import StoredFileDamaged, StoredFileMissing
 from clarinet.files.refusal import Refused
 
 COMMAND = (sys.executable, "-m", "app.registry.inference")
@@ -49,6 +49,8 @@ class Served:
     """A model as it was when somebody asked; a batch has one of them from its beginning to its end."""
 
     id: UUID
+    name: str
+    version: int  # of its name
     digest: str  # of the weights
     classes: tuple[str, ...]
     path: str  # of its ONNX file
@@ -110,6 +112,7 @@ class Predictor:
         self._patience = patience
         self._lock = threading.Condition()
         self._line: deque[_Job] = deque()
+        self._served: list[_Job] = []  # that were taken from it and are not answered yet
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self._process: _Process | None = None  # of the thread alone
@@ -118,16 +121,18 @@ class Predictor:
     def ask(self, served: Served, pictures: Sequence[Sent], *, seen: bool = False) -> "Future[list[Said]]":
         """What the model says of each picture, once it is known; at most MOST_PICTURES.
 
-        The future raises ModelCannotPredict or StoredFileDamaged.
+        The future raises ModelCannotPredict, StoredFileMissing or StoredFileDamaged.
 
         Raises:
-            PredictorBusy: as many wait as may.
+            PredictorBusy: as many wait, or are worked at, as may.
         """
         assert len(pictures) <= MOST_PICTURES
         job = _Job(served, pictures, seen)
         with self._lock:
-            waiting = sum(other.size for other in self._line)
-            if self._is_closed or len(self._line) >= MOST_WAITING or waiting + job.size > MOST_WAITING_BYTES:
+            # A request keeps its place in the server until it is answered, whether it waits or is worked at.
+            here = [*self._line, *self._served]
+            size = sum(other.size for other in here) + job.size
+            if self._is_closed or len(here) >= MOST_WAITING or size > MOST_WAITING_BYTES:
                 raise PredictorBusy
             self._line.append(job)
             if self._thread is None:
@@ -161,6 +166,8 @@ class Predictor:
         """Serve batch after batch; ends with the process when nobody has asked for a while."""
         while batch := self._next():
             self._serve(batch)
+            with self._lock:
+                self._served = []
 
     def _next(self) -> list[_Job]:
         """Those that wait longest and are about one model, as many as fit; none once nobody asks any more."""
@@ -178,6 +185,7 @@ class Predictor:
                     self._line.remove(job)
                     taken.append(job)
                     left -= len(job.pictures)
+            self._served = taken
             return taken
 
     def _serve(self, taken: Sequence[_Job]) -> None:
@@ -245,6 +253,8 @@ class Predictor:
         said, pieces = process.ask(
             about, [picture.data for picture in pictures], patience_s=self._patience(len(pictures))
         )
+        if "missing" in said:
+            raise StoredFileMissing
         if "damaged" in said:
             raise StoredFileDamaged
         if "cannot" in said:

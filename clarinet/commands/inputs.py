@@ -154,7 +154,7 @@ def _labels(
 
 def _require_no_table(folder: Path, labels: Path) -> None:
     """Refuse a folder with a CSV, wherever the application's import would find it."""
-    from clarinet.data.folders import files_below
+    from clarinet.files.below import files_below
 
     for path in files_below(folder):
         if path.suffix.lower() == ".csv" and not (labels.exists() and path.samefile(labels)):

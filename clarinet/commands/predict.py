@@ -58,7 +58,8 @@ def run_predict(arguments: argparse.Namespace) -> int:
 
 
 def _files(place: Path, *, skip_bad: bool) -> list[Path]:
-    from clarinet.data.folders import FolderFiles, image_files, why_unreadable
+    from clarinet.data.folders import FolderFiles, why_unreadable
+    from clarinet.files.below import image_files
 
     if place.is_file():
         return [place]

@@ -1,8 +1,7 @@
 """Images from image files: folders of classes, and folders with a list of labels."""
 
-import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -14,14 +13,11 @@ from torch import Tensor
 
 from clarinet.data.streams import RESIDENT_BYTES, ImageFiles
 from clarinet.data.training_data import DomainData
+from clarinet.files.below import files_below, is_image
 from clarinet.files.folders import (
-    HEAD_BYTES,
     SPLITS,
     Placed,
-    begins_as_image,
     class_list,
-    is_litter,
-    is_named_as_image,
     place,
 )
 from clarinet.files.looks import looks_of_files
@@ -167,20 +163,6 @@ def load_files(found: FolderFiles, *, side: int | None) -> tuple[DomainData, lis
     return cast("DomainData", arrays), classes
 
 
-def image_files(folder: Path) -> list[Path]:
-    """Every image file below a folder, wherever it lies, by its path.
-
-    Raises:
-        DataError: there is none, or a folder or file cannot be read.
-    """
-    found = sorted(
-        filter(_is_image, files_below(folder)), key=lambda path: path.relative_to(folder).as_posix()
-    )
-    if not found:
-        raise DataError(f"{folder} holds no images")
-    return found
-
-
 def files_of(folder: Path, *, skip_bad: bool = False) -> FolderFiles:
     """The image files below a folder, and what the place of each says.
 
@@ -192,7 +174,7 @@ def files_of(folder: Path, *, skip_bad: bool = False) -> FolderFiles:
         DataError: no image; a folder that cannot be read; and, unless `skip_bad`, what lies in no place.
     """
     below = {path.relative_to(folder).as_posix(): path for path in files_below(folder)}
-    files = {path: file for path, file in below.items() if _is_image(file)}
+    files = {path: file for path, file in below.items() if is_image(file)}
     placement = place(files, str(folder))
     placed = placement.placed if skip_bad else placement.require_all()
     left_out = list(placement.refused)
@@ -234,45 +216,6 @@ def numbered(labels: Tensor, numbers: Sequence[int]) -> Tensor:
     """(N,) labels with other numbers: each class the one at its place, and -1 for what has none or is -1."""
     # What is unknown, -1, finds the last entry.
     return torch.tensor([*numbers, NO_LABEL])[labels.clamp(min=NO_LABEL)]
-
-
-def files_below(folder: Path) -> Iterator[Path]:
-    """All files below a folder but litter, also below links, but never below a link to where it lies itself.
-
-    Raises:
-        DataError: a folder that cannot be read, or a link to nothing.
-    """
-    yield from _below(folder, ())
-
-
-def _below(folder: Path, around: tuple[str, ...]) -> Iterator[Path]:
-    around = (*around, os.path.realpath(folder))
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be read: {error.strerror}") from error
-    for entry in entries:
-        path = folder / entry.name
-        if is_litter(entry.name):
-            continue
-        if entry.is_file():
-            yield path
-        elif entry.is_dir():
-            if os.path.realpath(path) not in around:
-                yield from _below(path, around)
-        elif entry.is_symlink():
-            raise DataError(f"{path} is a link to nothing")
-
-
-def _is_image(path: Path) -> bool:
-    """By its ending, or by its first bytes where the ending says nothing."""
-    if is_named_as_image(path.name):
-        return True
-    try:
-        with path.open("rb") as file:
-            return begins_as_image(file.read(HEAD_BYTES))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def load_listed(folder: Path, labels: Path) -> tuple[Tensor, Tensor]:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from clarinet.data.folders import FolderFiles, files_of, image_files, images_of
+from clarinet.data.folders import FolderFiles, files_of, images_of
 from clarinet.data.items import ItemImages, Items, labels_of_items, picture_of_item
 from clarinet.data.stacks import stack_of
 from clarinet.data.streams import RESIDENT_BYTES, ImageStream
 from clarinet.data.training_data import check_images, looks_of_images
+from clarinet.files.below import image_files
 from clarinet.files.folders import SPLITS, Placed
 from clarinet.files.looks import evenly_spread, looks_among, looks_of_files
 from clarinet.recipes.choices import Looks

@@ -105,6 +105,8 @@ class Metric(TypedDict):
     seconds: float
     losses: dict[str, float]
     target_accuracy: float | None
+    learning_rate: float | None
+    pseudo_label_share: float | None
     recorded_at: str
 
 
@@ -117,6 +119,10 @@ class Model(TypedDict):
     campaign_id: str
     source_dataset_id: str
     target_dataset_id: str
+    name: str
+    version: int
+    aliases: list[str]
+    archived_at: str | None
     digest: str
     size_bytes: int
     card: dict[str, Any]
@@ -136,6 +142,8 @@ class Pictures(TypedDict):
     """What one model says of some pictures, in their order."""
 
     model_id: str
+    name: str
+    version: int
     digest: str
     classes: list[str]
     pictures: list[Picture]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -203,3 +204,51 @@ def test_a_file_that_breaks_off_leaves_what_was_there(server: Receiver, tmp_path
 
     assert there.read_text() == "earlier"
     assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
+
+
+def test_a_redirect_is_no_success(server: Receiver, client: Client, tmp_path: Path) -> None:
+    """Whoever is at the other address would get the token."""
+    server.will((307, {"id": "d"}, {"Location": "https://elsewhere.example.org/"}))
+
+    calls: list[Callable[[], object]] = [
+        lambda: client.datasets.get("d"),
+        lambda: client.models.save("m", tmp_path / "m.zip"),
+    ]
+    for call in calls:
+        with pytest.raises(ClientError, match=r"answers 307 and sends us to 'https://elsewhere"):
+            call()
+    assert list(tmp_path.iterdir()) == []
+    assert len(server.asked) == 2
+
+
+def test_predictions_are_asked_for_again_because_nothing_is_stored(server: Receiver, client: Client) -> None:
+    said = {"model_id": "m", "digest": "d", "name": "Shop", "version": 2, "classes": ["a"], "pictures": []}
+    named = partial(client.models.predict_by_alias, "Shop/1", "production")
+    for call, path in (
+        (partial(client.models.predict, "m"), "/api/v1/models/m/predict"),
+        (named, "/api/v1/model-names/Shop%2F1/aliases/production/predict"),
+    ):
+        server.asked.clear()
+        server.will(LOST, (429, {}, {"Retry-After": "0"}), ok(said))
+
+        assert call([("a.png", b"x")])["version"] == 2
+        assert [one.path for one in server.asked] == [path] * 3
+        assert all(b'filename="a.png"' in one.body for one in server.asked)
+
+
+def test_what_was_put_away_is_listed_where_it_is_asked_for_and_found_last(
+    server: Receiver, client: Client
+) -> None:
+    old = DATASET | {"id": "o", "name": "Old"}
+    server.will(ok(PAGE), ok({"items": [old], "next": None}), ok(PAGE))
+
+    assert client.datasets.find("Old")["id"] == "o"
+    assert client.datasets.find("Photos")["id"] == "d"
+    for group in (client.datasets, client.campaigns, client.runs, client.models):
+        assert [*group.all(archived=True)] == [DATASET]
+    assert [one.path for one in server.asked] == [
+        "/api/v1/datasets",
+        "/api/v1/datasets?archived=true",
+        "/api/v1/datasets",
+        *(f"/api/v1/{kind}?archived=true" for kind in ("datasets", "campaigns", "runs", "models")),
+    ]

@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
 from tests.live import CLARINET, Live, clarinet, free_port, installation
+from tests.pictures import grey_png
 from worker.cli.main import app as cli
 from worker.cli.runs import told
 
@@ -111,6 +112,9 @@ def test_the_examples_of_the_page_for_programs_run(live: Live, tmp_path: Path) -
     digits_file(tmp_path / "paper.npz", 0, 400)
     digits_file(tmp_path / "stone.npz", 500, 600)
     (tmp_path / "models").mkdir()
+    (tmp_path / "pictures").mkdir()
+    for level in (3, 250):
+        (tmp_path / "pictures" / f"{level}.png").write_bytes(grey_png(level, 32))
     last = json.loads("[" + ",".join(live.clarinet("run", "list", "--json").splitlines()) + "]")
     number = str(last[0]["number"] + 1 if last else 1)
 
@@ -132,6 +136,10 @@ def test_the_examples_of_the_page_for_programs_run(live: Live, tmp_path: Path) -
     assert "succeeded" in done.stdout
     assert "Traceback" not in done.stderr
     assert len((tmp_path / "labels.csv").read_text().splitlines()) == 201  # images and a header
+    table = (tmp_path / "classes.csv").read_text().splitlines()
+    assert table[0].startswith("file,class,probability_0,probability_1")
+    assert [line.split(",")[0] for line in table[1:]] == ["250.png", "3.png"]
+    assert len(list((tmp_path / "mlruns").glob("*/*/metrics/target_accuracy"))) == 1
     [model] = (tmp_path / "models").iterdir()
     for archive in (model, tmp_path / "digits.zip"):
         assert "model.safetensors" in zipfile.ZipFile(archive).namelist()

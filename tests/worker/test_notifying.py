@@ -37,9 +37,10 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def context(context: Context) -> Context:
+def context(context: Context, receiver: Receiver) -> Context:
     """One that may post to this machine."""
-    more = {"webhook_hosts": ("localhost",), "webhook_private_addresses": True}
+    hosts = ("localhost", "localhost:9", f"localhost:{receiver.port}")
+    more = {"webhook_hosts": hosts, "webhook_private_addresses": True}
     settings = Settings(**context.settings.model_dump() | more, _env_file=None)
     return Context(settings, context.database, context.storage, context.publish)
 

@@ -1,13 +1,14 @@
 """Predictions of whole datasets: once, whatever dies on the way, with a table at the end."""
 
 import csv
+import hashlib
 import io
 from datetime import timedelta
 from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from app import claims, jobs
@@ -15,6 +16,7 @@ from app.campaigns.models import Campaign
 from app.claims import MAX_ATTEMPTS
 from app.clock import utc_now
 from app.datasets import service as datasets
+from app.datasets.intake.shards import shard_key
 from app.datasets.models import Dataset, Example
 from app.db import Database
 from app.jobs import Job
@@ -85,7 +87,7 @@ def test_a_dataset_is_predicted_in_the_background_and_handed_out_as_a_table(
     assert (told["state"], told["progress"], told["progress_total"]) == ("ready", IMAGES, IMAGES)
     assert file.headers["content-disposition"] == f'attachment; filename="predictions-{made["id"]}.csv"'
     assert told["size_bytes"] == len(file.content)
-    assert rows[0] == ["file", "position", "class", "probability_dark", "probability_=light"]
+    assert rows[0] == ["file", "position", "class", "probability_dark", "probability_=light", "refused"]
     assert rows[1][:3] == ["'=cmd.png", "0", "dark"]
     assert [row[1] for row in rows[1:]] == [str(position) for position in range(IMAGES)]
     assert all(float(row[3]) + float(row[4]) == pytest.approx(1, abs=2e-6) for row in rows[1:])
@@ -114,7 +116,59 @@ def test_it_says_of_each_image_what_the_api_says(
 
     file = client.get(f"/api/v1/models/{model.id}/predictions/{made['id']}/file").text
     row = list(csv.reader(io.StringIO(file)))[1 + example.position]
-    assert [float(cell) for cell in row[3:]] == answer.json()["pictures"][0]["probabilities"]
+    assert [float(cell) for cell in row[3:-1]] == answer.json()["pictures"][0]["probabilities"]
+
+
+def test_an_image_that_is_refused_has_its_reason_in_the_table_and_is_counted(
+    client: TestClient, session: Session, context: Context, model: Model, dataset: Dataset
+) -> None:
+    """Here one that was damaged before anybody kept its digest."""
+    bad = session.scalars(
+        select(Example).where(Example.dataset_id == dataset.id, Example.position == 1)
+    ).one()
+    path = context.storage.path(shard_key(datasets.prefix_of(dataset), bad.shard))
+    data = bytearray(path.read_bytes())
+    data[bad.byte_offset : bad.byte_offset + bad.byte_length] = bytes(bad.byte_length)
+    path.write_bytes(data)
+    bad.digest = hashlib.sha256(bytes(bad.byte_length)).hexdigest()
+    row = prediction(session, context.storage, model, dataset)
+
+    predict_dataset(context, row.id)
+    session.expire_all()
+
+    here = f"/api/v1/models/{model.id}/predictions/{row.id}"
+    table = list(csv.reader(io.StringIO(client.get(f"{here}/file").text)))[1:]
+    page = client.get(f"/models/{model.id}/predictions", headers=HTML).text
+    assert table[1][:5] == ["", "1", "", "", ""]
+    assert table[1][5].startswith('"image 1" is not a PNG, JPEG')
+    assert [line[5] for line in table[:1] + table[2:]] == [""] * (IMAGES - 1)
+    assert client.get(here).json()["refused"] == 1
+    assert "1 refused" in page
+
+
+def test_an_attempt_that_was_lost_leaves_no_table_beside_that_of_the_next(
+    session: Session, context: Context, model: Model, dataset: Dataset
+) -> None:
+    row = prediction(session, context.storage, model, dataset)
+    looks = 0
+
+    def taken_by_another() -> bool:
+        """Between two beats, so that the whole table is written before this side hears of it."""
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            with context.unit_of_work() as writing:
+                taken = update(Prediction).where(Prediction.id == row.id)
+                writing.execute(taken.values(claim_number=Prediction.claim_number + 1))
+        return False
+
+    lost = Context(context.settings, context.database, context.storage, context.publish, taken_by_another)
+    predict_dataset(lost, row.id)
+
+    session.expire_all()
+    assert row.state is PredictionState.RUNNING
+    prefix = context.storage.path(predictions.prefix_of(model.key, row.id))
+    assert list(prefix.rglob("*.csv")) == []
 
 
 def prediction(session: Session, storage: Storage, model: Model, dataset: Dataset) -> Prediction:

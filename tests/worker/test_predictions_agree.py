@@ -3,21 +3,28 @@
 import csv
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from PIL import Image
 from sqlalchemy.orm import Session
 
+from app.accounts.models import User
+from app.errors import AppError
 from app.storage import Storage
 from clarinet.commands.cli import main
 from clarinet.export.onnx import ONNX, WEIGHTS, export_onnx
 from clarinet.networks.classifier import ModelSpec
 from clarinet.run.tensor_files import write_tensors
+from clarinet_client import Client
 from tests.clarinet.test_export import GREY, INK, PHOTO
 from tests.clarinet.test_export import make_model as make_network
+from tests.factories import make_token
 from tests.onnx_models import make_model
+from worker.cli.predicting import write_predictions
 
 
 def pictures(folder: Path) -> list[Path]:
@@ -114,3 +121,49 @@ def test_the_same_class_and_the_same_probabilities(
     theirs = np.array([one["probabilities"] for one in said])
     np.testing.assert_allclose(theirs, [[float(cell) for cell in row[2:]] for row in rows], atol=1e-4)
     assert float(theirs.std(0).max()) > 0.01  # else agreement would say nothing
+
+
+class WithoutNetwork(TestClient):
+    """What the client calls; nothing takes long here."""
+
+    def request(self, method: str, url: Any, **details: Any) -> Any:
+        """The answer."""
+        details.pop("timeout", None)
+        return super().request(method, url, **details)
+
+
+def test_the_command_for_a_server_writes_the_same_table(
+    app: FastAPI, session: Session, storage: Storage, admin: User, tmp_path: Path
+) -> None:
+    """Through the client of programs; what cannot be read is refused, or left out where that is asked for."""
+    sent = pictures(tmp_path / "pictures")
+    (tmp_path / "pictures/3-notes.png").write_bytes(b"no picture")
+    trained = _made(GREY, False, tmp_path)
+    onnx = (trained.folder / ONNX).read_bytes()
+    model = make_model(session, storage, classes=trained.classes, onnx_file=onnx, image_size=trained.side)
+    images, theirs, ours = tmp_path / "pictures", tmp_path / "theirs.csv", tmp_path / "ours.csv"
+    words = ["predict", "--model", str(tmp_path), "--images", str(images), "--device", "cpu", "--skip-bad"]
+    assert main([*words, "--out", str(theirs)]) == 0
+    looks: list[object] = []
+
+    with Client("http://testserver", make_token(session, admin)) as client:
+        session.commit()
+        client._connection._http = WithoutNetwork(
+            app, base_url="http://testserver/api/v1/", headers=dict(client._connection._http.headers)
+        )
+        row = client.models.get(str(model.id))
+        with pytest.raises(AppError, match=r"(?s)3-notes.png.* is not a PNG.*ours.csv was not written"):
+            write_predictions(client, row, images, ours, skip_bad=False, on_look=looks.append)
+        assert not ours.exists()
+        written = write_predictions(client, row, images, ours, skip_bad=True, on_look=looks.append)
+        with pytest.raises(AppError, match="neither a folder of images nor a file"):
+            write_predictions(client, row, tmp_path / "none", ours, skip_bad=True, on_look=looks.append)
+
+    tables = [list(csv.reader(path.read_text(encoding="utf-8").splitlines())) for path in (theirs, ours)]
+    assert written.images == len(sent) == len(tables[1]) - 1
+    assert [one.split(" ")[0] for one in written.left_out] == ['"3-notes.png"']
+    assert looks[-1] == (len(sent) + 1, len(sent) + 1)
+    assert [row[:2] for row in tables[0]] == [row[:2] for row in tables[1]]
+    assert tables[0][0] == tables[1][0]
+    shares = [np.array([row[2:] for row in table[1:]], float) for table in tables]
+    np.testing.assert_allclose(shares[0], shares[1], atol=1e-4)

@@ -6,19 +6,25 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
 from sqlalchemy import select
 
 from app import jobs
+from app.campaigns import drawings, openings
 from app.clock import utc_now
 from app.datasets.models import DatasetState
 from app.disk.models import DiskKind, DiskUse
 from app.jobs import Job
+from app.notices import happenings
+from app.notices import service as notices
+from app.notices.models import Event, Subscription
 from app.request_keys import LIFE, IdempotencyKey
 from app.runs import queue, trials
 from app.runs.models import Worker
 from app.runs.workers import record_worker
 from tests.factories import make_campaign, make_dataset, make_run, make_user
 from tests.worker.conftest import both_databases, wait_until
+from worker import upkeep
 from worker.context import Context
 from worker.heartbeat import Heartbeat
 from worker.upkeep import Upkeep, run_upkeep
@@ -148,3 +154,40 @@ def test_a_heartbeat_writes_what_the_worker_is(context: Context) -> None:
     assert seen.memory_bytes is not None
     assert seen.memory_free_bytes is not None
     assert 0 < seen.memory_free_bytes < seen.memory_bytes
+
+
+def test_what_goes_wrong_in_one_step_keeps_no_other_from_its_turn(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here a run that cannot be told of, a broken drawing, and a file that cannot be looked at."""
+    with context.unit_of_work() as session:
+        admin = make_user(session, role="admin")
+        session.add(
+            Subscription(
+                url=None, events=[Event.RUN_ENDED, Event.TEST], created_by=admin, created_at=utc_now()
+            )
+        )
+        old = utc_now() - 2 * LIFE
+        session.flush()
+        session.add(IdempotencyKey(user_id=admin.id, key="k", request="", created_at=old))
+    done: list[str] = []
+
+    def broken(*_arguments: object, **_more: object) -> None:
+        raise RuntimeError("broken")
+
+    def nothing_waits(*_arguments: object) -> list[UUID]:
+        done.append("notices")
+        return []
+
+    monkeypatch.setitem(happenings.LOOKS, Event.RUN_ENDED, broken)
+    monkeypatch.setattr(upkeep, "tidy", broken)
+    monkeypatch.setattr(openings, "waiting_openings", broken)
+    monkeypatch.setattr(drawings, "give_up_drawings", lambda *_: done.append("drawings"))
+    monkeypatch.setattr(notices, "waiting_notices", nothing_waits)
+
+    Upkeep(context).once()
+
+    with context.reading() as session:
+        assert session.scalars(select(IdempotencyKey)).all() == []
+        assert session.scalars(select(DiskUse)).all() != []
+    assert done == ["drawings", "notices"]

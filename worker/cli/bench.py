@@ -158,7 +158,7 @@ def predict(
     from worker.bench.predict import as_text, measure_predicting, pictures_to_send
 
     rows = measure_predicting(
-        lambda: connect(base_url, token),
+        lambda: connect(base_url, token, patience_s=0),  # a refusal is counted
         model,
         [(people, size) for people in clients for size in batch],
         pictures=pictures_to_send(images, side, colour=colour),

@@ -25,6 +25,9 @@ Token = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
+Archived = Annotated[
+    bool, typer.Option("--archived", help="Those that were put away, in place of the others.")
+]
 Campaign = Annotated[str, typer.Argument(help="Name or id of the campaign.")]
 ClassNames = Annotated[
     str, typer.Option(help="Of an npz that numbers its classes: their names, with commas, that of 0 first.")
@@ -32,8 +35,8 @@ ClassNames = Annotated[
 HERE = "http://127.0.0.1:8000"
 
 
-def connect(base_url: str, token: str) -> "Client":
-    """A connection to the server.
+def connect(base_url: str, token: str, *, patience_s: float | None = None) -> "Client":
+    """A connection to the server; `patience_s` as the client has it.
 
     Raises:
         AppError: no token is given.
@@ -43,7 +46,7 @@ def connect(base_url: str, token: str) -> "Client":
 
     if not token:
         raise AppError("Give a token: --token or CLARINET_TOKEN. `clarinet token add EMAIL NAME` makes one.")
-    return Client(base_url, token)
+    return Client(base_url, token) if patience_s is None else Client(base_url, token, patience_s=patience_s)
 
 
 def show(found: Mapping[str, Any], words: str, *, as_json: bool) -> None:
@@ -167,10 +170,12 @@ def tell_notes(row: "Taken") -> None:
 
 
 @datasets.command("list")
-def list_datasets(base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson = False) -> None:
+def list_datasets(
+    archived: Archived = False, base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson = False
+) -> None:
     """Every dataset, newest first."""
     with connect(base_url, token) as client:
-        for row in client.datasets.all():
+        for row in client.datasets.all(archived=archived):
             images = row["train_count"] + row["test_count"]
             show(row, f"{row['id']}  {row['state']:<10} {images:>8}  {row['name']}", as_json=as_json)
 
@@ -294,8 +299,10 @@ def import_labels(
 
 
 @campaigns.command("list")
-def list_campaigns(base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson = False) -> None:
+def list_campaigns(
+    archived: Archived = False, base_url: BaseUrl = HERE, token: Token = "", as_json: AsJson = False
+) -> None:
     """Every campaign, newest first."""
     with connect(base_url, token) as client:
-        for row in client.campaigns.all():
+        for row in client.campaigns.all(archived=archived):
             show(row, f"{row['id']}  {row['state']:<8} {row['name']}", as_json=as_json)

@@ -2,13 +2,14 @@
 
 import csv
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clarinet.recipes.scoring import ScoredOn
 from clarinet.recipes.source_accuracy import SourceEstimate, in_words
-from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, show, watching
+from worker.cli.remote import HERE, Archived, AsJson, BaseUrl, Campaign, Token, connect, show, watching
 
 if TYPE_CHECKING:
     from clarinet_client import Client
@@ -107,6 +108,7 @@ def _seeds(text: str) -> list[int]:
 @runs.command("list")
 def list_runs(
     campaign: Annotated[str, typer.Option(help="Only those of a campaign, by its name or id.")] = "",
+    archived: Archived = False,
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -114,7 +116,7 @@ def list_runs(
     """Every training, newest first."""
     with connect(base_url, token) as client:
         campaign_id = client.campaigns.find(campaign)["id"] if campaign else None
-        for row in client.runs.all(campaign_id=campaign_id):
+        for row in client.runs.all(campaign_id=campaign_id, archived=archived):
             found = row["mean_accuracy"]
             figure = "-" if found is None else f"{100 * found:.2f} %"
             words = f"{row['number']:>5}  {row['state']:<9} {figure:>8}  {row['method']} {row['setting']}"
@@ -158,6 +160,36 @@ def show_metrics(
         known = metric["seed"], metric["epoch"], metric["step"], round(metric["seconds"], 3)
         losses = (metric["losses"].get(name) for name in terms)
         table.writerow([*known, metric["target_accuracy"], *losses])
+
+
+@runs.command("mlflow")
+def write_mlflow(
+    run: RunName,
+    to: Annotated[
+        Path, typer.Option(help="MLflow's folder of runs; what else is in it stays.", file_okay=False)
+    ] = Path("mlruns"),
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write a training as runs of MLflow, one for each seed, with parameters, figures of epochs and tags."""
+    from app.errors import AppError
+    from worker.cli.mlflow_folder import write_run
+
+    with connect(base_url, token) as client:
+        row = client.runs.find(run)
+        metrics = client.runs.metrics(row["id"])
+        campaign = client.campaigns.get(row["campaign_id"])["name"]
+        address = f"{client.base_url}/runs/{row['id']}"
+    try:
+        written = write_run(to, row, metrics, campaign=campaign, address=address)
+    except OSError as error:
+        raise AppError(f"{to} cannot be written: {error.strerror}.") from error
+    show(
+        {"path": str(to), "runs": written},
+        f"{to}: run {row['number']}, {len(written)} of MLflow",
+        as_json=as_json,
+    )
 
 
 @runs.command("show")

@@ -47,6 +47,10 @@ class Damaged(Exception):
     """The file of a model is not what was written."""
 
 
+class Missing(Exception):
+    """The file of a model is no longer there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """A model that was loaded, and what it takes."""
@@ -84,7 +88,7 @@ class Networks:
         """The model of a request.
 
         Raises:
-            Damaged: its file is not what was written.
+            Missing, Damaged: its file is gone, or not what was written.
             CannotServe: it cannot be loaded.
         """
         digest = about["sha256"]
@@ -101,7 +105,12 @@ class Networks:
 
 
 def _load(about: dict[str, Any]) -> Network:
-    data = Path(about["path"]).read_bytes()
+    try:
+        data = Path(about["path"]).read_bytes()
+    except FileNotFoundError as error:
+        raise Missing from error
+    except OSError as error:
+        raise Damaged from error
     if hashlib.sha256(data).hexdigest() != about["sha256"]:
         raise Damaged
     options = onnxruntime.SessionOptions()
@@ -162,6 +171,8 @@ def _serve(source: IO[bytes], to: IO[bytes]) -> None:
         allow(2 * (BASE_S + PICTURE_S * len(pieces)))  # two threads compute
         try:
             said, found = answer(networks, about, pieces)
+        except Missing:
+            said, found = {"missing": True}, []
         except Damaged:
             said, found = {"damaged": True}, []
         except CannotServe as reason:

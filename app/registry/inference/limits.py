@@ -4,7 +4,7 @@ MIB = 1024 * 1024
 
 MOST_PICTURES = 64  # of one request, and of what runs as one batch
 MOST_BYTES = 64 * MIB  # of one request's body
-MOST_WAITING = 16  # requests, half of those that the server serves at once
+MOST_WAITING = 16  # requests with those that are worked at: half of what the server serves at once
 MOST_WAITING_BYTES = 256 * MIB  # of their pictures
 
 # Of the process. The interpreter and its libraries take some 600 MB of it, a picture of 40 million pixels

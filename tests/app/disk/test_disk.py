@@ -8,17 +8,20 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
 
+from app.accounts.models import User
 from app.clock import utc_now
 from app.db import Database
 from app.disk.measuring import measure
 from app.disk.retention import SNAPSHOT_REST, Policy, tidy
+from app.registry import predictions
 from app.registry.service import key_of
 from app.runs.labels import key_of as snapshot_key
 from app.runs.models import Run, TrialState
 from app.runs.trials import trial_prefix
 from app.storage import Storage
 from tests.app.registry.conftest import publish
-from tests.factories import NOW, make_run
+from tests.factories import NOW, make_dataset, make_run
+from tests.onnx_models import make_model
 
 HTML = {"accept": "text/html"}
 DAY = timedelta(days=1)
@@ -63,6 +66,24 @@ def test_checkpoints_and_logs_of_what_is_over_go_by_age(
     tidy(database, storage, POLICY, now=NOW + age)
 
     assert left(storage, run) == kept
+
+
+def test_files_of_predictions_that_no_row_knows_go_and_those_of_others_stay(
+    session: Session, database: Database, storage: Storage, admin: User
+) -> None:
+    """Whoever wrote them died after they were deleted."""
+    model = make_model(session, storage)
+    dataset = make_dataset(session, storage)
+    kept = predictions.predict_dataset(session, storage, model, dataset.id, by=admin, now=NOW)
+    session.commit()
+    files = [f"{predictions.prefix_of(model.key, id_)}/1/predictions.csv" for id_ in (kept.id, uuid4())]
+    for file in files:
+        storage.put(file, b"file")
+
+    gone = tidy(database, storage, POLICY, now=NOW)
+
+    assert gone == 1
+    assert [storage.path(file).exists() for file in files] == [True, False]
 
 
 def test_what_a_lost_claim_wrote_goes_and_what_no_row_knows_stays(

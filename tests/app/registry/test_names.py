@@ -7,12 +7,13 @@ from sqlalchemy.orm import Session
 
 from app.journal.models import Action, Entry
 from app.registry import aliases, naming
+from app.registry.errors import AliasNotFound
 from app.registry.lineage import lineages
 from app.registry.models import Model, ModelVersion
 from app.runs.models import Run
 from app.storage import Storage
 from tests.app.registry.conftest import publish
-from tests.factories import NOW, make_run
+from tests.factories import NOW, make_run, make_user
 
 API, HTML = "/api/v1", {"accept": "text/html"}
 pytestmark = pytest.mark.dialects
@@ -120,7 +121,8 @@ def test_an_alias_stands_for_one_version_and_its_move_is_one_act(
     assert (kept.status_code, renamed.status_code, not_its.status_code) == (409, 409, 404)
     assert kept.json()["type"] == "/problems/model-has-aliases"
     assert removed.status_code == 204
-    assert aliases.model_of(session, name, "production") is None
+    with pytest.raises(AliasNotFound):
+        aliases.model_under(session, name, "production", by=make_user(session, role="admin"))
     moved = said(session, Action.ALIAS_MOVED)
     assert [(line["version"], line.get("before")) for line in moved] == [(1, None), (2, "version 1")]
     assert [line["version"] for line in said(session, Action.ALIAS_REMOVED)] == [2]

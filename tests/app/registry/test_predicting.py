@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
+from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
@@ -55,6 +56,30 @@ def files(*pictures: tuple[str, bytes]) -> list[tuple[str, tuple[str, bytes]]]:
 
 def path(model: Model, *, page: bool = False) -> str:
     return f"{'' if page else '/api/v1'}/models/{model.id}/predict"
+
+
+def test_an_alias_predicts_by_its_version_and_the_answer_names_it(
+    client: TestClient, session: Session, storage: Storage
+) -> None:
+    """A name may have a slash in it, or look like an address."""
+    name, models = "Shop / aliases/x", []
+    for levels in ([0, 255], [255, 0]):
+        model = make_model(session, storage, onnx_file=bright_onnx(levels))
+        assert client.patch(f"/api/v1/models/{model.id}", json={"name": name}).is_success
+        models.append(model)
+    here = f"/api/v1/model-names/{quote(name, safe='')}/aliases/production/predict"
+
+    early = client.post(here, content=grey_png(250), headers=BARE)
+    answers = []
+    for model in models:
+        client.put(f"/api/v1/models/{model.id}/aliases/production")
+        answers.append(client.post(here, files=files(("a.png", grey_png(250)))).json())
+
+    assert (early.status_code, early.json()["type"]) == (404, "/problems/alias-not-found")
+    assert [(said["name"], said["version"], said["digest"]) for said in answers] == [
+        (name, number, model.digest) for number, model in enumerate(models, start=1)
+    ]
+    assert [said["pictures"][0]["predicted_class"] for said in answers] == ["light", "dark"]
 
 
 def test_one_picture_is_the_body(client: TestClient, model: Model) -> None:

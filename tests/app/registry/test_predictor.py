@@ -12,7 +12,7 @@ import pytest
 from app.registry.inference.limits import MOST_PICTURES, MOST_WAITING
 from app.registry.predict_errors import ModelCannotPredict, PredictorBusy
 from app.registry.predictor import COMMAND, Predictor, Said, Sent, Served
-from app.storage import Storage, StoredFileDamaged
+from app.storage import Storage, StoredFileDamaged, StoredFileMissing
 from tests.onnx_models import bright_onnx
 from tests.pictures import grey_png
 
@@ -49,6 +49,8 @@ def of_file(storage: Storage, data: bytes) -> Served:
     digest = storage.put(key, data)
     return Served(
         id=uuid4(),
+        name="Shades",
+        version=1,
         digest=digest,
         classes=("dark", "light"),
         path=str(storage.path(key)),
@@ -79,11 +81,12 @@ def test_what_comes_together_runs_as_one_batch(predictor: Predictor, served: Ser
 
 
 def test_a_line_that_is_full_refuses_and_an_ended_predictor_too(served: Served) -> None:
+    """What is worked at counts as well: its requests keep their places in the server."""
     with Predictor(command=(sys.executable, "-c", HANGING)) as predictor:
         first = predictor.ask(served, [sent(0)])
         while not first.running():
             time.sleep(0.01)
-        waiting = [predictor.ask(served, [sent(0)]) for _ in range(MOST_WAITING)]
+        waiting = [predictor.ask(served, [sent(0)]) for _ in range(MOST_WAITING - 1)]
 
         with pytest.raises(PredictorBusy):
             predictor.ask(served, [sent(0)])
@@ -125,10 +128,14 @@ def test_a_model_whose_file_is_another_or_no_model_is_said(
 ) -> None:
     no_model = of_file(storage, b"graph")
     no_pictures = of_file(storage, bright_onnx([0, 255], channels=2))
+    gone = of_file(storage, bright_onnx([0, 255]))
+    Path(gone.path).unlink()
     Path(served.path).write_bytes(bright_onnx([255, 0]))
 
     with pytest.raises(StoredFileDamaged):
         predictor.ask(served, [sent(0)]).result()
+    with pytest.raises(StoredFileMissing):
+        predictor.ask(gone, [sent(0)]).result()
     with pytest.raises(ModelCannotPredict, match="cannot be loaded"):
         predictor.ask(no_model, [sent(0)]).result()
     with pytest.raises(ModelCannotPredict, match="takes no images that can be made of pictures"):
