@@ -175,7 +175,13 @@ def _hits(session: Session, runs: Sequence[Run]) -> dict[UUID, list[Any]]:
 
 def _curves(session: Session, runs: Sequence[Run]) -> dict[UUID, list[Point]]:
     """Curves by run id; a long one is thinned where its rows lie, so that the last epoch stays."""
-    run_of = {trial.id: run.id for run in runs for trial in run.trials if trial.state not in NOT_COUNTED}
+    # One that is tried again has no accuracy until its next epoch ends.
+    run_of = {
+        trial.id: run.id
+        for run in runs
+        for trial in run.trials
+        if trial.state not in NOT_COUNTED and trial.target_accuracy is not None
+    }
     stride = (Metric.epochs + (POINTS - 1)) // POINTS
     rows = session.execute(
         select(Metric.trial_id, Metric.epoch, Metric.target_accuracy).where(

@@ -191,6 +191,19 @@ def cancel_run(session: Session, run: Run, *, by: User, now: datetime) -> None:
         session.refresh(trial)
 
 
+def lock_run(session: Session, run: Run) -> None:
+    """Read a run and its trials again and hold them: whoever lets trials try again or deletes them, waits.
+
+    Raises:
+        RunNotFound: somebody has deleted it meanwhile.
+    """
+    session.scalar(select(Run.id).where(Run.id == run.id).with_for_update())
+    session.scalars(select(Trial.id).where(Trial.run_id == run.id).order_by(Trial.id).with_for_update()).all()
+    again = select(Run).where(Run.id == run.id).options(selectinload(Run.trials))
+    if session.scalar(again.execution_options(populate_existing=True)) is None:
+        raise RunNotFound
+
+
 def get_run(session: Session, run_id: UUID, *, by: User) -> Run:
     """A run with its trials.
 
@@ -334,13 +347,8 @@ def pulse(session: Session, run_id: UUID) -> tuple[dict[str, Any], bool]:
         RunNotFound: it is gone.
     """
     told = (Trial.seed, Trial.state, Trial.doing, Trial.doing_done, Trial.doing_total)
-    rows = session.execute(
-        select(*told, func.max(Metric.epoch))
-        .outerjoin(Metric, Metric.trial_id == Trial.id)
-        .where(Trial.run_id == run_id)
-        .group_by(Trial.id, *told)
-        .order_by(Trial.seed)
-    ).all()
+    epoch = Trial.last_metric["epoch"].as_integer()
+    rows = session.execute(select(*told, epoch).where(Trial.run_id == run_id).order_by(Trial.seed)).all()
     if not rows:
         raise RunNotFound
     trials = [
