@@ -93,7 +93,7 @@ def _due(storage: Storage, trial: Trial, policy: Policy, published: set[str], *,
 def _tidy_trial(
     database: Database, storage: Storage, trial_id: UUID, policy: Policy, *, now: datetime
 ) -> int:
-    """Delete what is due of a trial while its row is held: meanwhile nobody lets it try again or publishes."""
+    """Delete what is due of a trial while its row is held: meanwhile nobody tries it again or publishes."""
     with database.write.begin() as session:
         trial = session.scalar(_over([trial_id]).with_for_update())
         if trial is None:  # it is tried again, or has been deleted with its files

@@ -256,16 +256,21 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
 
 def _scored_by_run(session: Session, runs: Iterable[Run]) -> dict[UUID, ScoredOn]:
     """What the results of runs say of the images that scored them; without those that no seed has ended."""
-    told = (Trial.result["scored"], Trial.result["scored_on"])
-    ids = [run.id for run in runs]
+    # All seeds of a run say the same, and a result may be long: one of each is read.
+    first = (
+        select(Trial.run_id, func.min(Trial.seed).label("seed"))
+        .where(Trial.run_id.in_([run.id for run in runs]), Trial.result.is_not(None))
+        .group_by(Trial.run_id)
+        .subquery()
+    )
     rows = session.execute(
-        select(Trial.run_id, *told)
-        .where(Trial.run_id.in_(ids), Trial.result.is_not(None))
-        .order_by(Trial.seed)
+        select(Trial.run_id, Trial.result["scored"], Trial.result["scored_on"]).join(
+            first, (Trial.run_id == first.c.run_id) & (Trial.seed == first.c.seed)
+        )
     )
     found: dict[UUID, ScoredOn] = {}
     for run_id, scored, scored_on in rows:
-        if run_id not in found and (scored is not None or scored_on is not None):
+        if scored is not None or scored_on is not None:
             facts = {"scored_on": scored_on} if scored is None else {"scored": scored}
             known = scored_of(facts)
             found |= {} if known is None else {run_id: known}

@@ -14,7 +14,7 @@ depends_on = None
 
 def upgrade() -> None:
     """Apply."""
-    op.add_column("trial", sa.Column("excused_s", sa.Float(), server_default="0", nullable=False))
+    op.add_column("trial", sa.Column("excused_s", sa.Double(), server_default="0", nullable=False))
 
 
 def downgrade() -> None:
