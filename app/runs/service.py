@@ -1,13 +1,13 @@
 """Runs: start, cancel and read them. The life of a trial is in trials.py."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
@@ -33,7 +33,7 @@ from app.runs.errors import (
     RunNotFound,
 )
 from app.runs.labels import Readiness, collect, freeze
-from app.runs.models import DeletedRun, Metric, Run, Trial, TrialState, doing_of, last_metric_of
+from app.runs.models import DeletedRun, Metric, Run, Trial, TrialState, last_metric_of
 from app.runs.pairs import Pair, remember_looks
 from app.runs.summary import Summary, summarise
 from app.runs.targets import scored_images, scored_of, unscored_of
@@ -319,54 +319,10 @@ def metrics_of(session: Session, run: Run) -> list[Metric]:
     return list(session.scalars(query.order_by(Metric.trial_id, Metric.epoch)))
 
 
-def metrics_after(
-    session: Session, run_id: UUID, known: Sequence[int], *, upto: Sequence[int]
-) -> tuple[Run, list[Metric]]:
-    """A run with its trials, and what these reported after the epochs that are `known`, by seed, as it came.
-
-    A trial that went on from behind what is known tells its last epoch again.
-    """
-    run = session.scalars(select(Run).where(Run.id == run_id).options(selectinload(Run.trials))).one()
-    new = [
-        (Metric.trial_id == trial.id)
-        & (Metric.epoch > (seen if seen < last else last - 1))
-        & (Metric.epoch <= last)
-        for trial, seen, last in zip(run.trials, known, upto, strict=True)
-        if seen != last
-    ]
-    return run, list(session.scalars(select(Metric).where(or_(*new)).order_by(Metric.recorded_at, Metric.id)))
-
-
 def latest_metrics(runs: Iterable[Run]) -> dict[UUID, Metric]:
     """The last metric of each trial of runs whose trials are loaded, by trial id."""
     found = {trial.id: last_metric_of(trial) for run in runs for trial in run.trials}
     return {trial_id: metric for trial_id, metric in found.items() if metric is not None}
-
-
-def pulse(session: Session, run_id: UUID) -> tuple[dict[str, Any], bool]:
-    """What followers of a run compare: states, epochs and what is done, by seed; whether it is over.
-
-    One small query, for streams that ask every second.
-
-    Raises:
-        RunNotFound: it is gone.
-    """
-    told = (Trial.seed, Trial.state, Trial.doing, Trial.doing_done, Trial.doing_total)
-    epoch = Trial.last_metric["epoch"].as_integer()
-    rows = session.execute(select(*told, epoch).where(Trial.run_id == run_id).order_by(Trial.seed)).all()
-    if not rows:
-        raise RunNotFound
-    trials = [
-        {
-            "seed": seed,
-            "state": state.value,
-            "epoch": epoch or 0,
-            "doing": asdict(doing) if (doing := doing_of(kind, done, total)) else None,
-        }
-        for seed, state, kind, done, total, epoch in rows
-    ]
-    over = all(state not in (TrialState.QUEUED, TrialState.RUNNING) for _, state, *_ in rows)
-    return {"trials": trials}, over
 
 
 def _journal(session: Session, action: Action, run: Run, *, by: User, facts: Mapping[str, object]) -> None:

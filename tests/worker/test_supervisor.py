@@ -92,6 +92,8 @@ class TestTrainTrial:
         assert ended.target_accuracy is not None
         assert ended.result is not None
         assert ended.result["scored_on"] == 40
+        assert ended.result["device"].startswith("CPU (")
+        assert ended.result["memory_bytes"] > 10**8  # torch alone is more
         assert ended.result["scored"] == {"split": "test", "images": 40, "of": 40}
         assert sum(map(sum, ended.result["confusion"])) == 40
         with context.reading() as session:
