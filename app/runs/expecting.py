@@ -48,7 +48,8 @@ def expected(
     A device that is there and has trained nothing like it is told as well, without figures. Versions of the
     datasets may differ: they hold the same images and some more.
     """
-    noted = Trial.result["device"].as_string(), Trial.result["memory_bytes"].as_integer()
+    # As an integer PostgreSQL would read no more than 2 GB.
+    noted = Trial.result["device"].as_string(), Trial.result["memory_bytes"].as_float()
     rows = session.execute(
         select(Run.number, Run.config, Trial.last_metric, *noted)
         .join(Trial, Trial.run_id == Run.id)
@@ -66,7 +67,7 @@ def expected(
     known: dict[str, list[tuple[int, float, int | None]]] = defaultdict(list)
     for number, ran, kept, device, memory in rows:
         if kept and ran == dict(config):
-            known[device or ""].append((number, kept["seconds"], memory))
+            known[device or ""].append((number, kept["seconds"], None if memory is None else int(memory)))
     devices = sorted(here | known.keys(), key=lambda each: (each not in here, each not in known, each))
     return [_of(device, known.get(device, []), is_here=device in here) for device in devices]
 
