@@ -64,6 +64,7 @@ from app.registry.inference.limits import MOST_BYTES
 from app.registry.predictor import Predictor
 from app.runs import api as runs_api
 from app.runs import compare_pages as runs_compare_pages
+from app.runs import expecting_api as runs_expecting_api
 from app.runs import list_pages as runs_list_pages
 from app.runs import live_pages as runs_live_pages
 from app.runs import pages as runs_pages
@@ -116,6 +117,7 @@ APIS = (
     labels_api,
     labels_downloads,
     runs_api,
+    runs_expecting_api,
     runs_steering_api,
     planning_api,
     registry_api,
@@ -178,6 +180,7 @@ def create_app(
     writer = Writer(app.state.database, app.state.publish) if answering == "fast" else None
     app.state.storage = Storage(settings.artefact_dir)
     app.state.streams = Streams()
+    app.state.patterns = {}  # of paths, as app.pages.url_for has looked them up
     predictor = app.state.predictor = Predictor()
     app.state.readiness = health.Readiness(settings, app.state.database)
     app.state.metrics = metrics.Metrics(app.state.database)

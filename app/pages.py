@@ -13,7 +13,7 @@ from fastapi import Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import escape
 from pydantic import BaseModel, ValidationError
-from starlette.datastructures import URL, FormData
+from starlette.datastructures import URL, FormData, URLPath
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
@@ -77,6 +77,23 @@ def asset(path: str) -> str:
     return f"/static/{VERSION}/{path}"
 
 
+@jinja2.pass_context
+def url_for(context: Mapping[str, Any], name: str, /, **path: Any) -> URL:
+    """The address of a route. Which path has that name is looked up once: a list asks a hundred times."""
+    return _address(context["request"], name, **path)
+
+
+def _address(request: Request, name: str, **path: Any) -> URL:
+    texts = {key: str(value) for key, value in path.items()}
+    if not all(text and "/" not in text for text in texts.values()):
+        return request.url_for(name, **path)
+    patterns: dict[tuple[str, ...], str] = request.app.state.patterns
+    key = name, *texts
+    if key not in patterns:
+        patterns[key] = request.app.url_path_for(name, **{each: f"{{{each}}}" for each in texts})
+    return URLPath(patterns[key].format_map(texts), "http").make_absolute_url(request.base_url)
+
+
 def as_id(text: object) -> str:
     """An id of an element that is a selector as it stands: htmx looks for `#` and the id."""
     return "-".join(["id", *re.findall(r"[A-Za-z0-9]+", str(text))])
@@ -93,6 +110,7 @@ environment = jinja2.Environment(
 environment.policies["ext.i18n.trimmed"] = True
 environment.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]  # by the extension
 environment.globals["asset"] = asset
+environment.globals["url_for"] = url_for
 environment.filters["as_id"] = as_id
 environment.globals["language_name"] = language_name
 templates = Jinja2Templates(env=environment, context_processors=[_context])
@@ -162,7 +180,7 @@ def with_query(
     request: Request, name: str, *, path: Mapping[str, str] | None = None, **values: object
 ) -> URL:
     """The address of a route with values in its query, lists as several of the same name."""
-    return request.url_for(name, **(path or {})).replace(query=urlencode(values, doseq=True))
+    return _address(request, name, **(path or {})).replace(query=urlencode(values, doseq=True))
 
 
 def read_form(form: FormData, schema: type[Schema]) -> tuple[Schema | None, dict[str, str]]:

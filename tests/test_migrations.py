@@ -166,6 +166,8 @@ def test_estimates_of_epochs_stay_and_a_trials_own_comes_back_from_its_last_one(
             connection.execute(insert(schema.tables[name]), values)
         connection.commit()
 
+        command.upgrade(config, "0042")
+        connection.execute(text("UPDATE metric SET learning_rate = epoch / 4.0"))
         command.upgrade(config, "head")
         last = connection.scalar(select(Base.metadata.tables["trial"].c.last_metric))
         kept = connection.execute(
@@ -174,6 +176,7 @@ def test_estimates_of_epochs_stay_and_a_trials_own_comes_back_from_its_last_one(
         assert kept.all() == [-0.5, 0.7]
         assert last is not None
         assert (last["epoch"], last["source_accuracy_estimate"]) == (2, 0.7)
+        assert (last["learning_rate"], last["pseudo_label_share"]) == (0.5, None)
         assert last["recorded_at"] == AT.isoformat()
         connection.commit()
         command.downgrade(config, "0013")

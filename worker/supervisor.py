@@ -151,11 +151,11 @@ def train_trial(context: Context, trial_id: UUID) -> None:
             log.info("trial.none_free", trial_id=str(trial_id))
             return
         trial_id = claim.id
-        trained_s = trials.trained_seconds(session, trial_id)
+        counted_s = trials.limited_seconds(session, trial_id)
     log.info("trial.claimed", trial_id=str(trial_id), claim=claim.number)
     path = context.storage.path(log_key(trial_id))
     path.parent.mkdir(parents=True, exist_ok=True)
-    deadline = time.monotonic() + context.settings.run_timeout_s - trained_s
+    deadline = time.monotonic() + context.settings.run_timeout_s - counted_s
     with path.open("ab") as output:
         process = processes.start(
             "worker.trainer",

@@ -12,7 +12,7 @@ from typing import Self
 from uuid import UUID
 
 import structlog
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from app.db import Database
@@ -54,13 +54,12 @@ def tidy(database: Database, storage: Storage, policy: Policy, *, now: datetime)
     for start in range(0, len(ids), AT_ONCE):
         some = ids[start : start + AT_ONCE]
         with database.read.begin() as session:
-            over = select(Trial).where(Trial.id.in_(some), Trial.state.not_in(trials.UNFINISHED))
-            ended = list(session.scalars(over))
+            ended = list(session.scalars(_over(some)))
             published = set(session.scalars(select(Model.key).where(Model.trial_id.in_(some))))
         for trial in ended:
             try:
-                gone += _tidy_trial(storage, trial, policy, now=now)
-                gone += _tidy_models(storage, trial.id, published)
+                if _due(storage, trial, policy, published, now=now):
+                    gone += _tidy_trial(database, storage, trial.id, policy, now=now)
             except OSError:  # a file of somebody else's must not keep all that comes after it
                 log.warning("disk.not_tidied", trial_id=str(trial.id), exc_info=True)
         for key in published:
@@ -83,28 +82,43 @@ def _trial_ids(storage: Storage) -> Iterator[UUID]:
             yield UUID(name)
 
 
-def _tidy_trial(storage: Storage, trial: Trial, policy: Policy, *, now: datetime) -> int:
-    folder = storage.path(trials.trial_prefix(trial.id))
+def _over(trial_ids: list[UUID]) -> Select[Trial]:
+    return select(Trial).where(Trial.id.in_(trial_ids), Trial.state.not_in(trials.UNFINISHED))
+
+
+def _due(storage: Storage, trial: Trial, policy: Policy, published: set[str], *, now: datetime) -> list[str]:
+    """What has been kept long enough of a trial that is over, and what a lost claim of it did not publish."""
+    prefix = trials.trial_prefix(trial.id)
     age = now - (trial.finished_at or now)
     rest = timedelta(0) if trial.state is TrialState.SUCCEEDED else policy.checkpoints
-    due = [name for name, kept in ((trials.CHECKPOINT, rest), (trials.LOG, policy.logs)) if age >= kept]
-    gone = sum(_unlink(folder / name) for name in due)
-    with suppress(OSError):  # there is something in it yet, or it is no more
-        folder.rmdir()
-    return gone
+    kept_for = ((trials.CHECKPOINT, rest), (trials.LOG, policy.logs))
+    due = [f"{prefix}/{name}" for name, kept in kept_for if age >= kept]
+    models = registry.models_prefix(trial.id)
+    folder = storage.path(models)
+    claims = [f"{models}/{path.name}" for path in folder.iterdir()] if folder.is_dir() else []
+    lost = [key for key in claims if key not in published]
+    return [key for key in due if storage.path(key).exists()] + lost
 
 
-def _tidy_models(storage: Storage, trial_id: UUID, published: set[str]) -> int:
-    """Delete what a claim of a trial wrote and did not publish, because it was lost."""
-    prefix = registry.models_prefix(trial_id)
-    folder = storage.path(prefix)
-    claims = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    lost = [f"{prefix}/{name}" for name in claims if f"{prefix}/{name}" not in published]
-    for key in lost:
-        storage.delete_tree(key)
-    with suppress(OSError):
-        folder.rmdir()
-    return len(lost)
+def _tidy_trial(
+    database: Database, storage: Storage, trial_id: UUID, policy: Policy, *, now: datetime
+) -> int:
+    """Delete what is due of a trial while its row is held: meanwhile nobody tries it again or publishes."""
+    with database.write.begin() as session:
+        trial = session.scalar(_over([trial_id]).with_for_update())
+        if trial is None:  # it is tried again, or has been deleted with its files
+            return 0
+        published = set(session.scalars(select(Model.key).where(Model.trial_id == trial_id)))
+        due = _due(storage, trial, policy, published, now=now)
+        for key in due:
+            if storage.path(key).is_dir():
+                storage.delete_tree(key)
+            else:
+                _unlink(storage.path(key))
+        for prefix in (trials.trial_prefix(trial_id), registry.models_prefix(trial_id)):
+            with suppress(OSError):  # there is something in it yet, or it is no more
+                storage.path(prefix).rmdir()
+        return len(due)
 
 
 def _tidy_snapshots(session: Session, storage: Storage, *, now: datetime) -> int:

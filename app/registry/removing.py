@@ -21,6 +21,7 @@ from app.registry.naming import aliases_of
 from app.registry.service import models_prefix
 from app.runs.errors import RunInUse, RunNotOver
 from app.runs.models import DeletedRun, Run, Trial
+from app.runs.service import lock_run
 from app.runs.trials import trial_prefix
 from app.storage import Storage
 from app.uses import MOST_NAMED, uses_of
@@ -98,10 +99,12 @@ def delete_run(session: Session, storage: Storage, run: Run, *, by: User, now: d
 
     Raises:
         NotAllowed: `by` is no admin.
+        RunNotFound: somebody has deleted it meanwhile.
         RunNotOver: something of it waits or trains.
         RunInUse: an alias stands for one of its models, or something else needs it.
     """
     accounts.require_admin(by)
+    lock_run(session, run)  # somebody may let it try again at this moment
     if not run.is_finished:
         raise RunNotOver(run.number)
     if found := standing_in_the_way(session, run):

@@ -24,6 +24,7 @@ from app.runs.launching import launch, prepare, runs_of
 from app.runs.list_schemas import RunsQuery
 from app.runs.models import Run
 from app.runs.pairs import look_at_pair
+from app.runs.pulse import pulse_of
 from app.runs.schemas import (
     MetricList,
     MetricRead,
@@ -188,7 +189,7 @@ async def read_events(
 
     def check() -> tuple[int, ...] | None:
         with sessions.begin() as session:
-            pulse, _ = service.pulse(session, run_id)
+            pulse, _ = pulse_of(session, run_id)
         given = since if last_event_id is None else last_event_id  # a browser that comes again names its last
         return None if given is None else read_place(given, len(pulse["trials"]))
 

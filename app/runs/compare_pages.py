@@ -14,7 +14,7 @@ from app.accounts.models import User
 from app.clock import utc_now
 from app.deps import CurrentUser, SessionDep, StorageDep
 from app.pages import render, templates, with_query
-from app.runs import configs
+from app.runs import configs, words
 from app.runs.comparing import Compared, Comparison, compare
 from app.runs.curves import drawing_of
 from app.runs.differences import Difference
@@ -52,6 +52,7 @@ def compare_runs(
         "runs/compare.html",
         status=422 if wrong else 200,
         comparison=comparison,
+        in_words=words.in_table,
         wrong=wrong,
         drawing=drawing_of(comparison) if comparison else None,
         settings=_settings(comparison) if comparison else [],

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from math import ceil
-from statistics import fmean
 from typing import Any
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
@@ -175,25 +174,37 @@ def _hits(session: Session, runs: Sequence[Run]) -> dict[UUID, list[Any]]:
 
 def _curves(session: Session, runs: Sequence[Run]) -> dict[UUID, list[Point]]:
     """Curves by run id; a long one is thinned where its rows lie, so that the last epoch stays."""
-    run_of = {trial.id: run.id for run in runs for trial in run.trials if trial.state not in NOT_COUNTED}
+    # One that is tried again has no accuracy until its next epoch ends.
+    trial_ids = [
+        trial.id
+        for run in runs
+        for trial in run.trials
+        if trial.state not in NOT_COUNTED and trial.target_accuracy is not None
+    ]
     stride = (Metric.epochs + (POINTS - 1)) // POINTS
+    accuracy = Metric.target_accuracy
     rows = session.execute(
-        select(Metric.trial_id, Metric.epoch, Metric.target_accuracy).where(
-            Metric.trial_id.in_(run_of),
-            (Metric.epochs - Metric.epoch) % stride == 0,
+        select(
+            Trial.run_id,
+            Metric.epoch,
+            func.avg(accuracy),
+            func.min(accuracy),
+            func.max(accuracy),
+            func.count(accuracy),
         )
+        .join(Trial, Trial.id == Metric.trial_id)
+        .where(
+            Metric.trial_id.in_(trial_ids),
+            (Metric.epochs - Metric.epoch) % stride == 0,
+            accuracy.is_not(None),
+        )
+        .group_by(Trial.run_id, Metric.epoch)
+        .order_by(Metric.epoch)
     )
-    values: dict[UUID, dict[int, list[float]]] = {}
-    for trial_id, epoch, accuracy in rows:
-        if accuracy is not None:
-            values.setdefault(run_of[trial_id], {}).setdefault(epoch, []).append(accuracy)
-    return {
-        run_id: [
-            Point(epoch, fmean(known), min(known), max(known), len(known))
-            for epoch, known in sorted(by_epoch.items())
-        ]
-        for run_id, by_epoch in values.items()
-    }
+    points: dict[UUID, list[Point]] = {}
+    for run_id, *figures in rows:
+        points.setdefault(run_id, []).append(Point(*figures))
+    return points
 
 
 def _labels(storage: Storage, run: Run, first: Run) -> LabelDifference | None:

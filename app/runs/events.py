@@ -17,8 +17,8 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 from sse_starlette import ServerSentEvent
 
-from app.runs import service
 from app.runs.errors import BadSince, RunNotFound, TooManyStreams
+from app.runs.pulse import metrics_after, pulse_of
 from app.runs.schemas import MetricRead
 
 if TYPE_CHECKING:
@@ -88,11 +88,11 @@ async def follow(
 
     def look(known: tuple[int, ...] | None) -> tuple[str, bool, tuple[int, ...], list[MetricRead]]:
         with sessions.begin() as session:
-            pulse, over = service.pulse(session, run_id)
+            pulse, over = pulse_of(session, run_id)
             reached = tuple(trial["epoch"] for trial in pulse["trials"])
             ended = []
             if known is not None and reached != known:
-                run, metrics = service.metrics_after(session, run_id, known, upto=reached)
+                run, metrics = metrics_after(session, run_id, known, upto=reached)
                 trials = {trial.id: trial for trial in run.trials}
                 ended = [MetricRead.of(run, trials[metric.trial_id], metric) for metric in metrics]
         return json.dumps(pulse), over, reached, ended

@@ -14,7 +14,7 @@ from app.clock import utc_now
 from app.datasets import service as datasets
 from app.deps import CurrentUser, FormDep, SessionDep
 from app.pages import read_form, render, see_other, with_query
-from app.runs import configs, forms, service
+from app.runs import configs, forms, service, words
 from app.runs.describing import describe, put_away
 from app.runs.files import csv_file
 from app.runs.finding import Sort, find_runs, known_tags
@@ -168,6 +168,7 @@ def _list(
         only=given,
         is_filtered=bool(given.keys() - {"sort", "columns", "limit", "campaign_id", "dataset_id"}),
         columns=columns,
+        in_words=words.in_table,
         shown={column.key for column in columns},
         offered=[(column.key, column.title) for column in COLUMNS],
         hyper_parameters=hyper_parameters(),

@@ -14,12 +14,13 @@ from app.access import admin_only
 from app.accounts.models import User
 from app.clock import utc_now
 from app.deps import CurrentUser
-from app.runs import pages, queue, service
+from app.runs import pages, queue
 from app.runs.api import PING_S
 from app.runs.events import Streams
 from app.runs.following import Page, follow_all
 from app.runs.models import Run
 from app.runs.pieces import pieces_of
+from app.runs.pulse import pulse_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -60,7 +61,7 @@ def _page_of(streams: Streams, request: Request, name: str, user: User) -> Page:
 def _look(request: Request, run_id: UUID) -> tuple[object, bool]:
     """What tells whether the page has changed, and whether the run is over; raises RunNotFound."""
     with request.app.state.database.read.begin() as session:
-        pulse, over = service.pulse(session, run_id)
+        pulse, over = pulse_of(session, run_id)
         run = session.scalars(select(Run).where(Run.id == run_id).options(selectinload(Run.trials))).one()
         asked = run.note, run.cancel_requested_at, run.paused_at, run.priority
         return (pulse, asked, queue.places(session, [run], now=utc_now())), over

@@ -147,6 +147,8 @@ class Trial(Claimable, Base):
     finished_at: Mapped[datetime | None]
     target_accuracy: Mapped[float | None]  # fraction, on the target's images that score, last epoch
     result: Mapped[dict[str, Any] | None]  # per_class_accuracy, confusion, steps, epochs, seconds, versions
+    # Seconds of training before people let it try again: its time limit does not count them.
+    excused_s: Mapped[float] = mapped_column(default=0.0, server_default="0")
     # The newest of its metrics, kept with it so that lists need not look through all; see `last_metric_of`.
     last_metric: Mapped[dict[str, Any] | None]
     # What its process does while no epoch ends, and how much of it is done; all three or none.
@@ -203,7 +205,11 @@ KEPT = (
     "source_estimate",
     "source_accuracy_estimate",
     "source_accuracy_error",
+    "learning_rate",
+    "pseudo_label_share",
 )
+# What is left of it where people let the trial try again: how far it was, and nothing that it has reached.
+HOW_FAR = ("epoch", "epochs", "step", "seconds")
 
 
 def kept_of(metric: Metric) -> dict[str, Any]:
@@ -219,6 +225,14 @@ def last_metric_of(trial: Trial) -> Metric | None:
     kept = {name: trial.last_metric.get(name) for name in KEPT}
     at = datetime.fromisoformat(trial.last_metric["recorded_at"])
     return Metric(trial_id=trial.id, recorded_at=at, **kept)
+
+
+def without_figures(kept: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A kept metric that tells how far a trial was and counts for nothing, until its next epoch ends."""
+    if kept is None:
+        return None
+    empty: dict[str, Any] = dict.fromkeys(KEPT) | {"losses": {}}
+    return kept | empty | {name: kept[name] for name in HOW_FAR}
 
 
 class Worker(Base):

@@ -34,7 +34,7 @@ from app.runs.errors import (
     TargetWithoutImages,
     WeightsFolderUnusable,
 )
-from app.runs.expecting import expected
+from app.runs.expecting import Expected, expected
 from app.runs.labels import Readiness
 from app.runs.models import NOTE, Run
 from app.runs.pairs import look_at_pair
@@ -298,12 +298,12 @@ def _form(
     looks = looks_of_pair(*(datasets.looks_of(session, storage, dataset) for dataset in both))
     loaded = forms.resolved(recipe, looks)
     method, _, preset = loaded.partition(forms.SEPARATOR)
-    took = None
+    took: list[Expected] = []
     if target is not None:
         setting = "pc" if typed.get("setting") == "pc" else "cc"
         with suppress(configs.ConfigRefused):  # a method that cannot use such labels
             config = configs.config_for(method, setting, preset, {}, looks=looks)
-            took = expected(session, source_id=source.id, target_id=target.id, config=config)
+            took = expected(session, source_id=source.id, target_id=target.id, config=config, now=utc_now())
     return render(
         request,
         "runs/new.html",

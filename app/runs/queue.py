@@ -52,10 +52,12 @@ def claim_next(session: Session, *, by: str, now: datetime) -> Claim | None:
 
 
 def places(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[UUID, int]:
-    """Where the waiting trials stand, from 1 for the next one, by trial id; runs with their trials.
+    """Where the waiting trials of these runs stand, from 1 for the next one, by trial id; runs with trials.
 
     Empty where none of these runs has a trial that waits.
     """
-    if not any(trial.state is TrialState.QUEUED for run in runs for trial in run.trials):
+    trials = {trial.id: trial.state for run in runs for trial in run.trials}
+    if TrialState.QUEUED not in trials.values():
         return {}
-    return {trial_id: place for place, trial_id in enumerate(session.scalars(_in_order(now)), start=1)}
+    order = enumerate(session.scalars(_in_order(now)), start=1)
+    return {trial_id: place for place, trial_id in order if trial_id in trials}

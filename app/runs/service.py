@@ -1,13 +1,13 @@
 """Runs: start, cancel and read them. The life of a trial is in trials.py."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
@@ -33,7 +33,7 @@ from app.runs.errors import (
     RunNotFound,
 )
 from app.runs.labels import Readiness, collect, freeze
-from app.runs.models import DeletedRun, Metric, Run, Trial, TrialState, doing_of, last_metric_of
+from app.runs.models import DeletedRun, Metric, Run, Trial, TrialState, last_metric_of
 from app.runs.pairs import Pair, remember_looks
 from app.runs.summary import Summary, summarise
 from app.runs.targets import scored_images, scored_of, unscored_of
@@ -191,6 +191,19 @@ def cancel_run(session: Session, run: Run, *, by: User, now: datetime) -> None:
         session.refresh(trial)
 
 
+def lock_run(session: Session, run: Run) -> None:
+    """Read a run and its trials again and hold them: whoever lets trials try again or deletes them, waits.
+
+    Raises:
+        RunNotFound: somebody has deleted it meanwhile.
+    """
+    session.scalar(select(Run.id).where(Run.id == run.id).with_for_update())
+    session.scalars(select(Trial.id).where(Trial.run_id == run.id).order_by(Trial.id).with_for_update()).all()
+    again = select(Run).where(Run.id == run.id).options(selectinload(Run.trials))
+    if session.scalar(again.execution_options(populate_existing=True)) is None:
+        raise RunNotFound
+
+
 def get_run(session: Session, run_id: UUID, *, by: User) -> Run:
     """A run with its trials.
 
@@ -243,16 +256,21 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
 
 def _scored_by_run(session: Session, runs: Iterable[Run]) -> dict[UUID, ScoredOn]:
     """What the results of runs say of the images that scored them; without those that no seed has ended."""
-    told = (Trial.result["scored"], Trial.result["scored_on"])
-    ids = [run.id for run in runs]
+    # All seeds of a run say the same, and a result may be long: one of each is read.
+    first = (
+        select(Trial.run_id, func.min(Trial.seed).label("seed"))
+        .where(Trial.run_id.in_([run.id for run in runs]), Trial.result.is_not(None))
+        .group_by(Trial.run_id)
+        .subquery()
+    )
     rows = session.execute(
-        select(Trial.run_id, *told)
-        .where(Trial.run_id.in_(ids), Trial.result.is_not(None))
-        .order_by(Trial.seed)
+        select(Trial.run_id, Trial.result["scored"], Trial.result["scored_on"]).join(
+            first, (Trial.run_id == first.c.run_id) & (Trial.seed == first.c.seed)
+        )
     )
     found: dict[UUID, ScoredOn] = {}
     for run_id, scored, scored_on in rows:
-        if run_id not in found and (scored is not None or scored_on is not None):
+        if scored is not None or scored_on is not None:
             facts = {"scored_on": scored_on} if scored is None else {"scored": scored}
             known = scored_of(facts)
             found |= {} if known is None else {run_id: known}
@@ -301,59 +319,10 @@ def metrics_of(session: Session, run: Run) -> list[Metric]:
     return list(session.scalars(query.order_by(Metric.trial_id, Metric.epoch)))
 
 
-def metrics_after(
-    session: Session, run_id: UUID, known: Sequence[int], *, upto: Sequence[int]
-) -> tuple[Run, list[Metric]]:
-    """A run with its trials, and what these reported after the epochs that are `known`, by seed, as it came.
-
-    A trial that went on from behind what is known tells its last epoch again.
-    """
-    run = session.scalars(select(Run).where(Run.id == run_id).options(selectinload(Run.trials))).one()
-    new = [
-        (Metric.trial_id == trial.id)
-        & (Metric.epoch > (seen if seen < last else last - 1))
-        & (Metric.epoch <= last)
-        for trial, seen, last in zip(run.trials, known, upto, strict=True)
-        if seen != last
-    ]
-    return run, list(session.scalars(select(Metric).where(or_(*new)).order_by(Metric.recorded_at, Metric.id)))
-
-
 def latest_metrics(runs: Iterable[Run]) -> dict[UUID, Metric]:
     """The last metric of each trial of runs whose trials are loaded, by trial id."""
     found = {trial.id: last_metric_of(trial) for run in runs for trial in run.trials}
     return {trial_id: metric for trial_id, metric in found.items() if metric is not None}
-
-
-def pulse(session: Session, run_id: UUID) -> tuple[dict[str, Any], bool]:
-    """What followers of a run compare: states, epochs and what is done, by seed; whether it is over.
-
-    One small query, for streams that ask every second.
-
-    Raises:
-        RunNotFound: it is gone.
-    """
-    told = (Trial.seed, Trial.state, Trial.doing, Trial.doing_done, Trial.doing_total)
-    rows = session.execute(
-        select(*told, func.max(Metric.epoch))
-        .outerjoin(Metric, Metric.trial_id == Trial.id)
-        .where(Trial.run_id == run_id)
-        .group_by(Trial.id, *told)
-        .order_by(Trial.seed)
-    ).all()
-    if not rows:
-        raise RunNotFound
-    trials = [
-        {
-            "seed": seed,
-            "state": state.value,
-            "epoch": epoch or 0,
-            "doing": asdict(doing) if (doing := doing_of(kind, done, total)) else None,
-        }
-        for seed, state, kind, done, total, epoch in rows
-    ]
-    over = all(state not in (TrialState.QUEUED, TrialState.RUNNING) for _, state, *_ in rows)
-    return {"trials": trials}, over
 
 
 def _journal(session: Session, action: Action, run: Run, *, by: User, facts: Mapping[str, object]) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from app import jobs
@@ -13,7 +12,9 @@ from app.campaigns import noting
 from app.campaigns.models import Campaign
 from app.journal.models import Action
 from app.runs.errors import NothingFailed, RunIsOver
-from app.runs.models import Priority, Run, Trial, TrialState
+from app.runs.models import Priority, Run, TrialState, without_figures
+from app.runs.service import lock_run
+from app.runs.trials import trained_seconds
 
 
 def pause_run(session: Session, run: Run, *, by: User, now: datetime) -> None:
@@ -54,33 +55,33 @@ def retry_failed(
 ) -> None:
     """Queue failed trials again: each goes on from its last checkpoint, if it has one, with all its attempts.
 
+    Each has all its time again, too, and what it had reached counts no more until an epoch ends.
+
     Args:
         seeds: which; None: all that failed.
 
     Raises:
         NotAllowed: `by` is no admin.
+        RunNotFound: somebody has deleted the run meanwhile.
         RunIsOver: the run was cancelled.
         NothingFailed: none of these trials has failed.
     """
     accounts.require_admin(by)
+    lock_run(session, run)  # two admins may ask at once, or one while another deletes it
     if run.cancel_requested_at is not None:
         raise RunIsOver(run.number, TrialState.CANCELLED)
-    failed = {
-        trial.id: trial.seed
+    failed = [
+        trial
         for trial in run.trials
         if trial.state is TrialState.FAILED and (seeds is None or trial.seed in seeds)
-    }
-    # By a condition of the database: two admins may ask at once.
-    again = session.scalars(
-        update(Trial)
-        .where(Trial.id.in_(failed), Trial.state == TrialState.FAILED)
-        .values(state=TrialState.QUEUED, failure=None, finished_at=None, attempts=0, queued_at=now)
-        .returning(Trial.id),
-        execution_options={"synchronize_session": False},
-    ).all()
-    if not again:
+    ]
+    if not failed:
         raise NothingFailed(run.number)
-    _note(session, run, by, tried_again=sorted(failed[trial_id] for trial_id in again))
+    for trial in failed:
+        trial.state, trial.failure, trial.finished_at = TrialState.QUEUED, None, None
+        trial.attempts, trial.excused_s = 0, trained_seconds(session, trial.id)
+        trial.target_accuracy, trial.last_metric = None, without_figures(trial.last_metric)
+    _note(session, run, by, tried_again=[trial.seed for trial in failed])
     _send(session, run, now)
 
 

@@ -109,8 +109,11 @@ def _expectations(session: Session, run: Run, looks: Looks | None) -> list[tuple
         except configs.ConfigRefused:  # a method that cannot use the labels of this setting
             continue
         known = expected(
-            session, source_id=run.source_dataset_id, target_id=run.target_dataset_id, config=config
+            session,
+            source_id=run.source_dataset_id,
+            target_id=run.target_dataset_id,
+            config=config,
+            now=utc_now(),
         )
-        if known is not None:
-            found.append((method, known))
+        found += [(method, each) for each in known if each.trainings]
     return found

@@ -46,7 +46,7 @@ COLUMNS = (
     Column("state", "State", "state", lambda run, _: run.state),
     Column("method", "Method", "text", lambda run, _: run.method),
     Column("preset", "Preset", "text", lambda run, _: run.preset),
-    Column("setting", "Setting", "text", lambda run, _: run.setting.upper()),
+    Column("setting", "Learns from", "text", lambda run, _: run.setting.upper()),
     Column("seeds", "Seeds", "count", lambda run, _: len(run.trials)),
     Column(
         "complementary", "“It is not this”", "count", lambda run, _: sum(run.snapshot_facts["complementary"])

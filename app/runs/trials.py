@@ -196,6 +196,12 @@ def _release(session: Session, claim: Claim, **values: Any) -> None:
     claims.release(session, claim, **values, **DOING_NOTHING)
 
 
+def limited_seconds(session: Session, trial_id: UUID) -> float:
+    """Seconds of training that count for a trial's limit: those before people let it try again do not."""
+    excused = session.scalars(select(Trial.excused_s).where(Trial.id == trial_id)).one()
+    return max(0.0, trained_seconds(session, trial_id) - excused)
+
+
 def trained_seconds(session: Session, trial_id: UUID) -> float:
     """Seconds of training that a trial has reported, over all attempts."""
     return session.scalar(select(func.max(Metric.seconds)).where(Metric.trial_id == trial_id)) or 0.0

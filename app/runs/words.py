@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from app.runs import configs
 from app.runs.models import Run
 
+LEARNS_FROM = {"cc": "“no” answers", "pc": "“no” and “yes” answers"}  # where there is little room
 SETTINGS = {"cc": "learns from “no” answers alone", "pc": "learns from “no” and “yes” answers"}
 PRESETS = {
     "paper": "as in the paper",
@@ -40,3 +41,10 @@ def preset_of(run: Run) -> Called:
 def setting_of(run: Run) -> Called:
     """What it learns from."""
     return Called(SETTINGS.get(run.setting, run.setting), f"setting {run.setting.upper()}")
+
+
+def in_table(run: Run) -> dict[str, Called]:
+    """The same three by the keys of their columns, in few words."""
+    words = LEARNS_FROM.get(run.setting, run.setting)
+    setting = Called(words, f"setting {run.setting.upper()}")
+    return {"method": method_of(run), "preset": preset_of(run), "setting": setting}

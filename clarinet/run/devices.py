@@ -1,4 +1,7 @@
-"""Devices by the names that people give them."""
+"""Devices by the names that people give them, and the most memory that a process held."""
+
+import sys
+from contextlib import suppress
 
 import torch
 
@@ -21,3 +24,19 @@ def named_device(name: str) -> torch.device:
     if device.type == "cuda" and not available:
         raise ConfigError(f"device {name}: torch finds no CUDA device here")
     return device
+
+
+def most_memory(device: torch.device) -> int | None:
+    """Bytes that this process held at most: of the GPU for its tensors where it is the device, else in all.
+
+    Returns:
+        None where the system does not tell.
+    """
+    if device.type == "cuda":
+        return torch.cuda.max_memory_reserved(device)
+    with suppress(ImportError):
+        import resource  # noqa: PLC0415  # Windows has none
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return None

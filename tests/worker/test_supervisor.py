@@ -92,6 +92,8 @@ class TestTrainTrial:
         assert ended.target_accuracy is not None
         assert ended.result is not None
         assert ended.result["scored_on"] == 40
+        assert ended.result["device"].startswith("CPU (")
+        assert ended.result["memory_bytes"] > 10**8  # torch alone is more
         assert ended.result["scored"] == {"split": "test", "images": 40, "of": 40}
         assert sum(map(sum, ended.result["confusion"])) == 40
         with context.reading() as session:
@@ -155,6 +157,24 @@ class TestTrainTrial:
         assert ended.state is TrialState.FAILED
         assert "longer than the limit" in (ended.failure or "")
         assert trainers_of(trial.id) == []
+
+    @pytest.mark.long
+    def test_one_that_trained_too_long_has_all_its_time_again_when_it_is_tried_again(
+        self, context: Context
+    ) -> None:
+        trial = make_trial(context, state="failed")
+        with context.unit_of_work() as session:
+            told = {"epoch": 1, "epochs": 2, "step": 3, "losses": {}, "recorded_at": utc_now()}
+            too_long = context.settings.run_timeout_s + 1.0
+            session.add(Metric(trial_id=trial.id, seconds=too_long, **told))
+            session.flush()
+            admin = session.get_one(User, session.get_one(Run, trial.run_id).created_by_id)
+            run = runs.get_run(session, trial.run_id, by=admin)
+            steering.retry_failed(session, run, by=admin, now=utc_now())
+
+        train_trial(context, trial.id)
+
+        assert trial_of(context, trial.id).state is TrialState.SUCCEEDED
 
     @pytest.mark.long
     def test_a_worker_that_shuts_down_hands_the_trial_back_uncounted(

@@ -5,10 +5,11 @@ import json
 import platform
 import shutil
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -39,11 +40,13 @@ from clarinet.recipes.errors import (
     Interrupted,
 )
 from clarinet.recipes.fitting import sentence_of
+from clarinet.run.devices import most_memory
 from clarinet.run.evaluation import predict
 from clarinet.run.memory import keep_freed_memory
 from clarinet.run.pacing import Paced
 from clarinet.run.tensor_files import tensors_digest
 from clarinet.run.training import Doing, EpochReport, TrainResult, train
+from worker.heartbeat import look_at_device
 from worker.outages import OUTAGES, keep_trying
 from worker.trainer.exits import Exit
 from worker.trainer.trial_data import TrialData, load
@@ -97,8 +100,10 @@ class ClaimedTrial:
         except OUTAGES as error:
             log.warning("database.away", error=type(error).__name__)
 
-    def publish(self, result: TrainResult, loaded: TrialData) -> None:
-        """Store the model and end the trial well, both or neither.
+    def publish(
+        self, result: TrainResult, loaded: TrialData, *, noted: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        """Store the model and end the trial well, both or neither; its result has what was `noted`, too.
 
         Raises:
             ClaimLost: the trial is not ours any more; the files are gone again.
@@ -110,7 +115,7 @@ class ClaimedTrial:
         weights = _file_facts(folder / registry.WEIGHTS)
         facts = _facts(result, loaded)
         # For comparisons image by image; a card does without.
-        kept = facts | {"hits": None if result.hits is None else b64encode(result.hits).decode()}
+        kept = {**facts, **noted} | {"hits": None if result.hits is None else b64encode(result.hits).decode()}
         recipe = sentence_of(result.config, result.model.spec.architecture)
         card = self._card(facts, loaded, weights["sha256"], recipe)
         card |= {"tensors_digest": tensors, "onnx": onnx}
@@ -258,7 +263,9 @@ def _train(work: ClaimedTrial, device: torch.device, should_stop: Callable[[], b
         reason = str(error)
         work.fail(reason[:1].upper() + reason[1:] + ("" if reason.endswith(".") else "."))
         return Exit.ENDED
-    work.publish(result, loaded)
+    # In words of this machine's worker, so that estimates find the trainings of such a device.
+    noted = {"device": look_at_device(device.type).words, "memory_bytes": most_memory(device)}
+    work.publish(result, loaded, noted=noted)
     checkpoint.unlink(missing_ok=True)
     return Exit.ENDED
 

@@ -9,6 +9,7 @@ import { redrawing, scrolledTables } from "./redraw.js";
 
 const NAME = "clarinet-live";
 const GATHER_MS = 150; // for tabs to say what they show, before the stream is opened
+const MOST = 40; // runs of one stream, as the server allows: more than 40 tabs are hardly seen at once
 const RETRY_MS = 4000; // after a stream the browser gave up on
 
 const followed = new Map(); // run -> function that takes its pieces; of this tab
@@ -44,7 +45,7 @@ function open() {
   const runs = new Set([...leading.runs.values()].flat());
   if (!leading.isOn || !runs.size) return;
   const url = new URL(address, location.href);
-  for (const run of runs) url.searchParams.append("run", run);
+  for (const run of [...runs].slice(-MOST)) url.searchParams.append("run", run);
   const stream = (leading.stream = new EventSource(url));
   stream.addEventListener("pieces", (event) => passOn("pieces", JSON.parse(event.data)));
   stream.addEventListener("end", (event) => {

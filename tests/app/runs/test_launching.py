@@ -8,13 +8,16 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from app.clock import utc_now
+from app.runs import configs
 from app.runs.expecting import expected
 from app.runs.labels import thaw
 from app.runs.launching import PAPER
-from app.runs.models import Run
+from app.runs.models import Run, Trial, TrialState
+from app.runs.workers import record_worker
 from app.storage import Storage
 from tests.app.runs.conftest import inputs_of, reported
-from tests.factories import make_run
+from tests.factories import NOW, make_run
 
 HTML = {"accept": "text/html"}
 
@@ -122,13 +125,43 @@ def test_what_a_training_takes_is_told_by_the_same_recipe_on_the_same_images_alo
     session: Session, run: Run
 ) -> None:
     ids = {"source_id": run.source_dataset_id, "target_id": run.target_dataset_id}
-    before = expected(session, **ids, config=run.config)
+    before = expected(session, **ids, config=run.config, now=NOW)
     reported(session, run, seconds=7.5)
     session.flush()
 
-    found = expected(session, **ids, config=run.config)
+    [found] = expected(session, **ids, config=run.config, now=NOW)
 
-    assert before is None
-    assert found is not None
+    assert before == []
     assert (found.seconds, found.trainings, found.runs) == (7.5, 1, [run.number])
-    assert expected(session, **ids, config=run.config | {"preset": "other"}) is None
+    assert (found.device, found.memory_bytes, found.is_here) == ("", None, False)
+    assert expected(session, **ids, config=run.config | {"preset": "other"}, now=NOW) == []
+
+
+def test_time_and_memory_are_told_by_device_and_nothing_of_one_that_trained_nothing_alike(
+    client: TestClient, session: Session, run: Run
+) -> None:
+    run.preset, run.config = "digits", configs.config_for("clarinet-plus", "cc", None, {}, looks="digits")
+    trials = [*run.trials, Trial(run=run, seed=9, state=TrialState.SUCCEEDED, queued_at=NOW)]
+    session.add_all(trials)
+    session.flush()
+    noted = ((3.0, 2_000_000_000), (9.0, 2_500_000_000), (200.0, 900_000_000))
+    for trial, (seconds, memory) in zip(trials, noted, strict=True):
+        of = "CPU (x86_64)" if trial.seed == 9 else "NVIDIA H100"
+        trial.last_metric = {"seconds": seconds}
+        trial.result = {"device": of, "memory_bytes": memory}
+    for name, device in (("a", "NVIDIA H100"), ("b", "NVIDIA L4")):
+        record_worker(session, name, queues="gpu", device=device, now=utc_now())
+    session.commit()
+    asked = f"target_dataset_id={run.target_dataset_id}"
+
+    told = client.get(f"/api/v1/campaigns/{run.campaign_id}/estimate?{asked}").json()["items"]
+    page = client.get(f"/campaigns/{run.campaign_id}/runs/new?{asked}", headers=HTML).text
+
+    names = ("device", "is_here", "seconds", "longest_seconds", "memory_bytes", "trainings")
+    assert [tuple(item[name] for name in names) for item in told] == [
+        ("NVIDIA H100", True, 6.0, 9.0, 2_500_000_000, 2),
+        ("NVIDIA L4", True, None, None, None, 0),
+        ("CPU (x86_64)", False, 200.0, 200.0, 900_000_000, 1),
+    ]
+    assert "6 s on NVIDIA H100 (longest 9 s; 2.5 GB of memory at most; 2 trainings of run" in page
+    assert "nobody knows how long on NVIDIA L4, where none has ended yet" in page

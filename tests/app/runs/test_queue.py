@@ -1,6 +1,7 @@
 """Whose turn it is, and what people do about it."""
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
@@ -11,8 +12,10 @@ from app.accounts.models import User
 from app.claims import LEASE, Claim, ClaimLost
 from app.jobs import Job
 from app.journal import service as journal
-from app.runs import queue, steering, trials
+from app.runs import queue, service, steering, trials
+from app.runs.comparing import compare
 from app.runs.errors import NothingFailed, RunIsOver
+from app.runs.finding import Sort, Wanted, find_runs
 from app.runs.models import Priority, Run, Trial, TrialState
 from app.storage import Storage
 from tests.factories import NOW, make_run, make_user
@@ -41,6 +44,18 @@ def taken(session: Session, runs: list[Run], *, first: int = 1, count: int) -> s
         found += "abc"[[run.id for run in runs].index(trial.run_id)]
         trials.end_cancelled(session, claim, now=NOW)
     return found
+
+
+def report(epoch: int, accuracy: float, seconds: float) -> trials.Report:
+    return trials.Report(
+        epoch=epoch,
+        epochs=9,
+        step=epoch,
+        seconds=seconds,
+        losses={"complementary": 1.0},
+        target_accuracy=accuracy,
+        source_estimate=None,
+    )
 
 
 class TestTurns:
@@ -169,6 +184,40 @@ class TestTryAgain:
         assert queue.claim_next(session, by="worker", now=LATER) == Claim(Trial, run.trials[1].id, 2)
         with pytest.raises(NothingFailed):
             steering.retry_failed(session, run, seeds=[1], by=admin, now=LATER)
+
+    def test_what_it_had_reached_counts_no_more_until_an_epoch_ends_and_all_its_time_is_there_again(
+        self, session: Session, storage: Storage, admin: User
+    ) -> None:
+        run, other = (make_run(session, storage, seeds=seeds, train=2) for seeds in ((0, 1), (0,)))
+        broken = run.trials[0].id
+
+        def train(trial_id: UUID, epoch: int, accuracy: float, *, seconds: float = 9.0) -> Claim:
+            claim = trials.claim_trial(session, trial_id, by="worker", now=NOW)
+            assert claim is not None
+            trials.record_epoch(session, claim, report(epoch, accuracy, seconds), now=NOW)
+            return claim
+
+        def shown() -> tuple[list[int], float | None, int, list[int]]:
+            session.expire_all()
+            listed, _ = find_runs(session, Wanted(), by=admin, sort=Sort.HIGHEST, limit=9)
+            summary = service.summaries(session, listed, now=NOW)[run.id]
+            curve = compare(session, storage, [run.id], by=admin, now=NOW).runs[0].points
+            return [one.number for one in listed], summary.mean, summary.epoch, [at.epoch for at in curve]
+
+        for trial_id, accuracy in ((run.trials[1].id, 0.5), (other.trials[0].id, 0.6)):
+            claim = train(trial_id, 2, accuracy)
+            trials.succeed_trial(session, claim, target_accuracy=accuracy, result={}, now=NOW)
+        trials.fail_trial(session, train(broken, 7, 0.9, seconds=100.0), reason="too long", now=NOW)
+        session.expire_all()
+        assert trials.limited_seconds(session, broken) == 100.0
+
+        steering.retry_failed(session, service.get_run(session, run.id, by=admin), by=admin, now=NOW)
+
+        assert shown() == ([other.number, run.number], 0.5, 9, [2])
+        assert trials.limited_seconds(session, broken) == 0.0
+        train(broken, 8, 0.9, seconds=112.5)
+        assert shown() == ([run.number, other.number], 0.7, 10, [2, 7, 8])
+        assert trials.limited_seconds(session, broken) == 12.5
 
     def test_of_a_cancelled_run_nothing_is_tried_again(
         self, session: Session, storage: Storage, admin: User

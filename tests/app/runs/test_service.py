@@ -32,6 +32,7 @@ from app.runs.finding import Wanted, find_runs
 from app.runs.labels import thaw
 from app.runs.models import Run, TrialState
 from app.runs.pairs import look_at_pair
+from app.runs.pulse import pulse_of
 from app.storage import Storage
 from clarinet.files.label_table import TRUE
 from clarinet.recipes.doing import Doing
@@ -269,16 +270,16 @@ class TestPulse:
         claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=NOW)
         assert claim is not None
 
-        assert service.pulse(session, run.id) == (
+        assert pulse_of(session, run.id) == (
             {"trials": [{"seed": 0, "state": "running", "epoch": 0, "doing": None}]},
             False,
         )
         trials.record_doing(session, claim, Doing("features", 64, 280))
-        assert service.pulse(session, run.id)[0]["trials"][0] == {
+        assert pulse_of(session, run.id)[0]["trials"][0] == {
             "seed": 0,
             "state": "running",
             "epoch": 0,
             "doing": {"kind": "features", "done": 64, "total": 280},
         }
         trials.end_cancelled(session, claim, now=NOW + timedelta(seconds=1))
-        assert service.pulse(session, run.id)[1]
+        assert pulse_of(session, run.id)[1]
