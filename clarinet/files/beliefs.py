@@ -8,12 +8,8 @@ same one on any machine. Of the classes that an image may still have, R of them,
 p the belief and e a floor: no class is impossible, so that an answer can be weighted by 1/q.
 """
 
-import io
-
 import numpy as np
 from numpy.typing import NDArray
-
-from clarinet.recipes.errors import DataError
 
 UNIT = 2**16 - 1  # a belief of 1
 PERCENT = 100
@@ -55,26 +51,3 @@ def question_probabilities(weights: NDArray[np.int64]) -> NDArray[np.float64]:
     """(N, K) rows that sum to 1, of `question_weights`."""
     shares: NDArray[np.float64] = weights / weights.sum(1, keepdims=True)
     return shares
-
-
-def packed(beliefs: Beliefs, positions: NDArray[np.int64]) -> bytes:
-    """A file of beliefs about the images at (N,) positions: equal beliefs give equal bytes."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, beliefs=beliefs, positions=positions)
-    return buffer.getvalue()
-
-
-def unpacked(data: bytes, *, num_classes: int) -> tuple[Beliefs, NDArray[np.int64]]:
-    """What `packed` was given.
-
-    Raises:
-        DataError: it is no such file.
-    """
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            beliefs, positions = arrays["beliefs"], arrays["positions"]
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"no file of beliefs: {error}") from error
-    if beliefs.dtype != np.uint16 or beliefs.shape != (len(positions), num_classes):
-        raise DataError(f"beliefs are {beliefs.dtype} {beliefs.shape}; expected whole numbers (N, K)")
-    return beliefs, positions.astype(np.int64)
