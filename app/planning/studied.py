@@ -14,7 +14,10 @@ class Studied:
 
 
 STUDIED = (
+    Studied("digits", "uniform", 272, (0.9551,)),
     Studied("digits", "uniform", 542, (0.9600,)),
+    Studied("digits", "again", 674, (0.9680,)),
+    Studied("photographs", "uniform", 112, (0.8192,)),
     Studied("photographs", "uniform", 286, (0.9754,)),
     Studied("photographs", "uniform", 568, (0.9737,)),
     Studied("photographs", "uniform", 1128, (0.9749,)),

@@ -38,7 +38,7 @@ def add_active(kinds: Commands) -> None:
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="overrides", help="as in train")
     add_weights_option(active)
     add("--data", type=Path, help=f"folder of the data (default: ${DATA_VARIABLE} or data)")
-    add("--out", type=Path, default=Path("docs/results/active.jsonl"), help="default: %(default)s")
+    add("--out", type=Path, default=Path("active.jsonl"), help="default: %(default)s")
     active.set_defaults(run=run_active)
 
 
