@@ -31,4 +31,5 @@ STUDIED = (
     Studied("photographs", "others", 689, (0.9760,)),
     Studied("photographs", "others", 1377, (0.9760,)),
     Studied("photographs", "others", 2756, (0.9754,)),
+    Studied("photographs", "ordinary", 25, (0.9275,)),
 )
