@@ -13,6 +13,7 @@ from app.clock import utc_now
 from app.deps import CurrentUser, SessionDep
 from app.pages import read_form, render
 from app.planning import service as plans
+from app.planning.minutes import drawing_of
 from app.planning.schemas import PlanForm
 from app.planning.service import Plan, Wishes
 from app.spelling import query_of
@@ -49,6 +50,7 @@ def _page(request: Request, session: Session, user: User, *, campaign: Campaign 
         status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
         campaign=campaign,
         plan=None if errors else plan,
+        drawings=[] if errors else [(item, drawing_of(item)) for item in plan.minutes],
         values=_values(plan) | {name: str(value) for name, value in typed.items()},
         errors=errors,
     )
@@ -63,4 +65,5 @@ def _values(plan: Plan) -> dict[str, str]:
         "classes": f"{plan.classes.value:.0f}",
         "overlap": f"{plan.overlap.value:.0f}",
         "kway_seconds": f"{plan.kway_seconds:g}",
+        "page_seconds": f"{plan.page_seconds.value:.2f}" if plan.page_seconds else "",
     }

@@ -27,6 +27,9 @@ class PlanInput(Input):
     classes: Classes | None = None
     overlap: Overlap | None = Field(default=None, description="people asked each question whatever they say")
     kway_seconds: Seconds = Field(default=KWAY_SECONDS, description="choosing one of the classes takes")
+    page_seconds: Seconds | None = Field(
+        default=None, description="a yes/no question takes on a page of several"
+    )
 
 
 class PlanForm(Input):
@@ -39,6 +42,7 @@ class PlanForm(Input):
     classes: Classes | None = None
     overlap: Overlap | None = None
     kway_seconds: Seconds = KWAY_SECONDS
+    page_seconds: Seconds | None = None
 
     def asked(self) -> PlanInput:
         """As the API has it."""
@@ -95,6 +99,32 @@ class LearningPointRead(Output):
     seeds: int
 
 
+class MinutesPointRead(Output):
+    """What was reached after so many minutes of one annotator's work."""
+
+    minutes: float
+    answers: int
+    mean: float
+    lowest: float
+    highest: float
+    seeds: int
+
+
+class MinutesLineRead(Output):
+    """One way of labelling: `uniform-card`, `uniform-page`, `again`, `others`, `ordinary` or `runs`."""
+
+    way: str
+    seconds: float
+    points: list[MinutesPointRead]
+
+
+class MinutesRead(Output):
+    """A studied task's ways beside each other, and the campaign's own runs."""
+
+    looks: str
+    lines: list[MinutesLineRead]
+
+
 class PlanRead(Output):
     """What a budget buys."""
 
@@ -106,5 +136,8 @@ class PlanRead(Output):
     dependence: DependenceRead
     classes: BasisRead
     overlap: BasisRead
+    card_seconds: BasisRead
+    page_seconds: BasisRead | None
     offers: list[OfferRead]
+    minutes: list[MinutesRead]
     runs: list[LearningPointRead]

@@ -11,7 +11,9 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation.models import Tally
 from app.campaigns.models import Campaign, PricePer
+from app.planning.minutes import Minutes, Point, minutes_of
 from app.planning.offers import Offer, offers
+from app.planning.paces import paces_of
 from app.quality import service as quality
 from app.runs import service
 from app.runs.finding import Wanted, find_runs
@@ -41,6 +43,7 @@ class Wishes:
     classes: int | None
     overlap: int | None
     kway_seconds: float
+    page_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,10 @@ class Plan:
     dependence: quality.Dependence  # how far people err together: measured with the error, or what is usual
     classes: Basis
     overlap: Basis
+    card_seconds: Basis  # for a yes/no question alone, apart from those on pages
+    page_seconds: Basis | None  # for one of several on a page; None: neither given nor measured
     offers: list[Offer]
+    minutes: list[Minutes]
     runs: list[LearningPoint]
 
 
@@ -101,6 +107,12 @@ def make_plan(
     error = _basis(wishes.error, measured.error, ASSUMED_ERROR)
     classes = _basis(wishes.classes, campaign.num_classes if campaign else None, ASSUMED_CLASSES)
     overlap = _basis(wishes.overlap, campaign.overlap if campaign else None, 1)
+    paces = paces_of(session, campaign) if campaign else None
+    card = _basis(wishes.seconds, paces.card if paces else None, ASSUMED_SECONDS)
+    page = None
+    if wishes.page_seconds is not None or (paces and paces.page is not None):
+        page = _basis(wishes.page_seconds, paces.page if paces else None, 0.0)
+    runs = learning_points(session, campaign, by=by, now=now) if campaign else []
     dependence = measured.dependence or quality.usual(1 / classes.value)
     return Plan(
         budget=wishes.budget,
@@ -111,6 +123,14 @@ def make_plan(
         dependence=dependence,
         classes=classes,
         overlap=overlap,
+        card_seconds=card,
+        page_seconds=page,
+        minutes=minutes_of(
+            card=card.value,
+            page=page.value if page else None,
+            kway=wishes.kway_seconds,
+            runs=[_in_minutes(point, seconds.value) for point in runs],
+        ),
         offers=offers(
             budget=wishes.budget,
             price=price.value,
@@ -121,7 +141,19 @@ def make_plan(
             overlap=int(overlap.value),
             kway_seconds=wishes.kway_seconds,
         ),
-        runs=learning_points(session, campaign, by=by, now=now) if campaign else [],
+        runs=runs,
+    )
+
+
+def _in_minutes(point: LearningPoint, seconds: float) -> Point:
+    """A run by the time that its answers took."""
+    return Point(
+        minutes=point.answers * seconds / 60,
+        answers=point.answers,
+        mean=point.mean_accuracy,
+        lowest=point.mean_accuracy if point.lowest_accuracy is None else point.lowest_accuracy,
+        highest=point.mean_accuracy if point.highest_accuracy is None else point.highest_accuracy,
+        seeds=point.seeds,
     )
 
 

@@ -1,4 +1,4 @@
-"""`python -m clarinet bench step`: how fast a training step is here."""
+"""`python -m clarinet bench`: how fast a training step is here, and what questions by belief are worth."""
 
 import argparse
 import json
@@ -6,6 +6,7 @@ import os
 import platform
 from typing import TYPE_CHECKING, Any
 
+from clarinet.commands.active import add_active
 from clarinet.commands.options import Commands, named_device
 from clarinet.recipes.errors import ConfigError
 
@@ -19,7 +20,7 @@ METHODS = ("clarinet", "clarinet-plus")
 
 def add_bench(commands: Commands) -> None:
     """Describe the command to the parser."""
-    bench = commands.add_parser("bench", help="measure speed", description="Measure speed on this machine.")
+    bench = commands.add_parser("bench", help="measure", description="Measure speed, and ways of asking.")
     kinds = bench.add_subparsers(dest="kind", required=True)
     step = kinds.add_parser(
         "step",
@@ -41,6 +42,7 @@ def add_bench(commands: Commands) -> None:
     )
     step.add_argument("--json", action="store_true", help="end with one JSON object instead of a table")
     step.set_defaults(run=run_bench_step)
+    add_active(kinds)
 
 
 def run_bench_step(arguments: argparse.Namespace) -> int:

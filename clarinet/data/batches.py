@@ -28,7 +28,7 @@ class SourceBatch:
 
     `images` (B,) are their source images. `no_classes` (B, M) are all classes that each image is known not to
     be, -1 beyond those it has. `probabilities` (B,) are those with which the questions were drawn; None where
-    they are unknown.
+    they are unknown. `excluded` (B, M) are the classes that could not be asked about any more.
     """
 
     pixels: Tensor
@@ -38,6 +38,7 @@ class SourceBatch:
     images: Tensor
     no_classes: Tensor
     probabilities: Tensor | None
+    excluded: Tensor | None = None
 
 
 class Batches:
@@ -108,6 +109,7 @@ class Batches:
             images=domains.example[index],
             no_classes=domains.no_classes[domains.example[index]],
             probabilities=None if domains.probabilities is None else domains.probabilities[index],
+            excluded=None if domains.excluded is None else domains.excluded[index],
         )
 
     def target(self, inputs: Inputs) -> Tensor:

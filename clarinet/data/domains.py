@@ -37,7 +37,7 @@ class Domains:
         example: (L,) the source image of each label.
         no_classes: (N, M) classes that each source image is known not to be, from the labels that train; -1
             beyond those it has.
-        probabilities, transition, class_shares: as in TrainData.
+        probabilities, excluded, transition, class_shares: as in TrainData.
         uniformity: what the histogram of the complementary labels says; None where nothing depends on it.
         complementary_rows, true_rows: rows that train; the true ones are none in the cc setting, the
             complementary ones where the config uses none.
@@ -61,6 +61,7 @@ class Domains:
     example: Tensor
     no_classes: Tensor
     probabilities: Tensor | None
+    excluded: Tensor | None
     transition: Tensor | None
     class_shares: Tensor | None
     uniformity: Uniformity | None
@@ -133,6 +134,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device, own: Own
         example=example.to(device),
         no_classes=no_classes.to(device),
         probabilities=None if data.probabilities is None else data.probabilities.to(device),
+        excluded=None if data.excluded is None else data.excluded.to(device),
         transition=data.transition,
         class_shares=data.class_shares,
         uniformity=uniformity,
@@ -200,10 +202,22 @@ def _held_out(data: TrainData, config: TrainConfig) -> Tensor:
     candidates = (data.complementary.cpu() != NO_LABEL) & usable
     if config.setting == "pc" and not data.pseudo_labelled:
         candidates &= ~torch.isin(example, example[(data.true.cpu() != NO_LABEL) & usable])
+    candidates &= ~asked_again(data)
     rows = candidates.nonzero().squeeze(1)
     chosen = torch.zeros(len(data.complementary), dtype=torch.bool)
     chosen[rows] = draw_held_out(example[rows], config)
     return chosen
+
+
+def asked_again(data: TrainData) -> Tensor:
+    """(L,) bool: labels of images about which some question knew earlier answers.
+
+    Of those the images without a yes are no random part: a model was wrong about them.
+    """
+    if data.excluded is None:
+        return torch.zeros(len(data.complementary), dtype=torch.bool)
+    example = _examples(data)
+    return torch.isin(example, example[(data.excluded.cpu() != NO_LABEL).any(1)])
 
 
 def _examples(data: TrainData) -> Tensor:

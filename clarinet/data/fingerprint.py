@@ -26,6 +26,7 @@ def fingerprint(data: TrainData) -> str:
         data.target_images,
     )
     further = [torch.tensor(data.pseudo_labelled)] if data.pseudo_labelled else []
+    further += [] if data.excluded is None else [data.excluded]
     return digest_of(*parts, torch.tensor(data.num_classes), *further)
 
 

@@ -65,7 +65,9 @@ def uniformity_of(data: TrainData, config: TrainConfig) -> Uniformity | None:
     found = check_uniformity(data.complementary, data.true, data.num_classes, weights=data.weights)
     unequal = data.probabilities is not None and bool(data.probabilities.min() < data.probabilities.max())
     # By equal probabilities the inverse is the unbiased risk of uniform labels.
-    taken = (*TAKE_UNIFORM, "inverse") if not unequal else TAKE_UNIFORM
+    taken: tuple[str, ...] = (*TAKE_UNIFORM, "inverse") if not unequal else TAKE_UNIFORM
+    if unequal and config.setting == "pc":
+        taken = ("unbiased",)  # the likelihood of yes and no answers does not depend on how they were drawn
     if found is not None and found.is_rejected and config.losses.complementary_loss in taken:
         # SCARCE needs the images of a yes as well, which the cc setting leaves out.
         losses = "forward or scarce" if config.setting == "pc" else "forward"

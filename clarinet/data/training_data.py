@@ -50,6 +50,9 @@ class TrainData:
             true label, and no true label of an image held out by hand trains.
         probabilities: (L,) float32 in (0, 1], with which the class of the question behind each label was
             drawn for its image; None where that is unknown. The loss "inverse" needs them.
+        excluded: (L, M) int64, the classes that earlier answers about the image had ruled out when the
+            question behind each label was drawn, -1 beyond those; None where no question knew any. Images
+            with such a label are not held out: those without a yes after it are no random part.
         transition: (K, K) P(complementary = k | true = y), rows sum to 1, for the loss "forward"; None lets
             it estimate the preferences of the questions.
         class_shares: (K,) share of each class in the source, for the losses "forward" and "scarce"; None
@@ -74,6 +77,7 @@ class TrainData:
     example: Tensor | None = None
     held_out: Tensor | None = None
     probabilities: Tensor | None = None
+    excluded: Tensor | None = None
     transition: Tensor | None = None
     class_shares: Tensor | None = None
     pseudo_labelled: bool = False
@@ -111,6 +115,7 @@ class TrainData:
             weights=torch.from_numpy(labels.weights),
             example=None if labels.positions is None else torch.from_numpy(labels.positions),
             probabilities=None if labels.probabilities is None else torch.from_numpy(labels.probabilities),
+            excluded=None if labels.excluded is None else torch.from_numpy(labels.excluded),
             target_images=target_images,
             target_test_images=test[0],
             target_test_labels=test[1],
@@ -135,6 +140,7 @@ class TrainData:
         self._check_weights(count)
         self._check_held_out(count)
         self._check_probabilities(count)
+        self._check_excluded(count)
         self._check_distributions()
         self._check_test()
 
@@ -192,6 +198,28 @@ class TrainData:
             raise DataError(
                 f"probabilities of label {first} is {float(self.probabilities[first])}; a question that was "
                 "asked had a probability above 0 and at most 1"
+            )
+
+    def _check_excluded(self, count: int) -> None:
+        if self.excluded is None:
+            return
+        check_tensor("excluded", self.excluded)
+        if self.excluded.dtype != torch.int64 or self.excluded.ndim != 2:  # noqa: PLR2004 - (L, M)
+            raise DataError(
+                f"excluded has type {self.excluded.dtype} and shape {tuple(self.excluded.shape)}; expected "
+                "torch.int64 and (N, M)"
+            )
+        if len(self.excluded) != count:
+            raise DataError(f"excluded has {many(len(self.excluded), 'row')} for {many(count, 'label')}")
+        if bool(((self.excluded < NO_LABEL) | (self.excluded >= self.num_classes)).any()):
+            raise DataError(f"excluded names a class outside 0..{self.num_classes - 1}")
+        labels = torch.maximum(self.complementary, self.true)  # (L,)
+        own = ((self.excluded == labels[:, None]) & (labels != NO_LABEL)[:, None]).any(1)
+        few = (self.excluded != NO_LABEL).sum(1) > self.num_classes - 2
+        if bool((own | few).any()):
+            first = int((own | few).nonzero()[0])
+            raise DataError(
+                f"excluded of label {first} leaves no question: its class must be possible, and one more"
             )
 
     def _check_distributions(self) -> None:

@@ -34,6 +34,7 @@ class LabelRow(NamedTuple):
     answers: int = 0  # yes/no answers it rests on
     imported: bool = False  # whether it came from elsewhere: no question was drawn
     filename: str | None = None  # what the image's file was called, for whoever may know it
+    excluded: tuple[int, ...] = ()  # classes that earlier answers had ruled out when its question was drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,6 +48,8 @@ class Labels:
         positions: (L,) int64, the image each label is about; None where row i is about image i.
         probabilities: (L,) float32 in (0, 1] with which the question behind each label was drawn; None where
             the labels come from no questions, or nobody wrote it down.
+        excluded: (L, M) int64, the classes that earlier answers about the image had ruled out when the
+            question was drawn, -1 beyond those; None where no question knew any.
         example_ids: (L,) int64, the application's own numbers of the images; None elsewhere.
         num_classes: K >= 2.
         named: the names of classes, by number, as far as they are known.
@@ -57,6 +60,7 @@ class Labels:
     weights: NDArray[np.float32]
     positions: NDArray[np.int64] | None = None
     probabilities: NDArray[np.float32] | None = None
+    excluded: NDArray[np.int64] | None = None
     example_ids: NDArray[np.int64] | None = None
     num_classes: int
     named: dict[int, str] = field(default_factory=dict)
@@ -69,12 +73,15 @@ class Labels:
         listed = list(rows)
         known = [row.probability for row in listed if row.probability is not None]
         ids = np.array([row.example_id for row in listed], np.int64)
+        most = max((len(row.excluded) for row in listed), default=0)
+        gone = [(*row.excluded, *[NO_LABEL] * (most - len(row.excluded))) for row in listed]
         return cls(
             kinds=np.array([KINDS.index(row.kind) for row in listed], np.uint8),
             classes=np.array([row.class_ for row in listed], np.int64),
             weights=np.array([row.weight for row in listed], np.float32),
             positions=np.array([row.position for row in listed], np.int64),
             probabilities=np.array(known, np.float32) if listed and len(known) == len(listed) else None,
+            excluded=np.array(gone, np.int64) if most else None,
             example_ids=ids if (ids != NO_LABEL).all() else None,
             num_classes=num_classes,
             named=named or {},

@@ -4,12 +4,14 @@ Which one survives what:
 
 * questions about some classes come more often, chosen without a look at the image: all three, forward
   correction with the matrix of that choice;
-* questions depend on the image, with recorded probabilities: the inverse-probability risk;
+* questions depend on the image and on earlier answers about it, with recorded probabilities: the
+  inverse-probability risk;
 * wrong answers, or labels that depend on the true class: forward correction with their matrix.
 
 The likelihood -log(1 - p) is a middle way: "no to k" has probability 1 - p_k however k was chosen. So with
-true labels for the yes answers it survives any choice of questions. From the no answers alone it does so only
-where each image has one possible class.
+true labels for the yes answers, each answer weighing the same, it survives any choice of questions that
+knows the image and earlier answers alone. From the no answers alone, or with another weight of the yes
+answers, it does so only where each image has one possible class.
 """
 
 import torch
@@ -111,6 +113,7 @@ def per_class_question_risk(
     probabilities: Tensor,
     *,
     yes_share: float,
+    excluded: Tensor | None = None,
 ) -> Tensor:
     """Split the inverse-probability estimate of the cross-entropy risk by class.
 
@@ -129,6 +132,14 @@ def per_class_question_risk(
     smallest at b = B / (A + B), which by Cauchy and Schwarz is never below q_y: yes answers deserve at least
     their natural share. Losses of the wrong classes that are equal, and uniform questions, give 1/K exactly.
 
+    A further question about an image knows earlier answers: let R be the classes that no earlier "no" of the
+    image names, with q_k > 0 for all k in R and their sum 1. Then the same holds with S summed over R and |R|
+    in the place of K: over k in R without y, the sum of (S / (|R| - 1) - l_k) is S - (S - l_y) = l_y again.
+    It is conditional on the earlier answers, so q may follow from a model that has seen all of them. A mean
+    over questions stays unbiased if which images are asked again depends on no class: all images whose
+    answers to uniform questions were no, say, or a random part of these. A wrong earlier "no" leaves y
+    outside R and the estimate wrong for that image.
+
     Entry c has expectation 1(y = c) l_y >= 0, so that `corrected_objective` applies; it can be negative.
     With q_k = 1/K and no answers alone this is `per_class_complementary_risk` with the batch's proportions
     times K / (K - 1).
@@ -140,6 +151,8 @@ def per_class_question_risk(
         weights: (N,) >= 0, not all 0.
         probabilities: (N,) with which the class was drawn for the image, in (0, 1].
         yes_share: b in [0, 1].
+        excluded: (N, M) int64, classes that earlier answers had ruled out when the question was drawn, each
+            once, -1 beyond those; at least two classes remain, among them the one asked about. None: none.
 
     Returns:
         (K,) risk per class, in nats.
@@ -151,5 +164,9 @@ def per_class_question_risk(
     given = one_hot(classes, num_classes).to(loss.dtype)  # (N, K)
     share = (weights / weights.sum() / probabilities)[:, None]  # (N, 1)
     no = loss / (num_classes - 1) - given * loss  # (N, K)
+    if excluded is not None:
+        gone = (excluded[:, :, None] == torch.arange(num_classes, device=loss.device)).any(1)  # (N, K)
+        others = num_classes - 1 - gone.sum(1, keepdim=True)  # (N, 1)
+        no = torch.where(gone, 0.0, loss) / others - given * loss
     answer = torch.where(is_yes[:, None], yes_share * given * loss, (1 - yes_share) * no)
     return (share * answer).sum(0)

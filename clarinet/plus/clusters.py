@@ -7,6 +7,7 @@ each other one.
 """
 
 import math
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -110,14 +111,14 @@ def _left_out(unit: Tensor, clusters: Tensor, votes: Votes, folds: Tensor) -> Te
     for fold in range(FOLDS):
         out = folds == fold
         kept = (~out).to(unit.dtype)[:, None]
-        fit = _fit(unit, clusters, Votes(votes.complementary * kept, votes.true * kept))
+        fit = _fit(unit, clusters, votes.each(partial(torch.mul, kept)))
         others[out] = fit[out]
     return others
 
 
 def _fit(unit: Tensor, clusters: Tensor, votes: Votes) -> Tensor:
     """(N, K) classes by centres that follow from clusters (N, M), one-hot, and the labels."""
-    counted = Votes(clusters.T @ votes.complementary, clusters.T @ votes.true)  # (M, K) both
+    counted = votes.each(partial(torch.matmul, clusters.T))  # (M, K) each
     others = _refined(unit, clusters @ agreed(counted), votes)
     for _ in range(MATCHES):
         others = _refined(unit, others @ _matched(others, votes), votes)

@@ -47,7 +47,7 @@ def neighbour_labels(features: Tensor, votes: Votes, draws: torch.Generator) -> 
         return _agreement(features, votes, bank)
     known = _agreement(
         features[bank],
-        Votes(votes.complementary[bank], votes.true[bank]),
+        votes.each(lambda counts: counts[bank]),
         torch.arange(len(bank), device=bank.device),
     )
     if known.label_noise is None:
@@ -68,16 +68,18 @@ def _agreement(features: Tensor, votes: Votes, bank: Tensor) -> NeighbourLabels:
         return NeighbourLabels.alone(votes)
     voters = voters_of(len(bank), num_classes)
     smoothed_over = max(1, min(SMOOTHED_OVER, len(bank) // (5 * num_classes)))
-    complementary, true = torch.empty_like(votes.complementary), torch.empty_like(votes.true)  # (N, K)
+    summed = votes.each(torch.empty_like)
     near = bank.new_empty(len(features), smoothed_over)  # (N, k) images; all voters would take gigabytes
     at = 0
     for found in nearest(features, bank, max(voters, smoothed_over)):
         rows = slice(at, at + len(found))
-        complementary[rows] = _summed(votes.complementary, found[:, :voters])
-        true[rows] = _summed(votes.true, found[:, :voters])
+        summed.complementary[rows] = _summed(votes.complementary, found[:, :voters])
+        summed.true[rows] = _summed(votes.true, found[:, :voters])
+        if summed.uniform is not None:
+            summed.uniform[rows] = _summed(votes.as_uniform, found[:, :voters])
         near[rows] = found[:, :smoothed_over]
         at = rows.stop
-    others = agreed(Votes(complementary, true))
+    others = agreed(summed)
     noise = FIRST_NOISE
     for _ in range(SWEEPS):
         others = _summed(with_own(others, votes, noise), near) / smoothed_over  # (N, K)

@@ -8,6 +8,7 @@ No label of the target is looked at, nor is its distribution of classes assumed:
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -223,7 +224,7 @@ def _first_classes(images: _Images, draws: torch.Generator) -> Tensor:
         centres = F.normalize(clusters.T @ every, dim=1)
         shares = (CONCENTRATION * every @ centres.T).softmax(1)  # (N + M, C)
         by_cluster = shares[:of_source].T
-        counted = Votes(by_cluster @ votes.complementary, by_cluster @ votes.true)
+        counted = votes.each(partial(torch.matmul, by_cluster))
         total += shares @ agreed(counted)
     source, target = torch.split(total / STARTS, images.sizes)
     return torch.cat([with_own(source, votes, named_share(source, votes)), target])

@@ -1,6 +1,7 @@
 """What labels, counted by class, say about images: their own ones, and those of similar images."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -21,30 +22,46 @@ ROUNDS = 20  # of classes and noise in turn, for the votes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Votes:
-    """The labels of N images, counted: (N, K) weight of the complementary and of the true ones by class."""
+    """The labels of N images, counted: (N, K) weight of the complementary and of the true ones by class.
+
+    What an answer says of an image does not depend on how likely its question was: "no" to k has the same
+    probability under each class, whatever q_k was, as long as q follows from the image and earlier answers.
+    So the counts take no probabilities. The *share* of complementary labels that name the true class does
+    depend on them: questions by belief name it more often than uniform ones. `uniform` counts each label by
+    1/q, as often as uniform questions would have given it; None where they were uniform.
+    """
 
     complementary: Tensor
     true: Tensor
+    uniform: Tensor | None = None
+
+    @property
+    def as_uniform(self) -> Tensor:
+        """(N, K) weight of the complementary labels as uniform questions would have given them."""
+        return self.complementary if self.uniform is None else self.uniform
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> "Votes":
+        """The same change of all counts."""
+        uniform = None if self.uniform is None else change(self.uniform)
+        return Votes(change(self.complementary), change(self.true), uniform)
 
 
 def label_votes(domains: Domains) -> Votes:
     """The labels of the source's images that train, on the device of the labels."""
+    weights, q = domains.weights, domains.probabilities
+    complementary = domains.complementary_rows, domains.complementary
     return Votes(
-        *(
-            _counted(domains, rows, classes)
-            for rows, classes in (
-                (domains.complementary_rows, domains.complementary),
-                (domains.true_rows, domains.true),
-            )
-        )
+        _counted(domains, *complementary, weights),
+        _counted(domains, domains.true_rows, domains.true, weights),
+        None if q is None or bool(q.min() == q.max()) else _counted(domains, *complementary, weights / q),
     )
 
 
-def _counted(domains: Domains, rows: Tensor, classes: Tensor) -> Tensor:
+def _counted(domains: Domains, rows: Tensor, classes: Tensor, weights: Tensor) -> Tensor:
     """(N, K) weight of the labels of some rows, by image and class."""
     rows = rows.to(classes.device)
     votes = torch.zeros(len(domains.source), domains.spec.num_classes, device=classes.device)
-    return votes.index_put_((domains.example[rows], classes[rows]), domains.weights[rows], accumulate=True)
+    return votes.index_put_((domains.example[rows], classes[rows]), weights[rows], accumulate=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +90,7 @@ def agreed(votes: Votes) -> Tensor:
     for _ in range(ROUNDS):
         # A true label is as strong against each other class as a complementary one against its own.
         classes = (penalty(noise, num_classes) * (votes.true - votes.complementary)).softmax(1)
-        noise = _share_of(classes * votes.complementary, votes)
+        noise = _share_of(classes * votes.as_uniform, votes)
     return classes
 
 
@@ -105,15 +122,15 @@ def penalty(noise: float, num_classes: int) -> float:
 def named_share(others: Tensor, votes: Votes) -> float:
     """The share of complementary labels that name the likeliest class which others, (N, K), give their image.
 
-    At least LEAST_NOISE and at most MOST_NOISE / K.
+    Of labels as uniform questions would have given them. At least LEAST_NOISE and at most MOST_NOISE / K.
     """
-    named = F.one_hot(others.argmax(1), others.shape[1]) * votes.complementary  # (N, K)
+    named = F.one_hot(others.argmax(1), others.shape[1]) * votes.as_uniform  # (N, K)
     return _share_of(named, votes)
 
 
 def _share_of(labels: Tensor, votes: Votes) -> float:
     """The share of all complementary labels that some (N, K) of them are, within bounds."""
-    total = votes.complementary.sum()
+    total = votes.as_uniform.sum()
     return _bounded(float(labels.sum() / total) if total > 0 else 0.0, labels.shape[1])
 
 

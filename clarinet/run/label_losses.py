@@ -187,5 +187,11 @@ def _answer_risk(logits: Tensor, part: SourceBatch, classes: Tensor, weights: Te
     assert part.probabilities is not None  # data without them is refused before a run starts
     answers = torch.full_like(classes, yes, dtype=torch.bool)
     return per_class_question_risk(
-        logits, classes, answers, weights, part.probabilities, yes_share=float(yes)
+        logits,
+        classes,
+        answers,
+        weights,
+        part.probabilities,
+        yes_share=float(yes),
+        excluded=part.excluded,
     )

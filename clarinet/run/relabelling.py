@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from clarinet.data.domains import in_unit
+from clarinet.data.domains import asked_again, in_unit
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import TrainData
 from clarinet.data.uniformity import check_uniformity
@@ -66,7 +66,7 @@ def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> 
         )
     example = torch.arange(count) if data.example is None else data.example.cpu()  # (L,)
     complementary, weights = data.complementary.cpu(), data.weights.cpu()
-    candidates = complementary != NO_LABEL  # (L,)
+    candidates = (complementary != NO_LABEL) & ~asked_again(data)  # (L,)
     classes, trust = labels.cpu().clone(), torch.ones(count)  # (N,), (N,)
     if setting == "pc":
         known = (data.true.cpu() != NO_LABEL) & (weights > 0)  # (L,)
@@ -97,5 +97,6 @@ def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> 
             else torch.cat([torch.zeros(count, dtype=torch.bool), data.held_out.cpu()[kept]])
         ),
         probabilities=torch.cat([torch.ones(count), asked[kept]]),
+        excluded=None,
         pseudo_labelled=True,
     )

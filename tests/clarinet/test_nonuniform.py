@@ -18,6 +18,7 @@ from clarinet.losses.nonuniform import (
     per_class_question_risk,
     scarce_risks,
 )
+from clarinet.plus.votes import Votes, named_share, with_own
 
 
 def random_logits(n: int, k: int) -> Tensor:
@@ -104,6 +105,58 @@ class TestBoundedLikelihood:
 
         assert float(torch.autograd.grad(loss, best)[0].abs().max()) < 1e-12
 
+    @pytest.mark.parametrize("one_class", [False, True])
+    def test_heavier_yes_answers_need_uniform_questions_or_images_of_one_class(self, one_class: bool) -> None:
+        # As where alpha gives true labels K - 1 times the weight of an answer.
+        posterior, q = random_shares(2, 4)
+        if one_class:
+            posterior = torch.tensor([1 - 3e-9, 1e-9, 1e-9, 1e-9], dtype=torch.float64)
+
+        def slope(asked: Tensor) -> float:
+            best = posterior.log().requires_grad_()
+            log_p = best.log_softmax(0)
+            no, yes = asked * (1 - posterior), 3 * asked * posterior
+            loss = -(yes * log_p).sum() - (no * torch.log1p(-log_p.exp())).sum()
+            return float(torch.autograd.grad(loss, best)[0].abs().max())
+
+        assert slope(torch.full_like(q, 1 / 4)) < 1e-8
+        assert (slope(q) < 1e-8) == one_class
+
+
+class TestLikelihood:
+    """What answers say of an image's class, by all questions that a design may ask and all answers."""
+
+    K, NOISE = 4, 0.04  # of complementary labels
+
+    def test_the_posterior_of_an_image_does_not_depend_on_how_its_questions_were_drawn(self) -> None:
+        prior, first = random_shares(2, self.K)
+        second = random_shares(self.K, self.K)  # by the class that was asked about first
+        wrong = self.NOISE * (self.K - 1) / (1 - self.NOISE)  # of "no" to the image's own class
+        denied = torch.where(torch.eye(self.K, dtype=torch.bool), wrong, 1.0).double()  # (class, asked)
+        for one, two in itertools.permutations(range(self.K), 2):
+            # P(class, asked about one, no, then about two by what was said, no)
+            joint = prior * first[one] * denied[:, one] * second[one, two] * denied[:, two]
+
+            noes = F.one_hot(torch.tensor([one, two]), self.K).sum(0, keepdim=True).double()
+            found = with_own(prior[None], Votes(noes, torch.zeros_like(noes)), self.NOISE)[0]
+
+            torch.testing.assert_close(found, joint / joint.sum())
+
+    def test_the_share_of_wrong_labels_does_and_counts_by_one_over_q_give_that_of_uniform_questions(
+        self,
+    ) -> None:
+        # A row for each image and class asked about: the expected number of "no", 3 % of them to the truth.
+        q, truth = random_shares(self.K, self.K), F.one_hot(torch.arange(self.K)).double()
+        q = (1 - 0.2) * torch.where(truth > 0, 0.9, q / 10) + 0.2 / self.K  # the truth is asked about most
+        said_no = torch.where(truth > 0, 0.03, 1.0)
+
+        by_belief = Votes(q * said_no, torch.zeros_like(q))
+        counted = Votes(q * said_no, torch.zeros_like(q), said_no)
+        uniform = Votes(said_no / self.K, torch.zeros_like(q))
+
+        assert named_share(truth, counted) == pytest.approx(named_share(truth, uniform))
+        assert named_share(truth, by_belief) > 5 * named_share(truth, uniform)
+
 
 class TestScarce:
     @pytest.mark.parametrize("k", [2, 3, 10])
@@ -180,6 +233,72 @@ class TestQuestions:
             expected = torch.zeros(k, dtype=torch.float64)
             expected[truth] = F.cross_entropy(logits[truth], torch.tensor(truth))
             torch.testing.assert_close(risk, expected)
+
+    @pytest.mark.parametrize("b", [0.0, 0.3, 1.0])
+    @pytest.mark.parametrize(("k", "known"), [(3, 1), (5, 1), (5, 3), (10, 2)])
+    def test_a_further_question_by_any_belief_has_cross_entropy_as_its_expectation(
+        self, k: int, known: int, b: float
+    ) -> None:
+        # By every set of classes that earlier answers ruled out, and every class that is left.
+        logits, beliefs = random_logits(1, k)[0], 8 * random_logits(k, k)  # nearly sure ones, too
+        for gone in itertools.combinations(range(k), known):
+            left = torch.tensor([c for c in range(k) if c not in gone])
+            for truth in left.tolist():
+                q = 0.95 * beliefs[truth, left].softmax(0) + 0.05 / len(left)  # a floor under each
+
+                risk = per_class_question_risk(
+                    logits.expand(len(left), k),
+                    left,
+                    left == truth,
+                    q,
+                    q,
+                    yes_share=b,
+                    excluded=torch.tensor([[*gone, -1]]).expand(len(left), known + 1),
+                )
+
+                expected = torch.zeros(k, dtype=torch.float64)
+                expected[truth] = F.cross_entropy(logits, torch.tensor(truth))
+                torch.testing.assert_close(risk, expected)
+
+    def test_a_uniform_round_and_one_by_belief_together_have_cross_entropy_as_their_expectation(self) -> None:
+        # Over all first questions and, where the answer is no, all second ones, drawn by what was said.
+        k, b = 4, 0.3
+        logits, second = random_logits(1, k), random_shares(k, k)
+        for truth in range(k):
+            total, questions = torch.zeros((), dtype=torch.float64), 0.0
+            for one in range(k):
+                asked = torch.tensor([one])
+                first = per_class_question_risk(
+                    logits, asked, asked == truth, ones(1), ones(1) / k, yes_share=b
+                )
+                total, questions = total + first.sum() / k, questions + 1 / k
+                if one == truth:
+                    continue
+                q = second[one].index_fill(0, asked, 0)
+                q = 0.9 * q / q.sum() + 0.1 / (k - 1)
+                for two in (c for c in range(k) if c != one):
+                    then = torch.tensor([two])
+                    further = per_class_question_risk(
+                        logits, then, then == truth, ones(1), q[two, None], yes_share=b, excluded=asked[None]
+                    )
+                    total, questions = total + further.sum() * q[two] / k, questions + float(q[two]) / k
+
+            # The number of questions is the same for each class, so that their mean is unbiased as well.
+            assert questions == pytest.approx(1 + (k - 1) / k)
+            assert float(total) / questions == pytest.approx(
+                float(F.cross_entropy(logits[0], torch.tensor(truth)))
+            )
+
+    def test_nothing_excluded_is_a_first_question(self) -> None:
+        logits, labels, q = random_logits(5, 4), torch.arange(5) % 4, random_shares(1, 5).squeeze(0)
+        is_yes = torch.tensor([True, False, False, True, False])
+
+        plain = per_class_question_risk(logits, labels, is_yes, ones(5), q, yes_share=0.4)
+        told = per_class_question_risk(
+            logits, labels, is_yes, ones(5), q, yes_share=0.4, excluded=torch.full((5, 2), -1)
+        )
+
+        torch.testing.assert_close(told, plain, rtol=0, atol=0)
 
     def test_over_all_joint_draws_of_a_batch_it_is_the_weighted_mean_of_cross_entropy(self) -> None:
         n, k, b = 3, 3, 0.25

@@ -206,6 +206,7 @@ bench.command()(benchmarks.order)
 bench.command()(benchmarks.predict)
 bench.command()(benchmarks.runs)
 _hand_over("bench", "step", what="A training step", to=bench)
+_hand_over("bench", "active", what="Questions by a model's belief", to=bench)
 _hand_over("make-syn-digits", what="Make SYN-DIGITS anew, after its published recipe")
 
 
