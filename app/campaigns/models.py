@@ -121,6 +121,8 @@ class Campaign(Claimable, Base):
     class_language: Mapped[str] = mapped_column(String(35), default="", server_default="")
     # Once it is closed, annotators are told what others said to the questions that they answered.
     tells_others: Mapped[bool] = mapped_column(default=False, server_default=false())
+    # Of an evaluation: after each no people name what the picture shows, one picture at a time.
+    asks_which: Mapped[bool] = mapped_column(default=False, server_default=false())
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
     modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
     # Who may know of it; can change at any time.
