@@ -14,7 +14,7 @@ from app.campaigns import openings
 from app.campaigns import service as campaigns
 from app.campaigns.classes import ClassDetails, checked_classes
 from app.campaigns.draws import new_seed
-from app.campaigns.models import Campaign, CampaignKind, CampaignState, Consensus
+from app.campaigns.models import Campaign, CampaignKind, CampaignState, Consensus, Modes
 from app.campaigns.sampling import in_random_order
 from app.datasets import versions
 from app.datasets.models import Dataset
@@ -58,12 +58,14 @@ class Wishes:
         expected: accuracy that they expect, which takes fewer questions than none; None: whatever it is.
         drawn_share: questions about drawn classes, per question about a prediction; at most 1.
         overlap: people who are asked each question.
+        asks_which: after each no they name what the picture shows.
     """
 
     half_width: float = 0.05
     expected: float | None = None
     drawn_share: float = 1.0
     overlap: int = 1
+    asks_which: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,6 +242,9 @@ def _draft(
         consensus=Consensus.MAJORITY,
         asks_again=False,
         class_language=judged.class_language,
+        # A page takes every picture that is not tapped for a no.
+        modes=Modes.CARD if layout.plan.wishes.asks_which else Modes.BOTH,
+        asks_which=layout.plan.wishes.asks_which,
         seed=new_seed(),
         sample_seed=layout.sample_seed,
         sample_size=layout.plan.sample,

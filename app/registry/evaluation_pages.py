@@ -1,6 +1,7 @@
 """HTML routes of evaluations: laying one out, and what people's answers say."""
 
-from uuid import UUID
+from hashlib import sha256
+from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Request, status
 from fastapi.responses import RedirectResponse, Response
@@ -14,7 +15,8 @@ from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.errors import Conflict, Unprocessable
 from app.evaluations import service as evaluations
-from app.evaluations.service import Plan, Wishes
+from app.evaluations.service import Judged, Plan, Wishes
+from app.idempotency import Once
 from app.pages import read_form, render, see_other
 from app.registry import evaluating, service
 from app.registry.evaluation_schemas import EvaluationForm
@@ -60,24 +62,30 @@ def create_evaluation_from_form(
     user: CurrentUser,
 ) -> Response:
     """Lay it out, or show the form with what is wrong."""
-    read, errors = read_form(without_empty(form), EvaluationForm)
+    read, errors = read_form(form, EvaluationForm)
     if read is not None:
         try:
             with reading.begin() as looking:
                 model = service.get_model(looking, read.model_id, by=user)
                 judged = evaluating.judged(looking, storage, model, by=user)
-            made = evaluations.create_evaluation(session, judged, read.wishes(), by=user, now=utc_now())
+            made = _made_once(session, judged, read, by=user)
         except (Conflict, Unprocessable) as error:
             errors = {"": error.detail}
         else:
-            return see_other(request, "show_evaluation", evaluation_id=str(made.id))
+            return see_other(request, "show_evaluation", evaluation_id=made)
     run = runs.get_run(session, run_id, by=user)
     return _form(request, session, storage, run, by=user, typed=form, errors=errors)
 
 
-def without_empty(form: FormData) -> FormData:
-    """What was chosen: "I do not know" sends nothing."""
-    return FormData([(name, value) for name, value in form.multi_items() if value != ""])
+def _made_once(session: Session, judged: Judged, read: EvaluationForm, *, by: User) -> str:
+    """The id of the evaluation that this very form makes with these choices; sent twice, it makes one."""
+    key = sha256(read.model_dump_json().encode()).hexdigest()
+    once, now = Once(by.id, f"evaluate {key}", key), utc_now()
+    if made := once.begin(session, now=now):
+        return made
+    evaluation = evaluations.create_evaluation(session, judged, read.wishes(), by=by, now=now)
+    once.end(session, evaluation.id)
+    return str(evaluation.id)
 
 
 def _form(
@@ -115,6 +123,7 @@ def _form(
         plans=plans,
         fault=fault,
         typed=typed,
+        once=uuid4().hex,
         errors=errors or {},
     )
 
@@ -139,6 +148,7 @@ def show_evaluation(
         names=runs.names_of(session, [run]),
         models={model_id: evaluating.model_name(model) for model_id, model in models.items()},
         result=evaluations.result_of(session, evaluation),
+        confusion=evaluations.confusion_of(session, evaluation),
         comparisons=comparisons,
     )
 

@@ -80,8 +80,11 @@ def opened(
     return campaigns.any_campaign(session, campaign.id)
 
 
-def answer_all(session: Session, campaign: Campaign, *, by: User, lies: int = 0) -> int:
-    """Answer whatever this person is asked, rightly but for the first `lies`; gives how many that was."""
+def answer_all(session: Session, campaign: Campaign, *, by: User, lies: int = 0, names: bool = False) -> int:
+    """Answer whatever this person is asked, rightly but for the first `lies`; gives how many that was.
+
+    `names`: after each no they say what the picture shows.
+    """
     truth = dict(session.execute(select(Example.id, Example.true_class)).all())
     given = 0
     while leased := annotators.lease(session, campaign, count=100, by=by, now=NOW):
@@ -92,6 +95,14 @@ def answer_all(session: Session, campaign: Campaign, *, by: User, lies: int = 0)
             value = AnswerValue.YES if is_yes else AnswerValue.NO
             answers.append(annotation.SubmittedAnswer(question.id, value, 900, uuid4()))
         annotators.submit(session, campaign, answers, by=by, now=NOW)
+        if names:
+            shown = {question.id: truth[question.example_id] for question in leased}
+            said_no = {
+                item.key: class_
+                for item in answers
+                if item.value is AnswerValue.NO and (class_ := shown[item.question_id]) is not None
+            }
+            annotation.keep_names(session, campaign.id, said_no, by=by)
         given += len(answers)
     return given
 
