@@ -4,7 +4,7 @@ import enum
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint, false, true
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, Text, UniqueConstraint, false, true
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.claims import Claimable
@@ -136,6 +136,8 @@ class Campaign(Claimable, Base):
     # Of an evaluation: what its images are drawn by, and how many; see `sampling`.
     sample_seed: Mapped[str | None] = mapped_column(String(64))
     sample_size: Mapped[int | None]
+    # Where it drew by predicted class: see `sampling.Stratum`, one for each class.
+    sample_strata: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))
     question_count: Mapped[int] = mapped_column(default=0)  # drawn so far, by all drawings
     # How far back in the queue a question goes that is to be asked again: a multiple of the questions that
     # were drawn at first, and no fewer than there are. So its rank still tells its place.
