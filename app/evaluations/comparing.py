@@ -28,15 +28,20 @@ class Comparison:
 def comparisons_of(session: Session, evaluation: Evaluation) -> list[Comparison]:
     """With the newest evaluation of each other model on the same dataset, as far as they share images.
 
-    Only once nothing is left to ask in either: the images that both models take for the same class are known
-    first, and on these no model is better.
+    Each picture had the same chance in both: where each class was drawn from by itself, the pictures that two
+    evaluations share are no random part. Only once nothing is left to ask in either: the images that both
+    models take for the same class are known first, and on these no model is better.
     """
-    own = _verdicts(session, [evaluation.id]).get(evaluation.id)
+    own = None if evaluation.strata else _verdicts(session, [evaluation.id]).get(evaluation.id)
     if not own:
         return []  # looked at each few seconds while people are asked
     others = session.scalars(
         select(Evaluation)
-        .where(Evaluation.dataset_id == evaluation.dataset_id, Evaluation.model_id != evaluation.model_id)
+        .where(
+            Evaluation.dataset_id == evaluation.dataset_id,
+            Evaluation.model_id != evaluation.model_id,
+            Evaluation.strata.is_(None),
+        )
         .order_by(Evaluation.created_at.desc(), Evaluation.id)
         .limit(MOST)
     ).all()
@@ -51,9 +56,12 @@ def comparisons_of(session: Session, evaluation: Evaluation) -> list[Comparison]
 
 
 def compare_two(session: Session, evaluation_id: UUID, other_id: UUID) -> Comparison | None:
-    """One beside another; None while something is left to ask, and where they share no image."""
+    """One beside another; None while something is left to ask, and where they share no random part."""
+    one = session.get_one(Evaluation, evaluation_id)
     verdicts = _verdicts(session, [evaluation_id, other_id])
     other = session.get_one(Evaluation, other_id)
+    if one.strata or other.strata:
+        return None
     return _compared(other, verdicts.get(evaluation_id, {}), verdicts.get(other_id, {}))
 
 

@@ -48,13 +48,8 @@ class Confusion:
     unnamed: int
 
 
-def confusion_of(
-    session: Session, evaluation: Evaluation, *, weights: Mapping[int, float] | None = None
-) -> Confusion | None:
-    """By the right predictions and what people named after a no; None where nobody named anything.
-
-    `weights`: of a picture by its predicted class, where these differ.
-    """
+def confusion_of(session: Session, evaluation: Evaluation) -> Confusion | None:
+    """By the right predictions and what people named after a no; None where nobody named anything."""
     named = _named(session, evaluation)
     if not named:
         return None
@@ -71,6 +66,9 @@ def confusion_of(
             unnamed += 1
         else:
             counts[shown][row.class_] += 1
+    weights = None
+    if evaluation.strata is not None:  # of a picture by its predicted class
+        weights = {class_: has / max(drawn, 1) for class_, (has, drawn, _) in enumerate(evaluation.strata)}
     classes = tuple(
         _found(name, class_, counts[class_], weights, is_whole=is_whole)
         for class_, name in enumerate(evaluation.class_names)

@@ -157,9 +157,7 @@ def _result(
     *,
     is_closed: bool,
 ) -> Result:
-    images, right, wrong, several = (
-        sum(getattr(cell, name) for cell in cells) for name in ("images", "right", "wrong", "several")
-    )
+    images, right, wrong, several = _sums(cells, "images", "right", "wrong", "several")
     waiting = 0 if is_closed else sum(cell.unasked for cell in cells)
     is_even = not evaluation.known_count or right + wrong == images
     return Result(
@@ -167,8 +165,12 @@ def _result(
         wrong=wrong,
         untold=images - right - wrong - waiting,
         waiting=waiting,
-        interval=_interval(cells, is_even=is_even),
-        corrected=_corrected(right, right + wrong, known) if is_even and not several else None,
+        interval=_interval(cells, is_even=is_even)
+        if evaluation.strata is None
+        else _interval_by_class(cells, evaluation.strata, is_even=is_even),
+        corrected=_corrected(right, right + wrong, known)
+        if is_even and not several and evaluation.strata is None
+        else None,
         people=people[0],
         simulated=people[1],
         several=several,
@@ -189,16 +191,9 @@ def _interval(cells: Sequence[Cell], *, is_even: bool) -> Interval | None:
     Answers that were known before are about predictions that another model shares, which are right more often
     than the others. Unless every image is judged (`is_even`), both parts count by how many images they have.
     """
-    parts = (
-        [list(cells)]
-        if is_even
-        else [[cell for cell in cells if cell.is_known is known] for known in (True, False)]
-    )
     strata = []
-    for part in filter(None, parts):
-        images, right, judged = (
-            sum(getattr(cell, name) for cell in part) for name in ("images", "right", "judged")
-        )
+    for part in _parts(cells, is_even=is_even):
+        images, right, judged = _sums(part, "images", "right", "judged")
         if not judged:
             return None
         strata.append(Stratum(images, right, judged))
@@ -207,11 +202,41 @@ def _interval(cells: Sequence[Cell], *, is_even: bool) -> Interval | None:
     return accuracy_interval(strata[0].yes, strata[0].asked) if strata else None
 
 
+def _interval_by_class(
+    cells: Sequence[Cell], strata: Sequence[Sequence[int]], *, is_even: bool
+) -> Interval | None:
+    """Where each class was drawn from by itself: each counts by its pictures in the target.
+
+    A class of which nobody could tell a picture counts for nothing; while some are to be judged, nothing is
+    told.
+    """
+    found = []
+    for class_, (population, sampled, _) in enumerate(strata):
+        own = [cell for cell in cells if cell.class_ == class_]
+        for part in _parts(own, is_even=is_even):
+            images, right, judged, unasked = _sums(part, "images", "right", "judged", "unasked")
+            if judged:
+                found.append(Stratum(population * images / sampled, right, judged))
+            elif unasked:
+                return None
+    return stratified_interval(found) if found else None
+
+
 def _of_class(name: str, cells: Sequence[Cell], *, is_even: bool) -> ClassResult:
-    images, right, wrong = (
-        sum(getattr(cell, field) for cell in cells) for field in ("images", "right", "wrong")
-    )
+    images, right, wrong = _sums(cells, "images", "right", "wrong")
     return ClassResult(name, images, right, wrong, _interval(cells, is_even=is_even))
+
+
+def _parts(cells: Sequence[Cell], *, is_even: bool) -> list[list[Cell]]:
+    """Those whose answers were known apart from the others, unless that makes no difference."""
+    if is_even:
+        return [list(cells)] if cells else []
+    parts = [[cell for cell in cells if cell.is_known is known] for known in (True, False)]
+    return [part for part in parts if part]
+
+
+def _sums(cells: Sequence[Cell], *names: str) -> list[int]:
+    return [sum(getattr(cell, name) for cell in cells) for name in names]
 
 
 def _corrected(right: int, asked: int, known: Known) -> Interval | None:

@@ -11,6 +11,7 @@ from starlette.datastructures import FormData
 from app.access import admin_only
 from app.accounts.models import User
 from app.campaigns.models import Campaign
+from app.campaigns.sampling import LEAST_OF_CLASS
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.errors import Conflict, Unprocessable
@@ -31,7 +32,7 @@ OFFERED = (0.1, 0.05, 0.03, 0.02, 0.01)  # half-widths
 EXPECTED = (0.95, 0.9, 0.8, 0.7)
 
 
-@router.get("/runs/{run_id}/evaluations/new", openapi_extra=query_of("expected", "model_id"))
+@router.get("/runs/{run_id}/evaluations/new", openapi_extra=query_of("by_class", "expected", "model_id"))
 @admin_only
 def new_evaluation(
     *,
@@ -41,11 +42,12 @@ def new_evaluation(
     storage: StorageDep,
     user: CurrentUser,
     expected: str = "",
+    by_class: str = "",
     model_id: str = "",
 ) -> Response:
     """The form, which says how many questions each width of the interval takes."""
     run = runs.get_run(session, run_id, by=user)
-    typed = FormData({"expected": expected, "model_id": model_id})
+    typed = FormData({"by_class": by_class, "expected": expected, "model_id": model_id})
     return _form(request, session, storage, run, by=user, typed=typed)
 
 
@@ -101,12 +103,13 @@ def _form(
     models = {str(model.id): model for model in evaluating.models_of_run(session, run)}
     model = models.get(str(typed.get("model_id", "")), next(iter(models.values()), None))
     expected = next((share for share in EXPECTED if str(share) == typed.get("expected")), None)
+    by_class = typed.get("by_class") == "true"
     plans: list[Plan] = []
     fault = ""
     if model is not None:
         try:
             judged = evaluating.judged(session, storage, model, by=by)
-            wished = [Wishes(half_width=width, expected=expected) for width in OFFERED]
+            wished = [Wishes(half_width=width, expected=expected, by_class=by_class) for width in OFFERED]
             plans = evaluations.plans(session, judged, wished, by=by)
         except (Conflict, Unprocessable) as error:
             fault = error.detail
@@ -119,6 +122,8 @@ def _form(
         models=[(key, evaluating.model_name(item)) for key, item in models.items()],
         model=model,
         expected=expected,
+        by_class=by_class,
+        least_of_class=LEAST_OF_CLASS,
         choices=EXPECTED,
         plans=plans,
         fault=fault,

@@ -37,6 +37,12 @@ class _Wished(Input):
         "and takes them longer",
     )
 
+    by_class: bool = Field(
+        default=False,
+        description="draw from each predicted class by itself, at least 20 pictures of each: helps where "
+        "some are rare; such an evaluation is not compared with others",
+    )
+
     def wishes(self) -> Wishes:
         """For the service."""
         return Wishes(
@@ -45,6 +51,7 @@ class _Wished(Input):
             drawn_share=self.drawn_share,
             overlap=self.overlap,
             asks_which=self.asks_which,
+            by_class=self.by_class,
         )
 
 
@@ -153,6 +160,14 @@ class EvaluationResultRead(Output):
     is_over: bool
 
 
+class StratumRead(Output):
+    """Pictures that the model takes for one class."""
+
+    population: int = Field(description="in the target")
+    sampled: int = Field(description="of these, drawn at random")
+    end: int = Field(description="of the random order of all pictures, behind the last of these")
+
+
 class EvaluationRead(Output):
     """A random sample of the target's images, judged by people."""
 
@@ -166,6 +181,10 @@ class EvaluationRead(Output):
     half_width: float
     population: int
     sample_size: int
+    strata: list[StratumRead] | None = Field(
+        description="where each predicted class was drawn from by itself, in the order of the classes; null: "
+        "each picture had the same chance"
+    )
     known_count: int
     asked_count: int
     drawn_count: int
@@ -185,10 +204,15 @@ class EvaluationRead(Output):
         confusion: Confusion | None = None,
     ) -> Self:
         """From the row and what its answers say."""
-        own = cls.model_fields.keys() - {"campaign_state", "result", "confusion"}
+        own = cls.model_fields.keys() - {"campaign_state", "result", "confusion", "strata"}
         return cls(
             **{name: getattr(evaluation, name) for name in own},
             campaign_state=campaign.state if campaign else None,
+            strata=evaluation.strata
+            and [
+                StratumRead(population=population, sampled=sampled, end=end)
+                for population, sampled, end in evaluation.strata
+            ],
             result=EvaluationResultRead.model_validate(result),
             confusion=None if confusion is None else ConfusionRead.model_validate(confusion),
         )
