@@ -19,9 +19,11 @@ export function makeWhich({ main, find }, { tileKeys }) {
       const name = button.querySelector("span").textContent.toLocaleLowerCase();
       button.hidden = Number(button.dataset.shows) === current.asked || !name.includes(wanted);
     }
-    const keys = tileKeys();
+    const keys = search ? [] : tileKeys(); // what is typed goes into the search
     offered().forEach((button, place) => {
-      button.querySelector("kbd").textContent = (keys[place] ?? "").toUpperCase();
+      const hint = button.querySelector("kbd");
+      hint.textContent = keys[place]?.toUpperCase();
+      hint.hidden = !keys[place];
     });
   }
 

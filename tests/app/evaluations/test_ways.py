@@ -95,6 +95,7 @@ def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
     page = client.get(made.headers["location"], headers=HTML).text
     found = session.get_one(Evaluation, UUID(made.headers["location"].rsplit("/", 1)[-1]))
     campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
+    asking = client.get(f"/evaluations/{found.id}", headers=HTML).text
     laid_out.answer_all(session, campaign, by=annotator)
     session.commit()
 
@@ -108,6 +109,9 @@ def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
     assert f"measured by 1 person on {found.sample_size} pictures" in after
     assert f"/evaluations/{found.id}" in after
     page = client.get(f"/evaluations/{found.id}", headers=HTML).text
+    assert "every 5s" in asking
+    assert "every 5s" not in page
+    assert "Every picture is judged" in page
     assert f"/runs/{model.run_id}" in page
     assert f"/campaigns/{campaign.id}" in page
     back = client.get(f"/campaigns/{campaign.id}/evaluation")
