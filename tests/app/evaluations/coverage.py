@@ -1,7 +1,7 @@
 """How often the intervals of an evaluation hold the truth, and how wide they are.
 
 `python -m tests.app.evaluations.coverage` prints the tables of docs/results/evaluation.md,
-in twelve minutes on one core; with a name behind it, as by_class, one of them.
+in a quarter of an hour on one core; with a name behind it, as by_class, one of them.
 """
 
 import sys

@@ -156,6 +156,20 @@ class TestWays:
         assert read["confusion"] is None or read["confusion"].keys() == named
         assert ("What the pictures show" in page) is (read["confusion"] is not None)
 
+    def test_its_pictures_come_one_at_a_time_whatever_an_admin_wishes(
+        self, client: TestClient, session: Session, found: Evaluation
+    ) -> None:
+        session.commit()
+        here = f"/api/v1/campaigns/{found.campaign_id}"
+
+        refused, renamed = (
+            client.patch(here, json=change) for change in ({"modes": "grid"}, {"name": "New"})
+        )
+
+        assert (refused.status_code, renamed.status_code) == (409, 200)
+        assert renamed.json()["asks_which"] is True
+        assert renamed.json()["modes"] == "card"
+
     def test_a_campaign_that_does_not_ask_takes_no_name(
         self,
         *,
