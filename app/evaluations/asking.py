@@ -183,6 +183,8 @@ def create_evaluation(
         "pictures": layout.plan.sample,
         "known": layout.plan.known,
         "half_width": wishes.half_width,
+        "by_class": wishes.by_class,
+        "asks_which": wishes.asks_which,
     }
     facts |= {"campaign": campaign.name} if campaign else {}
     journal.write(

@@ -30,9 +30,15 @@ router = APIRouter(include_in_schema=False)
 
 OFFERED = (0.1, 0.05, 0.03, 0.02, 0.01)  # half-widths
 EXPECTED = (0.95, 0.9, 0.8, 0.7)
+COUNTED = (
+    "by_class",
+    "expected",
+    "half_width",
+    "model_id",
+)  # what numbers of questions follow from
 
 
-@router.get("/runs/{run_id}/evaluations/new", openapi_extra=query_of("by_class", "expected", "model_id"))
+@router.get("/runs/{run_id}/evaluations/new", openapi_extra=query_of(*COUNTED))
 @admin_only
 def new_evaluation(
     *,
@@ -43,11 +49,14 @@ def new_evaluation(
     user: CurrentUser,
     expected: str = "",
     by_class: str = "",
+    half_width: str = "",
     model_id: str = "",
 ) -> Response:
     """The form, which says how many questions each width of the interval takes."""
     run = runs.get_run(session, run_id, by=user)
-    typed = FormData({"by_class": by_class, "expected": expected, "model_id": model_id})
+    typed = FormData(
+        {"by_class": by_class, "expected": expected, "half_width": half_width or "0.05", "model_id": model_id}
+    )
     return _form(request, session, storage, run, by=user, typed=typed)
 
 
@@ -63,7 +72,10 @@ def create_evaluation_from_form(
     storage: StorageDep,
     user: CurrentUser,
 ) -> Response:
-    """Lay it out, or show the form with what is wrong."""
+    """Lay it out, or show the form with what is wrong, or with other numbers of questions."""
+    if "count" in form:
+        run = runs.get_run(session, run_id, by=user)
+        return _form(request, session, storage, run, by=user, typed=form)
     read, errors = read_form(form, EvaluationForm)
     if read is not None:
         try:

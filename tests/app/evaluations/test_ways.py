@@ -90,6 +90,9 @@ def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
     form = client.get(f"/runs/{model.run_id}/evaluations/new?expected=0.9", headers=HTML).text
     typed = {"model_id": str(model.id), "expected": "0.9", "half_width": "0.1", "drawn_share": "1.0"}
     typed |= {"overlap": "1", "once": "this very form"}
+    counted = client.post(
+        f"/runs/{model.run_id}/evaluations/new", data=typed | {"count": "1", "by_class": "true"}
+    )
     made, again = (client.post(f"/runs/{model.run_id}/evaluations/new", data=typed) for _ in range(2))
     other = client.post(f"/runs/{model.run_id}/evaluations/new", data=typed | {"once": "another"})
     page = client.get(made.headers["location"], headers=HTML).text
@@ -99,6 +102,10 @@ def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
     laid_out.answer_all(session, campaign, by=annotator)
     session.commit()
 
+    assert counted.status_code == 200
+    assert "within 10 points: 60 questions, all pictures" in counted.text  # 20 of each class at least
+    assert '<option value="true" selected>from each predicted class' in counted.text
+    assert '<option value="0.1" selected>' in counted.text
     assert made.headers["location"] == again.headers["location"] != other.headers["location"]
     assert "Ask people whether its predictions are right" in run
     assert "Ask people how good it is" in run
