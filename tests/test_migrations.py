@@ -319,6 +319,30 @@ def test_reviewers_become_annotators_where_there_are_none(empty: Database) -> No
             connection.execute(insert(user), other | {"role": "reviewer"})
 
 
+def test_what_judges_predictions_never_becomes_labels_on_the_way_down(empty: Database) -> None:
+    config = alembic_config()
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0045")
+        schema = MetaData()
+        schema.reflect(connection)
+        rows = {name: dict(FIRST_ROWS[name]) for name in ("user", "dataset", "campaign")}
+        rows["campaign"] |= {"kind": "evaluation"}
+        for name, values in rows.items():
+            connection.execute(insert(schema.tables[name]), values)
+        connection.commit()
+
+        with pytest.raises(RuntimeError, match="Close and delete these campaigns first"):
+            command.downgrade(config, "0044")
+        connection.rollback()
+        assert connection.scalar(select(schema.tables["campaign"].c.kind)) == "evaluation"
+
+        connection.execute(delete(schema.tables["campaign"]))
+        connection.commit()
+        command.downgrade(config, "0044")
+        assert "evaluation" not in inspect(connection).get_table_names()
+
+
 def test_migrations_equal_models(empty: Database) -> None:
     upgrade(empty.engine)
 

@@ -81,6 +81,8 @@ def submit_by(
         by=user,
         now=utc_now(),
     )
+    if named := {item.key: item.shows for item in body.answers if item.shows is not None}:
+        service.keep_names(session, campaign_id, named, by=user)
     return schemas.OutcomesRead.of(outcomes, leased, ids, image_addresses(request, campaign.dataset_id))
 
 

@@ -97,6 +97,18 @@ class ParticipantNotFound(NotFound):
         super().__init__("Nobody like that has answered in this campaign.")
 
 
+class NothingToName(Unprocessable):
+    """A class was named where the campaign asks for none, after another answer than no, or a wrong one."""
+
+    title = "Nothing to name"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "What a picture shows instead is named after a no, in a campaign that asks for it: one of its "
+            "classes, not the one asked about, or -1 for none of them."
+        )
+
+
 class NothingKnown(Unprocessable):
     """The dataset came without true classes that the campaign asks about."""
 

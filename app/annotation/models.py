@@ -209,6 +209,20 @@ class Answer(Base):
     is_hasty: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
+class Naming(Base):
+    """What the picture shows instead, as somebody named it after their no.
+
+    It tells which mistakes a model makes; no label is derived from it.
+    """
+
+    __tablename__ = "naming"
+
+    answer_id: Mapped[int] = mapped_column(
+        BigId, ForeignKey("answer.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    class_: Mapped[int | None]  # None: none of the campaign's classes, or they could not tell
+
+
 class PausedFor(enum.StrEnum):
     """Why somebody is paused."""
 

@@ -83,6 +83,7 @@ class ShownCampaign:
     instructions: str
     modes: Modes
     class_language: str
+    asks_which: bool
     classes: list[ShownClass]
 
     @property
@@ -137,7 +138,13 @@ def annotate(
     ]
     begins_with = mode or Modes.CARD if campaign.modes is Modes.BOTH else campaign.modes
     shown = ShownCampaign(
-        campaign.id, campaign.name, campaign.instructions, campaign.modes, campaign.class_language, classes
+        id=campaign.id,
+        name=campaign.name,
+        instructions=campaign.instructions,
+        modes=campaign.modes,
+        class_language=campaign.class_language,
+        asks_which=campaign.asks_which,
+        classes=classes,
     )
     practice = [
         {

@@ -19,6 +19,7 @@ from app.annotation.service import (
     Status,
     SubmittedAnswer,
 )
+from app.campaigns.classes import MAX_CLASSES
 from app.languages import gettext
 from app.schemas import Input, Output
 
@@ -96,6 +97,9 @@ class AnswerInput(Input):
     several pictures each has the page's time divided by their number, and `page` says how many they were.
     Null: not known, for example because the person was away.
 
+    `shows` follows a no where the campaign asks for it (`asks_which`): the position of the class that the
+    picture shows instead, or -1 for none of them or where nobody can tell. It makes no label.
+
     An answer that nobody can have thought about is kept, and says nothing about its question: the campaign
     says how long a look is at least, and the server compares with the time since it gave the question out.
     """
@@ -104,6 +108,7 @@ class AnswerInput(Input):
     value: AnswerValue
     response_ms: Annotated[int, Field(ge=0, le=MAX_RESPONSE_MS)] | None = None
     page: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
+    shows: Annotated[int, Field(ge=-1, lt=MAX_CLASSES)] | None = None
     key: UUID
 
     def submitted(self, ids: PublicIds) -> SubmittedAnswer:

@@ -12,6 +12,7 @@ from app.annotation.leasing import (
 )
 from app.annotation.left_to_ask import is_asked_of_all, nobody_is_left, people_at_work
 from app.annotation.locking import LockedCampaign, campaign_to_answer, lock_campaign
+from app.annotation.naming import keep_names
 from app.annotation.own import OwnAnswer, OwnFigures, last_answers, own_figures, tells_others
 from app.annotation.participants import (
     leave_out,
@@ -50,6 +51,7 @@ __all__ = [
     "finished_questions",
     "gold_count",
     "is_asked_of_all",
+    "keep_names",
     "last_answers",
     "leave_out",
     "lock_campaign",

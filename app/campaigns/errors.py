@@ -88,7 +88,8 @@ class EvaluationIsFixed(Conflict):
     def __init__(self) -> None:
         super().__init__(
             "An evaluation asks about a random sample of its model's predictions: its pictures, classes and "
-            "number of questions stay as they are, and a yes stands alone. Make another evaluation instead."
+            "number of questions stay as they are, and a yes stands alone; where people name what a picture "
+            "shows instead, pictures come one at a time. Make another evaluation instead."
         )
 
 

@@ -4,7 +4,7 @@ import enum
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, Text, UniqueConstraint, false, true
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, Text, UniqueConstraint, false, true
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.claims import Claimable
@@ -121,6 +121,8 @@ class Campaign(Claimable, Base):
     class_language: Mapped[str] = mapped_column(String(35), default="", server_default="")
     # Once it is closed, annotators are told what others said to the questions that they answered.
     tells_others: Mapped[bool] = mapped_column(default=False, server_default=false())
+    # Of an evaluation: after each no people name what the picture shows, one picture at a time.
+    asks_which: Mapped[bool] = mapped_column(default=False, server_default=false())
     rounds: Mapped[int] = mapped_column(default=1)  # questions per example, drawn without replacement
     modes: Mapped[Modes] = mapped_column(enum_column(Modes), default=Modes.BOTH, server_default="both")
     # Who may know of it; can change at any time.
@@ -134,6 +136,8 @@ class Campaign(Claimable, Base):
     # Of an evaluation: what its images are drawn by, and how many; see `sampling`.
     sample_seed: Mapped[str | None] = mapped_column(String(64))
     sample_size: Mapped[int | None]
+    # Where it drew by predicted class: see `sampling.Stratum`, one for each class.
+    sample_strata: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))
     question_count: Mapped[int] = mapped_column(default=0)  # drawn so far, by all drawings
     # How far back in the queue a question goes that is to be asked again: a multiple of the questions that
     # were drawn at first, and no fewer than there are. So its rank still tells its place.

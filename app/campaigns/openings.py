@@ -34,6 +34,7 @@ class Opening:
     end_position: int  # of the images of that version
     skip_twins: bool
     sample: tuple[str, int] | None  # of an evaluation: seed and size
+    strata: list[list[int]] | None  # of its sample, where it has some
 
 
 def waiting_openings(session: Session, now: datetime) -> list[UUID]:
@@ -93,6 +94,7 @@ def claim_opening(
         sample=None
         if campaign.sample_seed is None or campaign.sample_size is None
         else (campaign.sample_seed, campaign.sample_size),
+        strata=campaign.sample_strata,
     )
     return claim, opening
 
@@ -167,5 +169,11 @@ def _commitment(opening: Opening, *, count: int, evaluated: int) -> str:
         return commitment(opening.seed, **about, examples=count // opening.rounds, rounds=opening.rounds)
     seed, size = opening.sample
     return sample_commitment(
-        opening.seed, **about, sample_seed=seed, sample_size=size, asked=evaluated, drawn=count - evaluated
+        opening.seed,
+        **about,
+        sample_seed=seed,
+        sample_size=size,
+        strata=opening.strata,
+        asked=evaluated,
+        drawn=count - evaluated,
     )

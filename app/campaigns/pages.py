@@ -200,6 +200,8 @@ def open_campaign_from_page(
 ) -> Response:
     """Open or resume."""
     service.open_campaign(session, campaign, by=user, now=utc_now())
+    if campaign.is_evaluation:  # that page tells what the answers say
+        return see_other(request, "show_evaluation_of_campaign", campaign_id=str(campaign.id))
     return _back_to(request, campaign)
 
 

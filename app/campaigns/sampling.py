@@ -12,13 +12,45 @@ other, as in `draws`. So what was answered when people stopped is a random sampl
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from app.campaigns.draws import MIN_BLOCK, TURNS, Draws, Integers, draw_classes, probabilities, random_words
 
 DRAWN, EVALUATED = 0, 1  # rounds
+LEAST_OF_CLASS = 20  # pictures of each predicted class, where each is drawn from by itself
+
+
+class Stratum(NamedTuple):
+    """Pictures that a model takes for one class, in an evaluation that draws from each class by itself."""
+
+    population: int
+    sampled: int  # the first of these in the random order
+    end: int  # of all pictures in that order, where the last of them stands, and one more
+
+
+def strata_of(predicted: Sequence[int], *, sample: int, num_classes: int) -> list[Stratum]:
+    """How many pictures of each predicted class to draw, for a sample of about so many.
+
+    Each class gets its share of the sample, so that the accuracy of all is known as well as by a simple draw
+    or better; and at least LEAST_OF_CLASS, or all that it has.
+
+    Args:
+        predicted: class of each picture, in random order.
+        sample: as many as a simple draw would take.
+        num_classes: K.
+    """
+    classes = np.asarray(predicted, dtype=np.int64)  # (N,)
+    found = []
+    for class_ in range(num_classes):
+        places = np.flatnonzero(classes == class_)
+        share = math.ceil(sample * len(places) / len(classes))
+        taken = min(len(places), max(share, LEAST_OF_CLASS))
+        found.append(Stratum(len(places), taken, int(places[taken - 1]) + 1 if taken else 0))
+    return found
 
 
 def in_random_order(seed: str, positions: Sequence[int]) -> Integers:
@@ -31,8 +63,11 @@ def in_random_order(seed: str, positions: Sequence[int]) -> Integers:
 def images_to_mix_in(ordered: Integers, *, sample: int, count: int) -> Integers:
     """(count,) of the images in random order those about which a drawn class is asked.
 
-    They lie behind the sample; where there are too few, the sample's own follow.
+    They lie behind the sample; where there are too few, the sample's own follow. A sample by predicted class
+    has no end in that order (0): the last of all come first.
     """
+    if not sample:
+        return ordered[::-1][:count]
     return np.concatenate([ordered[sample:], ordered[:sample]])[:count]
 
 
@@ -80,6 +115,7 @@ def sample_commitment(
     class_names: Sequence[str],
     sample_seed: str,
     sample_size: int,
+    strata: Sequence[Sequence[int]] | None = None,
     asked: int,
     drawn: int,
 ) -> str:
@@ -93,6 +129,6 @@ def sample_commitment(
         "sample_seed": sample_seed,
         "sample_size": sample_size,
         "seed": seed,
-    }
+    } | ({} if strata is None else {"strata": [list(item) for item in strata]})
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -188,7 +188,10 @@ class CampaignRead(Output):
 
     id: UUID
     name: str
-    kind: CampaignKind = Field(description="evaluation: people judge a model's predictions; nothing trains")
+    kind: CampaignKind | None = Field(
+        description="evaluation: people judge a model's predictions, and nothing trains; null, while it is "
+        "not closed, to annotators, whose answers it could lead"
+    )
     instructions: str
     dataset_id: UUID
     state: CampaignState
@@ -206,6 +209,7 @@ class CampaignRead(Output):
     skip_twins: bool
     class_language: str
     tells_others: bool
+    asks_which: bool = Field(description="after a no, the class that the picture shows; see `shows`")
     rounds: int
     modes: Modes
     price: float | None
@@ -224,10 +228,14 @@ class CampaignRead(Output):
 
     @classmethod
     def of(cls, campaign: Campaign, *, by: User) -> Self:
-        """As this person may know it: how many known pictures there are would help to find them."""
+        """As this person may know it.
+
+        How many known pictures there are would help to find them, and who knows that a model is judged says
+        yes more readily.
+        """
         read = cls.model_validate(campaign)
         if not by.may_review and campaign.state is not CampaignState.CLOSED:
-            read.gold_share = read.gold_bound = read.price = None
+            read.kind = read.gold_share = read.gold_bound = read.price = None
         return read
 
 

@@ -138,7 +138,8 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
 
 def _require_the_same_questions(campaign: Campaign, details: CampaignDetails, names: list[str]) -> None:
     asked = details.dataset_id, names, details.rounds, details.confirm_yes, details.skip_twins
-    if asked != (campaign.dataset_id, campaign.class_names, campaign.rounds, False, False):
+    same = asked == (campaign.dataset_id, campaign.class_names, campaign.rounds, False, False)
+    if not same or (campaign.asks_which and details.modes is not Modes.CARD):
         raise EvaluationIsFixed
 
 

@@ -14,8 +14,8 @@ from app.campaigns import openings
 from app.campaigns import service as campaigns
 from app.campaigns.classes import ClassDetails, checked_classes
 from app.campaigns.draws import new_seed
-from app.campaigns.models import Campaign, CampaignKind, CampaignState, Consensus
-from app.campaigns.sampling import in_random_order
+from app.campaigns.models import Campaign, CampaignKind, CampaignState, Consensus, Modes
+from app.campaigns.sampling import in_random_order, strata_of
 from app.datasets import versions
 from app.datasets.models import Dataset
 from app.evaluations.errors import PredictionsDoNotFit
@@ -58,12 +58,16 @@ class Wishes:
         expected: accuracy that they expect, which takes fewer questions than none; None: whatever it is.
         drawn_share: questions about drawn classes, per question about a prediction; at most 1.
         overlap: people who are asked each question.
+        asks_which: after each no they name what the picture shows.
+        by_class: draw from each predicted class by itself, so that rare ones are met.
     """
 
     half_width: float = 0.05
     expected: float | None = None
     drawn_share: float = 1.0
     overlap: int = 1
+    asks_which: bool = False
+    by_class: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +111,7 @@ class _Ground:
 class _Layout:
     plan: Plan
     sample_seed: str
+    strata: list[list[int]] | None
     rows: list[tuple[int, int, int | None]]  # example, predicted class, question that is answered
 
 
@@ -151,6 +156,7 @@ def create_evaluation(
         population=layout.plan.population,
         sample_seed=layout.sample_seed,
         sample_size=layout.plan.sample,
+        strata=layout.strata,
         known_count=layout.plan.known,
         drawn_count=layout.plan.drawn,
         created_by_id=by.id,
@@ -177,6 +183,8 @@ def create_evaluation(
         "pictures": layout.plan.sample,
         "known": layout.plan.known,
         "half_width": wishes.half_width,
+        "by_class": wishes.by_class,
+        "asks_which": wishes.asks_which,
     }
     facts |= {"campaign": campaign.name} if campaign else {}
     journal.write(
@@ -212,7 +220,13 @@ def _ground(session: Session, judged: Judged) -> _Ground:
 def _lay_out(ground: _Ground, judged: Judged, wishes: Wishes) -> _Layout:
     population = len(ground.ordered)
     sample = min(population, questions_needed(wishes.half_width, wishes.expected))
-    about = [(id_, judged.predicted[id_]) for id_ in ground.ordered[:sample]]
+    about = [(id_, judged.predicted[id_]) for id_ in ground.ordered]
+    strata = None
+    if wishes.by_class:
+        strata = strata_of([class_ for _, class_ in about], sample=sample, num_classes=len(judged.classes))
+        about = [one for place, one in enumerate(about) if place < strata[one[1]].end]
+        sample = len(about)
+    about = about[:sample]
     rows = [(id_, class_, ground.known.get((id_, class_))) for id_, class_ in about]
     known = sum(question_id is not None for *_, question_id in rows)
     found = Plan(
@@ -223,7 +237,8 @@ def _lay_out(ground: _Ground, judged: Judged, wishes: Wishes) -> _Layout:
         drawn=min(population, int(wishes.drawn_share * (sample - known))),
         earlier=ground.earlier,
     )
-    return _Layout(found, ground.sample_seed, rows)
+    kept = None if strata is None else [list(stratum) for stratum in strata]
+    return _Layout(found, ground.sample_seed, kept, rows)
 
 
 def _draft(
@@ -240,9 +255,13 @@ def _draft(
         consensus=Consensus.MAJORITY,
         asks_again=False,
         class_language=judged.class_language,
+        # A page takes every picture that is not tapped for a no.
+        modes=Modes.CARD if layout.plan.wishes.asks_which else Modes.BOTH,
+        asks_which=layout.plan.wishes.asks_which,
         seed=new_seed(),
         sample_seed=layout.sample_seed,
         sample_size=layout.plan.sample,
+        sample_strata=layout.strata,
         created_by_id=by.id,
         created_at=now,
         classes=checked_classes(session, judged.dataset_id, judged.classes, rounds=1),

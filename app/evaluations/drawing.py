@@ -32,7 +32,9 @@ def questions_to_ask(session: Session, opening: openings.Opening) -> tuple[Draws
         opening.seed,
         np.array([position for position, _ in asked], dtype=np.int64),
         np.array([class_ for _, class_ in asked], dtype=np.int64),
-        images_to_mix_in(ordered, sample=evaluation.sample_size, count=evaluation.drawn_count),
+        images_to_mix_in(
+            ordered, sample=0 if evaluation.strata else evaluation.sample_size, count=evaluation.drawn_count
+        ),
         num_classes=len(opening.class_names),
     )
     return drawn, dict(places)

@@ -1,9 +1,10 @@
 """The images of evaluations, with what people said of their predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, and_, case, exists, func, select
+from sqlalchemy import ColumnElement, Row, Select, and_, case, exists, false, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question
@@ -62,9 +63,9 @@ Image = Row[UUID, int, int, int | None, bool, bool | None, bool | None, int, int
 
 
 def images_judged(
-    evaluation_id: UUID,
+    evaluation_ids: Collection[UUID],
 ) -> Select[UUID, int, int, int | None, bool, bool | None, bool | None, int, int]:
-    """A row for each image of an evaluation, with what people said of its prediction."""
+    """A row for each image of these evaluations, with what people said of its prediction."""
     return (
         select(
             EvaluatedImage.evaluation_id,
@@ -79,7 +80,7 @@ def images_judged(
         )
         .outerjoin(Question, Question.id == EvaluatedImage.question_id)
         .outerjoin(Answer, COUNTS)
-        .where(EvaluatedImage.evaluation_id == evaluation_id)
+        .where(EvaluatedImage.evaluation_id.in_(evaluation_ids))
         .group_by(
             EvaluatedImage.evaluation_id,
             EvaluatedImage.example_id,
@@ -100,3 +101,63 @@ def verdict_of(row: Image) -> bool | None:
 def is_unasked(row: Image) -> bool:
     """Whether nobody has judged it because nobody was asked, or not enough people."""
     return verdict_of(row) is None and (row.question_id is None or bool(row.is_waiting))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Images of an evaluation that the model takes for one class, and how people judged them.
+
+    Args:
+        class_, is_known: which: their predicted class, and whether earlier evaluations had the answer.
+        images: how many.
+        right, wrong: by what most people said.
+        unasked: to be judged yet.
+        several: that more than one person judged.
+        unanimous, unanimous_right: of these, on which all agreed; and that the prediction is right.
+    """
+
+    class_: int
+    is_known: bool
+    images: int
+    right: int
+    wrong: int
+    unasked: int
+    several: int
+    unanimous: int
+    unanimous_right: int
+
+    @property
+    def judged(self) -> int:
+        """How many people told right from wrong."""
+        return self.right + self.wrong
+
+
+def cells_of(session: Session, evaluation_ids: Collection[UUID]) -> dict[UUID, list[Cell]]:
+    """The images of evaluations, counted where they lie; as `verdict_of` and `is_unasked` say of each."""
+    row = images_judged(evaluation_ids).subquery().c
+    is_used = ~func.coalesce(row.is_set_aside, false())
+    is_told = and_(is_used, row.yes != row.no)
+    is_several = and_(is_used, row.yes + row.no > 1)
+    counted = {
+        "right": and_(is_told, row.yes > row.no),
+        "wrong": and_(is_told, row.yes < row.no),
+        "unasked": and_(~is_told, or_(row.question_id.is_(None), row.is_waiting)),
+        "several": is_several,
+        "unanimous": and_(is_several, or_(row.yes == 0, row.no == 0)),
+        "unanimous_right": and_(is_several, row.no == 0),
+    }
+    by = (row.evaluation_id, row.class_, row.is_known)
+    rows = session.execute(
+        select(
+            *by,
+            func.count().label("images"),
+            *(func.sum(case((holds, 1), else_=0)).label(name) for name, holds in counted.items()),
+        ).group_by(*by)
+    )
+    found: dict[UUID, list[Cell]] = {}
+    for evaluation_id, class_, is_known, images, *counts in rows:
+        told = dict(zip(counted, map(int, counts), strict=True))
+        found.setdefault(evaluation_id, []).append(
+            Cell(class_=class_, is_known=is_known, images=images, **told)
+        )
+    return found

@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import CheckConstraint, ForeignKey, String
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db import Base, BigId
@@ -34,6 +34,9 @@ class Evaluation(Base):
     # The first evaluation over a dataset chooses it, later ones share it: the same images come first.
     sample_seed: Mapped[str] = mapped_column(String(64))
     sample_size: Mapped[int]
+    # Where each predicted class was drawn from by itself: see `sampling.Stratum`, one for each; None: each
+    # picture had the same chance.
+    strata: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))
     known_count: Mapped[int]  # of these, for which earlier evaluations have the answer
     drawn_count: Mapped[int]  # questions about a class drawn at random, among those about predictions
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))

@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, case, func, select
 from sqlalchemy.orm import Session
 
+from app.accounts.models import User
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
 from app.campaigns.models import Campaign, CampaignState
 from app.evaluations.estimating import (
@@ -16,8 +17,9 @@ from app.evaluations.estimating import (
     corrected_interval,
     stratified_interval,
 )
-from app.evaluations.judging import COUNTS, Image, images_judged, is_unasked, verdict_of
+from app.evaluations.judging import COUNTS, Cell, cells_of
 from app.evaluations.models import EvaluatedImage, Evaluation
+from clarinet.recipes.counting import many
 
 FEWEST = 30  # judged images before a run's page tells an accuracy
 
@@ -54,7 +56,7 @@ class Result:
         interval: of the accuracy; None before anybody judged an image that was not known before.
         corrected: the same with people's errors on known pictures taken into account, which makes it wider;
             None without enough of these, and where several people judge each image.
-        people: how many answered.
+        people: how many answered; simulated: of these, which are programs.
         several: images that more than one person judged.
         unanimous: of these, on which all agreed; unanimous_right: that the prediction is right.
         classes: by predicted class.
@@ -69,12 +71,18 @@ class Result:
     interval: Interval | None
     corrected: Interval | None
     people: int
+    simulated: int
     several: int
     unanimous: int
     unanimous_right: int
     classes: tuple[ClassResult, ...]
     known: Known
     is_over: bool
+
+    @property
+    def by_whom(self) -> str:
+        """Who answered, in words."""
+        return _by_whom(self.people, self.simulated)
 
     @property
     def judged(self) -> int:
@@ -94,40 +102,82 @@ class Measured:
     evaluation_id: UUID
     interval: Interval
     people: int
+    simulated: int  # of these, which are programs
     images: int  # judged
     sample: int  # to be judged in all
     is_over: bool
 
+    @property
+    def by_whom(self) -> str:
+        """Who answered, in words."""
+        return _by_whom(self.people, self.simulated)
+
+
+def _by_whom(people: int, simulated: int) -> str:
+    """ "4 people", and programs by their name: nobody shall take their word for people's."""
+    real = people - simulated
+    told = [many(real, "person", "people")] if real or not simulated else []
+    return " and ".join([*told, *([many(simulated, "simulated annotator")] if simulated else [])])
+
 
 def result_of(session: Session, evaluation: Evaluation) -> Result:
     """What is known of an evaluation."""
-    rows = session.execute(images_judged(evaluation.id)).all()
-    campaign = session.get(Campaign, evaluation.campaign_id) if evaluation.campaign_id else None
-    is_closed = campaign is None or campaign.state is CampaignState.CLOSED
-    verdicts = [verdict_of(row) for row in rows]
-    right, wrong = verdicts.count(True), verdicts.count(False)
-    waiting = 0 if is_closed else sum(map(is_unasked, rows))
-    is_even = not evaluation.known_count or right + wrong == len(rows)
-    several = [
-        (row, found)
-        for row, found in zip(rows, verdicts, strict=True)
-        if not row.is_set_aside and row.yes + row.no > 1
-    ]
-    unanimous = [found for row, found in several if not row.yes or not row.no]
-    known = _known(session, evaluation)
+    return results_of(session, [evaluation])[evaluation.id]
+
+
+def results_of(session: Session, evaluations: Sequence[Evaluation]) -> dict[UUID, Result]:
+    """What is known of each, by id, in as many statements as of one."""
+    ids = [evaluation.id for evaluation in evaluations]
+    if not ids:
+        return {}
+    cells, people, known = cells_of(session, ids), _people(session, ids), _known(session, ids)
+    campaign_ids = [evaluation.campaign_id for evaluation in evaluations if evaluation.campaign_id]
+    open_ones = set(
+        session.scalars(
+            select(Campaign.id).where(Campaign.id.in_(campaign_ids), Campaign.state != CampaignState.CLOSED)
+        )
+    )
+    return {
+        evaluation.id: _result(
+            evaluation,
+            cells.get(evaluation.id, []),
+            people.get(evaluation.id, (0, 0)),
+            known.get(evaluation.id, Known()),
+            is_closed=evaluation.campaign_id not in open_ones,
+        )
+        for evaluation in evaluations
+    }
+
+
+def _result(
+    evaluation: Evaluation,
+    cells: Sequence[Cell],
+    people: tuple[int, int],
+    known: Known,
+    *,
+    is_closed: bool,
+) -> Result:
+    images, right, wrong, several = _sums(cells, "images", "right", "wrong", "several")
+    waiting = 0 if is_closed else sum(cell.unasked for cell in cells)
+    is_even = not evaluation.known_count or right + wrong == images
     return Result(
         right=right,
         wrong=wrong,
-        untold=len(rows) - right - wrong - waiting,
+        untold=images - right - wrong - waiting,
         waiting=waiting,
-        interval=_interval(rows, is_even=is_even),
-        corrected=_corrected(right, right + wrong, known) if is_even and not several else None,
-        people=_people(session, [evaluation.id]).get(evaluation.id, 0),
-        several=len(several),
-        unanimous=len(unanimous),
-        unanimous_right=unanimous.count(True),
+        interval=_interval(cells, is_even=is_even)
+        if evaluation.strata is None
+        else _interval_by_class(cells, evaluation.strata, is_even=is_even),
+        corrected=_corrected(right, right + wrong, known)
+        if is_even and not several and evaluation.strata is None
+        else None,
+        people=people[0],
+        simulated=people[1],
+        several=several,
+        unanimous=sum(cell.unanimous for cell in cells),
+        unanimous_right=sum(cell.unanimous_right for cell in cells),
         classes=tuple(
-            _of_class(name, [row for row in rows if row.class_ == class_], is_even=is_even)
+            _of_class(name, [cell for cell in cells if cell.class_ == class_], is_even=is_even)
             for class_, name in enumerate(evaluation.class_names)
         ),
         known=known,
@@ -135,34 +185,58 @@ def result_of(session: Session, evaluation: Evaluation) -> Result:
     )
 
 
-def _interval(rows: Sequence[Image], *, is_even: bool) -> Interval | None:
+def _interval(cells: Sequence[Cell], *, is_even: bool) -> Interval | None:
     """Of the share that is right; None where nothing tells it.
 
     Answers that were known before are about predictions that another model shares, which are right more often
     than the others. Unless every image is judged (`is_even`), both parts count by how many images they have.
     """
-    parts = (
-        [list(rows)]
-        if is_even
-        else [[row for row in rows if row.is_known is known] for known in (True, False)]
-    )
     strata = []
-    for part in filter(None, parts):
-        verdicts = [verdict_of(row) for row in part]
-        right, judged = verdicts.count(True), len(part) - verdicts.count(None)
+    for part in _parts(cells, is_even=is_even):
+        images, right, judged = _sums(part, "images", "right", "judged")
         if not judged:
             return None
-        strata.append(Stratum(len(part), right, judged))
+        strata.append(Stratum(images, right, judged))
     if len(strata) > 1:
         return stratified_interval(strata)
     return accuracy_interval(strata[0].yes, strata[0].asked) if strata else None
 
 
-def _of_class(name: str, rows: Sequence[Image], *, is_even: bool) -> ClassResult:
-    verdicts = [verdict_of(row) for row in rows]
-    return ClassResult(
-        name, len(rows), verdicts.count(True), verdicts.count(False), _interval(rows, is_even=is_even)
-    )
+def _interval_by_class(
+    cells: Sequence[Cell], strata: Sequence[Sequence[int]], *, is_even: bool
+) -> Interval | None:
+    """Where each class was drawn from by itself: each counts by its pictures in the target.
+
+    A class of which nobody could tell a picture counts for nothing; while some are to be judged, nothing is
+    told.
+    """
+    found = []
+    for class_, (population, sampled, _) in enumerate(strata):
+        own = [cell for cell in cells if cell.class_ == class_]
+        for part in _parts(own, is_even=is_even):
+            images, right, judged, unasked = _sums(part, "images", "right", "judged", "unasked")
+            if judged:
+                found.append(Stratum(population * images / sampled, right, judged))
+            elif unasked:
+                return None
+    return stratified_interval(found) if found else None
+
+
+def _of_class(name: str, cells: Sequence[Cell], *, is_even: bool) -> ClassResult:
+    images, right, wrong = _sums(cells, "images", "right", "wrong")
+    return ClassResult(name, images, right, wrong, _interval(cells, is_even=is_even))
+
+
+def _parts(cells: Sequence[Cell], *, is_even: bool) -> list[list[Cell]]:
+    """Those whose answers were known apart from the others, unless that makes no difference."""
+    if is_even:
+        return [list(cells)] if cells else []
+    parts = [[cell for cell in cells if cell.is_known is known] for known in (True, False)]
+    return [part for part in parts if part]
+
+
+def _sums(cells: Sequence[Cell], *names: str) -> list[int]:
+    return [sum(getattr(cell, name) for cell in cells) for name in names]
 
 
 def _corrected(right: int, asked: int, known: Known) -> Interval | None:
@@ -178,57 +252,77 @@ def _corrected(right: int, asked: int, known: Known) -> Interval | None:
     )
 
 
-def _known(session: Session, evaluation: Evaluation) -> Known:
-    """In the campaigns whose answers judge the evaluation's images."""
+def _known(session: Session, ids: Collection[UUID]) -> dict[UUID, Known]:
+    """In the campaigns whose answers judge the images of each evaluation."""
     asked_in = (
-        select(Question.campaign_id)
-        .join(EvaluatedImage, EvaluatedImage.question_id == Question.id)
-        .where(EvaluatedImage.evaluation_id == evaluation.id)
+        select(EvaluatedImage.evaluation_id, Question.campaign_id)
+        .join(Question, EvaluatedImage.question_id == Question.id)
+        .where(EvaluatedImage.evaluation_id.in_(ids))
         .distinct()
+        .subquery()
     )
     rows = session.execute(
-        select(Question.is_match, func.sum(_is(AnswerValue.YES)), func.sum(_is(AnswerValue.NO)))
+        select(
+            asked_in.c.evaluation_id,
+            Question.is_match,
+            func.sum(_is(AnswerValue.YES)),
+            func.sum(_is(AnswerValue.NO)),
+        )
+        .join(Question, Question.campaign_id == asked_in.c.campaign_id)
         .join(Answer, COUNTS)
-        .where(Question.campaign_id.in_(asked_in), Question.purpose == Purpose.GOLD, ~Question.is_set_aside)
-        .group_by(Question.is_match)
+        .where(Question.purpose == Purpose.GOLD, ~Question.is_set_aside)
+        .group_by(asked_in.c.evaluation_id, Question.is_match)
     )
-    said = {bool(is_match): (int(yes or 0), int(no or 0)) for is_match, yes, no in rows}
-    (right_yes, wrong_yes), (wrong_no, right_no) = said.get(True, (0, 0)), said.get(False, (0, 0))
-    return Known(right_yes, right_yes + wrong_yes, right_no, right_no + wrong_no)
+    said: dict[UUID, dict[bool, tuple[int, int]]] = {}
+    for evaluation_id, is_match, yes, no in rows:
+        said.setdefault(evaluation_id, {})[bool(is_match)] = (int(yes or 0), int(no or 0))
+    found = {}
+    for evaluation_id, counts in said.items():
+        (right_yes, wrong_yes), (wrong_no, right_no) = counts.get(True, (0, 0)), counts.get(False, (0, 0))
+        found[evaluation_id] = Known(right_yes, right_yes + wrong_yes, right_no, right_no + wrong_no)
+    return found
 
 
 def _is(value: AnswerValue) -> ColumnElement[int]:
     return case((and_(Answer.value == value, ~Answer.is_hasty), 1), else_=0)
 
 
-def _people(session: Session, ids: Collection[UUID]) -> dict[UUID, int]:
+def _people(session: Session, ids: Collection[UUID]) -> dict[UUID, tuple[int, int]]:
+    """How many answered, and how many of these are programs."""
     rows = session.execute(
-        select(EvaluatedImage.evaluation_id, func.count(Answer.user_id.distinct()))
+        select(
+            EvaluatedImage.evaluation_id,
+            func.count(Answer.user_id.distinct()),
+            func.count(case((User.is_simulated, Answer.user_id)).distinct()),
+        )
         .join(Question, Question.id == EvaluatedImage.question_id)
         .join(Answer, COUNTS)
+        .join(User, User.id == Answer.user_id)
         .where(EvaluatedImage.evaluation_id.in_(ids))
         .group_by(EvaluatedImage.evaluation_id)
     )
-    return {evaluation_id: int(count) for evaluation_id, count in rows}
+    return {evaluation_id: (int(count), int(simulated)) for evaluation_id, count, simulated in rows}
 
 
 def measured_by_people(session: Session, run_ids: Collection[UUID]) -> dict[UUID, Measured]:
     """Of runs whose predictions enough people judged, the newest evaluation that tells an accuracy."""
-    found: dict[UUID, Measured] = {}
     rows = session.scalars(
         select(Evaluation)
         .where(Evaluation.run_id.in_(run_ids))
         .order_by(Evaluation.created_at.desc(), Evaluation.id)
-    )
-    for evaluation in rows.all():
-        if evaluation.run_id in found:
+    ).all()
+    results = results_of(session, rows)
+    found: dict[UUID, Measured] = {}
+    for evaluation in rows:
+        result = results[evaluation.id]
+        if evaluation.run_id in found or result.shown is None:
             continue
-        result = result_of(session, evaluation)
-        if result.judged >= min(FEWEST, evaluation.sample_size) and result.shown is not None:
+        if result.judged >= min(FEWEST, evaluation.sample_size):
             found[evaluation.run_id] = Measured(
                 evaluation_id=evaluation.id,
                 interval=result.shown,
                 people=result.people,
+                simulated=result.simulated,
                 images=result.judged,
                 sample=evaluation.sample_size,
                 is_over=result.is_over,

@@ -1,19 +1,23 @@
 """What routes, tasks and other features call: evaluations, their results and comparisons."""
 
 from app.evaluations.asking import Judged, Plan, Wishes, create_evaluation, plans
-from app.evaluations.comparing import Comparison, comparisons_of
+from app.evaluations.comparing import Comparison, compare_two, comparisons_of
 from app.evaluations.drawing import name_questions, questions_to_ask
 from app.evaluations.listing import evaluation_of, get_evaluation, list_evaluations
-from app.evaluations.results import Measured, Result, measured_by_people, result_of
+from app.evaluations.naming import Confusion, confusion_of
+from app.evaluations.results import Measured, Result, measured_by_people, result_of, results_of
 
 __all__ = [
     "Comparison",
+    "Confusion",
     "Judged",
     "Measured",
     "Plan",
     "Result",
     "Wishes",
+    "compare_two",
     "comparisons_of",
+    "confusion_of",
     "create_evaluation",
     "evaluation_of",
     "get_evaluation",
@@ -23,4 +27,5 @@ __all__ = [
     "plans",
     "questions_to_ask",
     "result_of",
+    "results_of",
 ]

@@ -83,6 +83,9 @@ class Audit:
 
     commitment: str
     seed: str | None  # public once the campaign is closed
+    # Of a closed evaluation, seed and size of its sample, to those who might see the seed before: later
+    # evaluations of the same dataset go on with it.
+    sample: tuple[str, int] | None
     dataset_digest: str
     dataset_unchanged: bool
     checked_at: datetime | None  # when the questions were last drawn anew; None: not yet
@@ -196,6 +199,9 @@ def audit(
     return Audit(
         commitment=campaign.commitment or "",
         seed=campaign.seed if is_public else None,
+        sample=(campaign.sample_seed, campaign.sample_size)
+        if campaign.sample_seed and campaign.sample_size and is_public and has_seed
+        else None,
         dataset_digest=campaign.dataset_digest or "",
         dataset_unchanged=all(item.dataset_unchanged for item in drawings),
         checked_at=check.checked_at if check else None,

@@ -1,10 +1,12 @@
 """Drawing a campaign's questions anew, to see whether they are the ones that were promised."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
@@ -131,14 +133,30 @@ def _drawn_evaluation(
 
     That these are the model's follows from the digest of their file, which the evaluation keeps.
     """
-    size = campaign.sample_size or 0
+    size = 0 if campaign.sample_strata else campaign.sample_size or 0
     ordered = sampling.in_random_order(sample_seed, positions)
     judged = table[table[:, 2] == sampling.EVALUATED]
-    judged = judged[np.isin(judged[:, 1], ordered[:size])]
+    if campaign.sample_strata:
+        judged = judged[_is_in_strata(judged, ordered, campaign.sample_strata)]
+    else:
+        judged = judged[np.isin(judged[:, 1], ordered[:size])]
     others = sampling.images_to_mix_in(ordered, sample=size, count=int(np.sum(table[:, 2] == sampling.DRAWN)))
     return sampling.draw_evaluation(
         drawing.seed, judged[:, 1], judged[:, 3], others, num_classes=campaign.num_classes
     )
+
+
+def _is_in_strata(
+    judged: draws.Integers, ordered: draws.Integers, strata: Sequence[Sequence[int]]
+) -> NDArray[np.bool_]:
+    """(Q,) Whether each picture comes before the end of its class, which has no more of them than it may."""
+    place = np.empty(int(ordered.max(initial=-1)) + 1, dtype=np.int64)
+    place[ordered] = np.arange(len(ordered))
+    sampled, ends = np.array(strata, dtype=np.int64)[:, 1:].T  # (K,) each
+    classes = judged[:, 3]
+    counts = np.bincount(classes, minlength=len(ends))
+    found: NDArray[np.bool_] = (place[judged[:, 1]] < ends[classes]) & (counts <= sampled)[classes]
+    return found
 
 
 def _commitment_matches(campaign: Campaign, drawing: Drawing, table: draws.Integers) -> bool:
@@ -150,6 +168,7 @@ def _commitment_matches(campaign: Campaign, drawing: Drawing, table: draws.Integ
             class_names=campaign.class_names,
             sample_seed=campaign.sample_seed,
             sample_size=campaign.sample_size or 0,
+            strata=campaign.sample_strata,
             asked=asked,
             drawn=len(table) - asked,
         )

@@ -157,8 +157,9 @@ class AuditRead(Output):
     What rests on the last check of the draws (`checked_at`) is null before there was one. Of a large campaign
     `yes_by_true_class` is null, too, until a job has counted it (`yes_by_true_class_at`).
 
-    What people answered is null to annotators until the campaign is closed: who looks, answers and takes it
-    back would see from what moves which pictures are known, and which answer was right.
+    What people answered, and how often yes is right, is null to annotators until the campaign is closed: who
+    looks, answers and takes it back would see from what moves which pictures are known, and which answer was
+    right.
     """
 
     passed: bool | None
@@ -166,6 +167,11 @@ class AuditRead(Output):
     alarms: list[str]
     commitment: str
     seed: str | None
+    sample_seed: str | None = Field(
+        description="of an evaluation: what its pictures were drawn by; null until the campaign is closed, "
+        "and to annotators, because later evaluations of the same pictures go on with it"
+    )
+    sample_size: int | None
     dataset_digest: str
     dataset_unchanged: bool
     draws_match: bool | None
@@ -191,6 +197,8 @@ class AuditRead(Output):
             alarms=list(audit.alarms),
             commitment=audit.commitment,
             seed=audit.seed,
+            sample_seed=audit.sample[0] if audit.sample else None,
+            sample_size=audit.sample[1] if audit.sample else None,
             dataset_digest=audit.dataset_digest,
             dataset_unchanged=audit.dataset_unchanged,
             draws_match=audit.draws_match,
@@ -203,7 +211,7 @@ class AuditRead(Output):
             unusable_by_class=None
             if audit.hides_answers
             else ChiSquareRead.model_validate(audit.unusable_by_class),
-            expected_yes_rate=audit.progress.expected_yes_rate,
+            expected_yes_rate=shown(audit.progress.expected_yes_rate),
             yes_rate=shown(audit.progress.counts.yes_rate),
             yes_p_value=shown(audit.yes_p_value),
             yes_by_true_class=None

@@ -96,7 +96,10 @@ def read_evaluations(
 @admin_only
 def read_evaluation(evaluation_id: UUID, session: SessionDep, user: CurrentUser) -> EvaluationRead:
     """One evaluation, with what people's answers say so far."""
-    return _read(session, [evaluations.get_evaluation(session, evaluation_id, by=user)])[0]
+    evaluation = evaluations.get_evaluation(session, evaluation_id, by=user)
+    campaign = session.get(Campaign, evaluation.campaign_id) if evaluation.campaign_id else None
+    result = evaluations.result_of(session, evaluation)
+    return EvaluationRead.of(evaluation, campaign, result, evaluations.confusion_of(session, evaluation))
 
 
 @router.get("/evaluations/{evaluation_id}/comparisons")
@@ -111,12 +114,13 @@ def read_comparisons(evaluation_id: UUID, session: SessionDep, user: CurrentUser
 
 def _read(session: Session, found: Sequence[Evaluation]) -> list[EvaluationRead]:
     ids = {evaluation.campaign_id for evaluation in found}
+    results = evaluations.results_of(session, found)
     campaigns = {row.id: row for row in session.scalars(select(Campaign).where(Campaign.id.in_(ids)))}
     return [
         EvaluationRead.of(
             evaluation,
             campaigns.get(evaluation.campaign_id) if evaluation.campaign_id else None,
-            evaluations.result_of(session, evaluation),
+            results[evaluation.id],
         )
         for evaluation in found
     ]

@@ -1,6 +1,7 @@
 """HTML routes of evaluations: laying one out, and what people's answers say."""
 
-from uuid import UUID
+from hashlib import sha256
+from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Request, status
 from fastapi.responses import RedirectResponse, Response
@@ -10,11 +11,13 @@ from starlette.datastructures import FormData
 from app.access import admin_only
 from app.accounts.models import User
 from app.campaigns.models import Campaign
+from app.campaigns.sampling import LEAST_OF_CLASS
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.errors import Conflict, Unprocessable
 from app.evaluations import service as evaluations
-from app.evaluations.service import Plan, Wishes
+from app.evaluations.service import Judged, Plan, Wishes
+from app.idempotency import Once
 from app.pages import read_form, render, see_other
 from app.registry import evaluating, service
 from app.registry.evaluation_schemas import EvaluationForm
@@ -27,9 +30,15 @@ router = APIRouter(include_in_schema=False)
 
 OFFERED = (0.1, 0.05, 0.03, 0.02, 0.01)  # half-widths
 EXPECTED = (0.95, 0.9, 0.8, 0.7)
+COUNTED = (
+    "by_class",
+    "expected",
+    "half_width",
+    "model_id",
+)  # what numbers of questions follow from
 
 
-@router.get("/runs/{run_id}/evaluations/new", openapi_extra=query_of("expected", "model_id"))
+@router.get("/runs/{run_id}/evaluations/new", openapi_extra=query_of(*COUNTED))
 @admin_only
 def new_evaluation(
     *,
@@ -39,11 +48,15 @@ def new_evaluation(
     storage: StorageDep,
     user: CurrentUser,
     expected: str = "",
+    by_class: str = "",
+    half_width: str = "",
     model_id: str = "",
 ) -> Response:
     """The form, which says how many questions each width of the interval takes."""
     run = runs.get_run(session, run_id, by=user)
-    typed = FormData({"expected": expected, "model_id": model_id})
+    typed = FormData(
+        {"by_class": by_class, "expected": expected, "half_width": half_width or "0.05", "model_id": model_id}
+    )
     return _form(request, session, storage, run, by=user, typed=typed)
 
 
@@ -59,25 +72,34 @@ def create_evaluation_from_form(
     storage: StorageDep,
     user: CurrentUser,
 ) -> Response:
-    """Lay it out, or show the form with what is wrong."""
-    read, errors = read_form(without_empty(form), EvaluationForm)
+    """Lay it out, or show the form with what is wrong, or with other numbers of questions."""
+    if "count" in form:
+        run = runs.get_run(session, run_id, by=user)
+        return _form(request, session, storage, run, by=user, typed=form)
+    read, errors = read_form(form, EvaluationForm)
     if read is not None:
         try:
             with reading.begin() as looking:
                 model = service.get_model(looking, read.model_id, by=user)
                 judged = evaluating.judged(looking, storage, model, by=user)
-            made = evaluations.create_evaluation(session, judged, read.wishes(), by=user, now=utc_now())
+            made = _made_once(session, judged, read, by=user)
         except (Conflict, Unprocessable) as error:
             errors = {"": error.detail}
         else:
-            return see_other(request, "show_evaluation", evaluation_id=str(made.id))
+            return see_other(request, "show_evaluation", evaluation_id=made)
     run = runs.get_run(session, run_id, by=user)
     return _form(request, session, storage, run, by=user, typed=form, errors=errors)
 
 
-def without_empty(form: FormData) -> FormData:
-    """What was chosen: "I do not know" sends nothing."""
-    return FormData([(name, value) for name, value in form.multi_items() if value != ""])
+def _made_once(session: Session, judged: Judged, read: EvaluationForm, *, by: User) -> str:
+    """The id of the evaluation that this very form makes with these choices; sent twice, it makes one."""
+    key = sha256(read.model_dump_json().encode()).hexdigest()
+    once, now = Once(by.id, f"evaluate {key}", key), utc_now()
+    if made := once.begin(session, now=now):
+        return made
+    evaluation = evaluations.create_evaluation(session, judged, read.wishes(), by=by, now=now)
+    once.end(session, evaluation.id)
+    return str(evaluation.id)
 
 
 def _form(
@@ -93,12 +115,13 @@ def _form(
     models = {str(model.id): model for model in evaluating.models_of_run(session, run)}
     model = models.get(str(typed.get("model_id", "")), next(iter(models.values()), None))
     expected = next((share for share in EXPECTED if str(share) == typed.get("expected")), None)
+    by_class = typed.get("by_class") == "true"
     plans: list[Plan] = []
     fault = ""
     if model is not None:
         try:
             judged = evaluating.judged(session, storage, model, by=by)
-            wished = [Wishes(half_width=width, expected=expected) for width in OFFERED]
+            wished = [Wishes(half_width=width, expected=expected, by_class=by_class) for width in OFFERED]
             plans = evaluations.plans(session, judged, wished, by=by)
         except (Conflict, Unprocessable) as error:
             fault = error.detail
@@ -111,10 +134,13 @@ def _form(
         models=[(key, evaluating.model_name(item)) for key, item in models.items()],
         model=model,
         expected=expected,
+        by_class=by_class,
+        least_of_class=LEAST_OF_CLASS,
         choices=EXPECTED,
         plans=plans,
         fault=fault,
         typed=typed,
+        once=uuid4().hex,
         errors=errors or {},
     )
 
@@ -139,6 +165,7 @@ def show_evaluation(
         names=runs.names_of(session, [run]),
         models={model_id: evaluating.model_name(model) for model_id, model in models.items()},
         result=evaluations.result_of(session, evaluation),
+        confusion=evaluations.confusion_of(session, evaluation),
         comparisons=comparisons,
     )
 

@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.schemas import Overlap
 from app.evaluations.models import Evaluation
-from app.evaluations.service import Comparison, Plan, Result, Wishes
+from app.evaluations.service import Comparison, Confusion, Plan, Result, Wishes
 from app.schemas import Input, Name, Output
 
 HalfWidth = Annotated[float, Field(ge=0.005, le=0.25, allow_inf_nan=False)]
@@ -31,6 +31,18 @@ class _Wished(Input):
     )
     overlap: Overlap = Field(default=1, description="people who are asked each question")
 
+    asks_which: bool = Field(
+        default=False,
+        description="after each no people name what the picture shows: tells which classes a model mixes up, "
+        "and takes them longer",
+    )
+
+    by_class: bool = Field(
+        default=False,
+        description="draw from each predicted class by itself, at least 20 pictures of each: helps where "
+        "some are rare; such an evaluation is not compared with others",
+    )
+
     def wishes(self) -> Wishes:
         """For the service."""
         return Wishes(
@@ -38,6 +50,8 @@ class _Wished(Input):
             expected=self.expected,
             drawn_share=self.drawn_share,
             overlap=self.overlap,
+            asks_which=self.asks_which,
+            by_class=self.by_class,
         )
 
 
@@ -56,6 +70,7 @@ class EvaluationForm(_Wished):
     """The form."""
 
     model_id: UUID
+    once: Annotated[str, StringConstraints(max_length=40)] = Field(description="the same form, sent twice")
 
 
 class EvaluationPlanRead(Output):
@@ -102,6 +117,26 @@ class KnownRead(Output):
     no_asked: int
 
 
+class FoundClassRead(Output):
+    """Pictures that show one class, as people say."""
+
+    name: str
+    shown: int = Field(description="pictures of it in the sample")
+    right: int = Field(description="of these, that the model takes for it")
+    share: float | None = Field(description="of all such pictures of the target that the model finds")
+    interval: IntervalRead | None
+
+
+class ConfusionRead(Output):
+    """What pictures show, as people name it after a no, by what the model takes them for."""
+
+    rows: list[list[int]] = Field(
+        description="pictures; a row for each class that they show, a column for each predicted one"
+    )
+    classes: list[FoundClassRead]
+    unnamed: int = Field(description="wrong predictions whose class nobody named: not counted")
+
+
 class EvaluationResultRead(Output):
     """What people's answers say so far."""
 
@@ -116,12 +151,21 @@ class EvaluationResultRead(Output):
         description="the same with people's errors on known pictures taken into account; null without enough"
     )
     people: int
+    simulated: int = Field(description="of these, which are programs")
     several: int = Field(description="images that more than one person judged")
     unanimous: int = Field(description="of these, on which all agreed")
     unanimous_right: int
     classes: list[EvaluatedClassRead]
     known: KnownRead
     is_over: bool
+
+
+class StratumRead(Output):
+    """Pictures that the model takes for one class."""
+
+    population: int = Field(description="in the target")
+    sampled: int = Field(description="of these, drawn at random")
+    end: int = Field(description="of the random order of all pictures, behind the last of these")
 
 
 class EvaluationRead(Output):
@@ -137,21 +181,40 @@ class EvaluationRead(Output):
     half_width: float
     population: int
     sample_size: int
+    strata: list[StratumRead] | None = Field(
+        description="where each predicted class was drawn from by itself, in the order of the classes; null: "
+        "each picture had the same chance"
+    )
     known_count: int
     asked_count: int
     drawn_count: int
     predictions_digest: str = Field(description="SHA-256 of the file of predictions beside the model")
     created_at: datetime
     result: EvaluationResultRead
+    confusion: ConfusionRead | None = Field(
+        description="null where nobody named what a picture shows, and in lists"
+    )
 
     @classmethod
-    def of(cls, evaluation: Evaluation, campaign: Campaign | None, result: Result) -> Self:
+    def of(
+        cls,
+        evaluation: Evaluation,
+        campaign: Campaign | None,
+        result: Result,
+        confusion: Confusion | None = None,
+    ) -> Self:
         """From the row and what its answers say."""
-        own = cls.model_fields.keys() - {"campaign_state", "result"}
+        own = cls.model_fields.keys() - {"campaign_state", "result", "confusion", "strata"}
         return cls(
             **{name: getattr(evaluation, name) for name in own},
             campaign_state=campaign.state if campaign else None,
+            strata=evaluation.strata
+            and [
+                StratumRead(population=population, sampled=sampled, end=end)
+                for population, sampled, end in evaluation.strata
+            ],
             result=EvaluationResultRead.model_validate(result),
+            confusion=None if confusion is None else ConfusionRead.model_validate(confusion),
         )
 
 

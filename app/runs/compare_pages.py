@@ -20,6 +20,7 @@ from app.runs.curves import drawing_of
 from app.runs.differences import Difference
 from app.runs.errors import RunNotFound, TooManyToCompare
 from app.runs.files import csv_file
+from app.runs.summary import Summary
 from app.storage import Storage
 from clarinet.files.tables import guarded
 from clarinet.recipes.config import title_of
@@ -125,6 +126,7 @@ def _result_rows(comparison: Comparison) -> Iterator[list[str]]:
     yield [
         *("run", "name", "method", "preset", "setting", "state", "seeds", "mean_accuracy"),
         *("interval_low", "interval_high", "lowest_accuracy", "highest_accuracy", *ends),
+        *("people_accuracy", "people_low", "people_high"),
     ]
     for each in comparison.runs:
         run, summary = each.run, each.summary
@@ -136,7 +138,13 @@ def _result_rows(comparison: Comparison) -> Iterator[list[str]]:
             *map(_written, figures),
             *_ends(each.by_images),
             *_ends(each.by_seeds),
+            *_ends_of_people(summary),
         ]
+
+
+def _ends_of_people(summary: Summary) -> list[str]:
+    told = summary.people and summary.people.interval
+    return [_written(value) for value in ((told.estimate, told.low, told.high) if told else [None] * 3)]
 
 
 def _ends(found: Difference | None) -> list[str]:

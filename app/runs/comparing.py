@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
+from app.evaluations import service as evaluations
 from app.runs import service
 from app.runs.differences import (
     Difference,
@@ -124,7 +125,9 @@ def compare(
                 label=run.name or f"{names[run.campaign_id]} → {names[run.target_dataset_id]}",
                 summary=summary,
                 points=curves.get(run.id, []) if summary.scored.images else [],
-                by_images=None if is_first else _by_images(run, runs[0], summary, first, hits),
+                by_images=None
+                if is_first
+                else _by_people(session, summary, first) or _by_images(run, runs[0], summary, first, hits),
                 by_seeds=None if is_first else between_seeds(_accuracies(run), _accuracies(runs[0])),
                 labels=_labels(storage, run, runs[0]),
             )
@@ -139,6 +142,18 @@ def compare(
 def _accuracies(run: Run) -> list[float]:
     counted = [trial for trial in run.trials if trial.state not in NOT_COUNTED]
     return [trial.target_accuracy for trial in counted if trial.target_accuracy is not None]
+
+
+def _by_people(session: Session, mine: Summary, first: Summary) -> Difference | None:
+    """Where people judged both on the same pictures."""
+    if mine.people is None or first.people is None:
+        return None
+    found = evaluations.compare_two(session, mine.people.evaluation_id, first.people.evaluation_id)
+    if found is None:
+        return None
+    told = found.difference
+    basis = f"{found.images:,} pictures that people judged for both"
+    return Difference(told.estimate, told.low, told.high, basis)
 
 
 def _by_images(

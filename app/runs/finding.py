@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, selectinload
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.runs.models import Run, Trial, TrialState
+from app.runs.scoring import accuracies_by_people
 
 # A list needs no confusions, which of many classes are megabytes.
 WITHOUT_RESULTS = selectinload(Run.trials).defer(Trial.result, raiseload=True)
@@ -77,15 +78,18 @@ def find_runs(
     """
     accounts.require_admin(by)
     figures = _figures()
+    accuracy: ColumnElement[Any] = figures.c.accuracy
+    if sort in {Sort.HIGHEST, Sort.LOWEST} and (people := accuracies_by_people(session)):
+        accuracy = case(people, value=Run.id, else_=accuracy)
     of_run = figures.c.run_id == Run.id
     value = {
         "number": Run.number,
-        "accuracy": figures.c.accuracy,
+        "accuracy": accuracy,
         "name": func.lower(Run.name),
         "method": Run.method,
     }[sort.removeprefix("-")]
     query = select(Run).options(WITHOUT_RESULTS).where(*_conditions(wanted))
-    if wanted.state is not None or value is figures.c.accuracy:
+    if wanted.state is not None or value is accuracy:
         query = query.join(figures, of_run)
     if wanted.state is not None:
         query = query.where(figures.c.state == wanted.state.value)

@@ -156,6 +156,7 @@ class MeasuredRead(Output):
     low: float = Field(description="lower end of its 95 % interval")
     high: float
     people: int
+    simulated: int = Field(description="of these, which are programs")
     images: int = Field(description="that they judged")
     sample: int = Field(description="that they were to judge")
     is_over: bool = Field(description="false while people are asked")
@@ -171,6 +172,7 @@ class MeasuredRead(Output):
             low=found.interval.low,
             high=found.interval.high,
             people=found.people,
+            simulated=found.simulated,
             images=found.images,
             sample=found.sample,
             is_over=found.is_over,

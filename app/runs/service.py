@@ -20,7 +20,6 @@ from app.claims import unclaimed
 from app.datasets import service as datasets
 from app.datasets import versions
 from app.datasets.models import Dataset, DatasetVersion
-from app.evaluations import service as evaluations
 from app.journal.models import Action
 from app.labels import service as labelling
 from app.runs import configs, queue
@@ -35,14 +34,13 @@ from app.runs.errors import (
 from app.runs.labels import Readiness, collect, freeze
 from app.runs.models import DeletedRun, Metric, Run, Trial, TrialState, last_metric_of
 from app.runs.pairs import Pair, remember_looks
+from app.runs.scoring import measured, scoring_of
 from app.runs.summary import Summary, summarise
-from app.runs.targets import scored_images, scored_of, unscored_of
 from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
 from clarinet.recipes.errors import DataError
 from clarinet.recipes.learning import Losses
 from clarinet.recipes.rules import check_named_classes
-from clarinet.recipes.scoring import ScoredOn
 
 MAX_SEEDS = 20
 LARGEST_SEED = 2**31 - 1  # what the column holds
@@ -222,23 +220,8 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
     """The figures of runs whose trials are loaded, by run id; it looks into no trial's `result`."""
     latest = latest_metrics(runs)
     places = queue.places(session, runs, now=now)
-    target_ids = {run.target_dataset_id for run in runs}
-    query = select(DatasetVersion).where(DatasetVersion.dataset_id.in_(target_ids))
-    targets = {(target.dataset_id, target.number): target for target in session.scalars(query)}
-    told = _scored_by_run(session, runs)
-    # Runs of one campaign and target share what scores them.
-    shared: dict[object, tuple[ScoredOn, str]] = {}
-    scored: dict[UUID, tuple[ScoredOn, str]] = {}
-    for run in runs:
-        target = targets[run.target_dataset_id, run.target_version]
-        classes = run.snapshot_facts["classes"]
-        key = (target.id, *classes)
-        if key not in shared:
-            shared[key] = scored_images(target, classes), unscored_of(target, classes)
-        images, unscored = shared[key]
-        scored[run.id] = told.get(run.id, images), unscored
-    unmeasured = [run_id for run_id, (on, _) in scored.items() if on.split != "test" or not on.images]
-    people = evaluations.measured_by_people(session, unmeasured)
+    scored = scoring_of(session, runs)
+    people = measured(session, scored)
     found = {}
     for run in runs:
         images, unscored = scored[run.id]
@@ -251,29 +234,6 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
             places=places,
             now=now,
         )
-    return found
-
-
-def _scored_by_run(session: Session, runs: Iterable[Run]) -> dict[UUID, ScoredOn]:
-    """What the results of runs say of the images that scored them; without those that no seed has ended."""
-    # All seeds of a run say the same, and a result may be long: one of each is read.
-    first = (
-        select(Trial.run_id, func.min(Trial.seed).label("seed"))
-        .where(Trial.run_id.in_([run.id for run in runs]), Trial.result.is_not(None))
-        .group_by(Trial.run_id)
-        .subquery()
-    )
-    rows = session.execute(
-        select(Trial.run_id, Trial.result["scored"], Trial.result["scored_on"]).join(
-            first, (Trial.run_id == first.c.run_id) & (Trial.seed == first.c.seed)
-        )
-    )
-    found: dict[UUID, ScoredOn] = {}
-    for run_id, scored, scored_on in rows:
-        if scored is not None or scored_on is not None:
-            facts = {"scored_on": scored_on} if scored is None else {"scored": scored}
-            known = scored_of(facts)
-            found |= {} if known is None else {run_id: known}
     return found
 
 

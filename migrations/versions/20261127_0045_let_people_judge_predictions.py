@@ -106,7 +106,17 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Revert. Evaluations are lost, and their lines in the journal; their answers stay."""
+    """Revert, while no campaign judges predictions: without its kind it would collect labels.
+
+    Evaluations that asked nobody are lost, and lines in the journal.
+    """
+    judging = op.get_bind().scalar(sa.text("SELECT count(*) FROM campaign WHERE kind = 'evaluation'"))
+    if judging:
+        campaigns = "1 campaign judges" if judging == 1 else f"{judging} campaigns judge"
+        raise RuntimeError(
+            f"{campaigns} a model's predictions. Version 0044 would take what people answered there for "
+            "labels, and train on it. Close and delete these campaigns first, or stay at this version."
+        )
     op.drop_table("evaluated_image")
     op.drop_table("evaluation")
     for column in ("sample_size", "sample_seed", "kind"):

@@ -81,7 +81,7 @@ const views = {};
 const makers = {
   async card() {
     const [{ makeCard }] = await load("card");
-    return makeCard(screen, queue, words, () => load("gestures"));
+    return makeCard(screen, queue, words, () => load("gestures"), () => load("which", "hands"));
   },
   async grid() {
     const [{ makeGrid }] = await load("grid");
@@ -123,6 +123,7 @@ function goOn() {
 }
 
 function act(action, key) {
+  if (screen.view.names?.(action)) return screen.view.act(action, key);
   if (action === "undo") queue.undo();
   else if (action === "pause") (screen.stopped === "break" ? goOn : rest)();
   else return screen.view.act(action, key);
@@ -139,7 +140,7 @@ async function begin() {
   for (const button of all("answer")) button.addEventListener("click", () => act(button.dataset.answer));
   on("undo", queue.undo);
   on("zoom", () => act("zoom"));
-  on("rest", rest);
+  on("rest", () => act("pause"));
   on("go-on", goOn);
   for (const mode of ["card", "grid"]) on(`to-${mode}`, () => changeTo(mode));
   on("take-over", () => {

@@ -9,8 +9,8 @@ function article(name) {
   return /^(?!one\b|once\b|uni(?!n|m|de)|us[aeu]|ut[ei]|uk[ru]|ufo|eu|ew)[aeiou]/i.test(name) ? "an" : "a";
 }
 
-/** `gestures` loads what fingers need, once the first picture is up. */
-export function makeCard(screen, queue, { say }, gestures) {
+/** `gestures` loads what fingers need, once the first picture is up; `naming` what asks for a class after a no. */
+export function makeCard(screen, queue, { say }, gestures, naming = null) {
   const { main, find } = screen;
   const stage = find("stage");
   const question = find("question");
@@ -21,6 +21,8 @@ export function makeCard(screen, queue, { say }, gestures) {
   const held = () => (current && !screen.stopped ? { question: current, picture } : null);
   let zoom = null;
   let listening = null;
+  let which = null;
+  if (naming && find("which")) naming().then(([{ makeWhich }, hands]) => { which = makeWhich(screen, hands); });
   const listen = () => (listening ??= gestures()
     .then(([{ listenToPicture }]) => { zoom = listenToPicture(stage, held, give); })
     .catch(() => { listening = null; })); // the next picture tries again
@@ -59,11 +61,16 @@ export function makeCard(screen, queue, { say }, gestures) {
   }
 
   function give(value) {
-    if (!current || "painting" in main.dataset || screen.stopped || queue.undoing) return; // a bouncing key must not answer what nobody has seen
+    if (!current || "painting" in main.dataset || screen.stopped || queue.undoing || which?.isOpen) return; // a bouncing key must not answer what nobody has seen
     const ms = shownAt === null ? null : performance.now() - shownAt;
+    if (which && value === "no") which.ask(current.candidate_class, (shows) => settle({ value, shows }, ms));
+    else settle({ value }, ms);
+  }
+
+  function settle({ value, ...named }, ms) {
     const item = current;
     current = null;
-    queue.settle([{ item, value }], ms);
+    queue.settle([{ item, value, ...named }], ms);
     const button = main.querySelector(`[data-answer="${value}"]`);
     button.dataset.pressed = "";
     setTimeout(() => delete button.dataset.pressed, 120);
@@ -71,12 +78,18 @@ export function makeCard(screen, queue, { say }, gestures) {
 
   return {
     one_class: false,
+    /** Whether what is done now is about the class that is named. A break is not: it goes back to the question. */
+    names(action) {
+      if (action === "pause") which?.close();
+      return which?.isOpen;
+    },
     wanted: () => HELD, // questions to hold
     isStocked: () => queue.ahead.length >= (queue.isScarce ? 1 : REFILL_BELOW),
     onLeased() {},
     shown: () => (current ? [current] : []),
     show,
     drop() {
+      which?.close();
       zoom?.reset();
       const items = this.shown();
       current = shownClass = null;
@@ -91,7 +104,8 @@ export function makeCard(screen, queue, { say }, gestures) {
       picture = blank;
     },
     away: (ms) => { shownAt = ms === null || shownAt === null ? null : shownAt + ms; },
-    act(action) {
+    act(action, key) {
+      if (which?.isOpen) return which.act(action, key);
       if (["yes", "no", "unsure", "unusable"].includes(action)) give(action);
       else if (action === "zoom" && held()) listen().then(() => zoom?.toggle());
       else return false;

@@ -182,8 +182,8 @@ export function makeQueue(screen, answers, { say }, taking) {
     if (paces.length > PACE_OVER) paces.shift();
     screen.show();
     screen.idle();
-    const answered = given.map(({ item, value }) => (
-      { question_id: item.id, value, response_ms: likely ? Math.round(ms) : null, page: given.length, key: uuid() }));
+    const answered = given.map(({ item, ...said }) => (
+      { question_id: item.id, ...said, response_ms: likely ? Math.round(ms) : null, page: given.length, key: uuid() }));
     groups.write([...groups.read(), answered.map(({ key }) => key)]);
     answered.forEach(keep);
     if (queue.failures > 0) { // the retry that waits takes everything along

@@ -5,9 +5,11 @@ import numpy as np
 from app.campaigns.sampling import (
     DRAWN,
     EVALUATED,
+    LEAST_OF_CLASS,
     draw_evaluation,
     images_to_mix_in,
     in_random_order,
+    strata_of,
 )
 from app.quality import chi_square
 
@@ -55,3 +57,18 @@ def test_whoever_stops_has_judged_a_random_part_in_blocks_of_a_class() -> None:
     assert 150 < half.sum() < 250  # neither kind comes first
     changes = np.count_nonzero(np.diff(drawn.classes))
     assert changes < 800 / 6  # blocks of about twelve
+
+
+def test_each_class_gets_its_share_and_rare_ones_more() -> None:
+    classes = [0] * 900 + [1] * 90 + [2] * 10
+    predicted = [classes[place] for place in in_random_order(SEED, list(range(1000))).tolist()]
+
+    strata = strata_of(predicted, sample=300, num_classes=4)
+
+    assert [(item.population, item.sampled) for item in strata] == [(900, 270), (90, 27), (10, 10), (0, 0)]
+    for class_, (_, sampled, end) in enumerate(strata):
+        assert predicted[:end].count(class_) == sampled
+        assert not sampled or predicted[end - 1] == class_
+    fewer = strata_of(predicted, sample=100, num_classes=4)
+    assert [item.sampled for item in fewer] == [90, LEAST_OF_CLASS, 10, 0]
+    assert all(some.end <= more.end for some, more in zip(fewer, strata, strict=True))  # it only adds

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service as annotation
-from app.annotation.models import AnswerValue, Question
+from app.annotation.models import Answer, AnswerValue, Question
 from app.campaigns import service as campaigns
 from app.campaigns.models import Campaign
 from app.datasets import service as datasets
@@ -80,8 +80,11 @@ def opened(
     return campaigns.any_campaign(session, campaign.id)
 
 
-def answer_all(session: Session, campaign: Campaign, *, by: User, lies: int = 0) -> int:
-    """Answer whatever this person is asked, rightly but for the first `lies`; gives how many that was."""
+def answer_all(session: Session, campaign: Campaign, *, by: User, lies: int = 0, names: bool = False) -> int:
+    """Answer whatever this person is asked, rightly but for the first `lies`; gives how many that was.
+
+    `names`: after each no they say what the picture shows.
+    """
     truth = dict(session.execute(select(Example.id, Example.true_class)).all())
     given = 0
     while leased := annotators.lease(session, campaign, count=100, by=by, now=NOW):
@@ -93,7 +96,26 @@ def answer_all(session: Session, campaign: Campaign, *, by: User, lies: int = 0)
             answers.append(annotation.SubmittedAnswer(question.id, value, 900, uuid4()))
         annotators.submit(session, campaign, answers, by=by, now=NOW)
         given += len(answers)
+    if names:
+        name_all(session, campaign, by=by)
     return given
+
+
+def name_all(session: Session, campaign: Campaign, *, by: User) -> None:
+    """After each of their no they say rightly what the picture shows."""
+    rows = session.execute(
+        select(Answer.key, Example.true_class)
+        .join(Question, Question.id == Answer.question_id)
+        .join(Example, Example.id == Question.example_id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Answer.user_id == by.id,
+            Answer.value == AnswerValue.NO,
+            Question.candidate_class != Example.true_class,
+        )
+    )
+    named = {key: class_ for key, class_ in rows if class_ is not None}
+    annotation.keep_names(session, campaign.id, named, by=by)
 
 
 def questions_by_round(session: Session, campaign: Campaign) -> dict[int, list[Question]]:

@@ -15,7 +15,16 @@ from app.evaluations.estimating import (
     questions_needed,
     stratified_interval,
 )
-from tests.app.evaluations.coverage import TRUTHS, compared, corrected, exact_coverage, of_the_app, stratified
+from tests.app.evaluations.coverage import (
+    TRUTHS,
+    by_class,
+    compared,
+    corrected,
+    exact_coverage,
+    of_the_app,
+    plain,
+    stratified,
+)
 
 PERFECT = {"gold_yes_right": 10**6, "gold_yes_asked": 10**6, "gold_no_right": 10**6, "gold_no_asked": 10**6}
 
@@ -155,6 +164,13 @@ class TestStrata:
 
     def test_it_covers(self) -> None:
         assert stratified("one of ten bad", 20, repetitions=500)[0] >= 0.93
+
+    def test_a_draw_by_class_covers_as_a_simple_one(self) -> None:
+        covered, width, judged = by_class("ten, each half of the one before", 0.9, 200, 4.0, repetitions=400)
+
+        assert 0.93 <= covered <= 0.985
+        assert width <= plain(0.9, 200, repetitions=400)[1]
+        assert 200 <= judged <= 400
 
     @pytest.mark.parametrize("strata", [[], [Stratum(1, 0, 0)], [Stratum(0, 1, 2)], [Stratum(1, 3, 2)]])
     def test_what_cannot_be_is_refused(self, strata: list[Stratum]) -> None:

@@ -3,12 +3,12 @@
 from collections import Counter
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service as annotation
-from app.annotation.models import Purpose
+from app.annotation.models import Answer, Purpose
 from app.campaigns import service as campaigns
 from app.campaigns.errors import CampaignInUse, EvaluationIsFixed
 from app.campaigns.models import Campaign, CampaignKind
@@ -17,6 +17,7 @@ from app.campaigns.schemas import CampaignUpdate
 from app.datasets.models import Dataset, Example
 from app.db import Database
 from app.evaluations import service as evaluations
+from app.evaluations.judging import cells_of, images_judged, is_unasked, verdict_of
 from app.evaluations.models import EvaluatedImage, Evaluation
 from app.quality import service as quality
 from app.registry import removing
@@ -152,6 +153,63 @@ class TestResult:
         assert result.unanimous == found.sample_size - 3
         assert result.judged == found.sample_size  # a third person settled what two were divided about
         assert Counter(item.right + item.wrong > 0 for item in result.classes) == {True: 3}
+
+
+class TestCounting:
+    """Counted where the answers lie, it is what each picture's answers say."""
+
+    def test_is_what_the_answers_to_each_picture_say(
+        self, session: Session, found: Evaluation, campaign: Campaign, annotator: User
+    ) -> None:
+        laid_out.answer_all(session, campaign, by=annotator, lies=5)
+        first, second, third, *_ = laid_out.questions_by_round(session, campaign)[EVALUATED]
+        first.is_set_aside, second.is_waiting, third.is_waiting = True, True, False
+        for question in (second, third):
+            session.execute(update(Answer).where(Answer.question_id == question.id).values(is_hasty=True))
+        session.flush()
+
+        rows = session.execute(images_judged([found.id])).all()
+        cells = cells_of(session, [found.id])[found.id]
+
+        said = [verdict_of(row) for row in rows]
+        assert said.count(None) == 3
+        assert sum(cell.images for cell in cells) == len(rows) == found.sample_size
+        for class_ in range(3):
+            own = [cell for cell in cells if cell.class_ == class_]
+            verdicts = [verdict_of(row) for row in rows if row.class_ == class_]
+            assert sum(cell.right for cell in own) == verdicts.count(True)
+            assert sum(cell.wrong for cell in own) == verdicts.count(False)
+        assert sum(cell.unasked for cell in cells) == sum(map(is_unasked, rows)) == 1
+
+    def test_takes_as_many_statements_for_many_runs_as_for_one(
+        self,
+        *,
+        session: Session,
+        settings: Settings,
+        database: Database,
+        storage: Storage,
+        found: Evaluation,
+        campaign: Campaign,
+        admin: User,
+        annotator: User,
+    ) -> None:
+        laid_out.answer_all(session, campaign, by=annotator)
+        target = session.get_one(Dataset, found.dataset_id)
+        for wrong_every in (4, 6):
+            model = laid_out.make_model(session, storage, target, wrong_every=wrong_every)
+            next_one = laid_out.make_evaluation(session, storage, model, WITHIN, by=admin)
+            again = laid_out.opened(session, settings, database, storage, next_one, by=admin)
+            laid_out.answer_all(session, again, by=annotator)
+        run_ids = session.scalars(select(Evaluation.run_id)).all()
+        told: list[str] = []
+        event.listen(database.engine, "before_cursor_execute", lambda *about: told.append(about[2]))
+
+        one = evaluations.measured_by_people(session, run_ids[:1])
+        few = len(told)
+        many = evaluations.measured_by_people(session, run_ids)
+
+        assert (len(one), len(many)) == (1, 3)
+        assert len(told) - few <= few <= 5
 
 
 class TestTheNext:

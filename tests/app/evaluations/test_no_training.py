@@ -1,6 +1,7 @@
 """Nothing that people answer in an evaluation trains: no gold, no drawn class, on no way."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service as annotation
+from app.annotation.models import Naming
 from app.campaigns.models import Campaign
 from app.datasets.models import Dataset
 from app.db import Database
@@ -21,7 +23,7 @@ from app.storage import Storage
 from tests.app.evaluations import laid_out
 from tests.app.evaluations.test_evaluations import WITHIN
 from tests.app.labels.taking import send
-from tests.factories import make_campaign
+from tests.factories import answer, make_campaign, questions_of
 
 
 @pytest.fixture
@@ -34,16 +36,18 @@ def campaign(
     admin: User,
     annotator: User,
 ) -> Campaign:
-    """An evaluation's, all of it answered, known pictures included."""
+    """An evaluation's, all of it answered, known pictures included, and after each no the class named."""
     model = laid_out.make_model(session, storage, laid_out.make_target(session, storage))
-    found = laid_out.make_evaluation(session, storage, model, WITHIN, by=admin)
+    wishes = replace(WITHIN, asks_which=True)
+    found = laid_out.make_evaluation(session, storage, model, wishes, by=admin)
     campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
     campaign.gold_share = 0.3
     known = annotation.some_known(session, campaign, per_class=5)
     annotation.mark_known(session, campaign, known, by=admin)
     session.commit()
-    laid_out.answer_all(session, campaign, by=annotator)
+    laid_out.answer_all(session, campaign, by=annotator, names=True)
     session.commit()
+    assert session.scalar(select(func.count()).select_from(Naming))
     return campaign
 
 
@@ -54,6 +58,23 @@ def test_no_snapshot_takes_its_answers(
         collect(session, campaign)
     with pytest.raises(EvaluationGivesNoLabels, match="Use a campaign that collects labels"):
         runs.freeze_labels(session, campaign, setting="cc", by=admin, storage=storage)
+
+
+def test_a_campaign_over_the_same_pictures_has_its_own_answers_alone(
+    session: Session, storage: Storage, campaign: Campaign, admin: User, annotator: User
+) -> None:
+    other = make_campaign(session, dataset=session.get_one(Dataset, campaign.dataset_id))
+    asked = questions_of(session, other)[:40]
+    for question in asked:
+        answer(session, other, question.id, "no", by=annotator)
+    session.commit()
+
+    labels, _ = collect(session, other)
+    frozen = runs.freeze_labels(session, other, setting="cc", by=admin, storage=storage)
+
+    assert labels.example_ids is not None
+    assert sorted(labels.example_ids.tolist()) == sorted(question.example_id for question in asked)
+    assert sum(frozen.facts["complementary"]) == len(asked)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.datasets import versions
+from app.datasets.models import Dataset
 from app.db import Database
 from app.evaluations.models import Evaluation
 from app.registry.models import Model
 from app.registry.target_predictions import FACTS
+from app.runs.models import Run
 from app.settings import Settings
 from app.storage import Storage
 from tests.app.evaluations import laid_out
@@ -87,13 +89,24 @@ def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
     run = client.get(f"/runs/{model.run_id}", headers=HTML).text
     form = client.get(f"/runs/{model.run_id}/evaluations/new?expected=0.9", headers=HTML).text
     typed = {"model_id": str(model.id), "expected": "0.9", "half_width": "0.1", "drawn_share": "1.0"}
-    made = client.post(f"/runs/{model.run_id}/evaluations/new", data=typed | {"overlap": "1"})
+    typed |= {"overlap": "1", "once": "this very form"}
+    counted = client.post(
+        f"/runs/{model.run_id}/evaluations/new", data=typed | {"count": "1", "by_class": "true"}
+    )
+    made, again = (client.post(f"/runs/{model.run_id}/evaluations/new", data=typed) for _ in range(2))
+    other = client.post(f"/runs/{model.run_id}/evaluations/new", data=typed | {"once": "another"})
     page = client.get(made.headers["location"], headers=HTML).text
     found = session.get_one(Evaluation, UUID(made.headers["location"].rsplit("/", 1)[-1]))
     campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
+    asking = client.get(f"/evaluations/{found.id}", headers=HTML).text
     laid_out.answer_all(session, campaign, by=annotator)
     session.commit()
 
+    assert counted.status_code == 200
+    assert "within 10 points: 60 questions, all pictures" in counted.text  # 20 of each class at least
+    assert '<option value="true" selected>from each predicted class' in counted.text
+    assert '<option value="0.1" selected>' in counted.text
+    assert made.headers["location"] == again.headers["location"] != other.headers["location"]
     assert "Ask people whether its predictions are right" in run
     assert "Ask people how good it is" in run
     assert re.search(r"within 10 points: \d+ questions", form)
@@ -103,6 +116,9 @@ def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
     assert f"measured by 1 person on {found.sample_size} pictures" in after
     assert f"/evaluations/{found.id}" in after
     page = client.get(f"/evaluations/{found.id}", headers=HTML).text
+    assert "every 5s" in asking
+    assert "every 5s" not in page
+    assert "Every picture is judged" in page
     assert f"/runs/{model.run_id}" in page
     assert f"/campaigns/{campaign.id}" in page
     back = client.get(f"/campaigns/{campaign.id}/evaluation")
@@ -111,6 +127,74 @@ def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
     assert f"/campaigns/{campaign.id}/evaluation" in shown
     assert "Launch a run" not in shown
     assert "by people" in client.get("/runs", headers=HTML).text
+    assert "Nobody has said of a picture" in client.get(f"/campaigns/{campaign.id}/review", headers=HTML).text
+
+
+def test_annotators_do_not_learn_that_a_model_is_judged(
+    *,
+    client: TestClient,
+    annotator_client: TestClient,
+    session: Session,
+    settings: Settings,
+    database: Database,
+    storage: Storage,
+    model: Model,
+    admin: User,
+) -> None:
+    made = client.post("/api/v1/evaluations", json={"model_id": str(model.id), "half_width": 0.2}).json()
+    found = session.get_one(Evaluation, UUID(made["id"]))
+    campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
+    here = f"/api/v1/campaigns/{campaign.id}"
+
+    kinds = [each.get(here).json()["kind"] for each in (client, annotator_client)]
+    [listed] = [row for row in annotator_client.get("/api/v1/campaigns").json()["items"] if row["id"] in here]
+    audit = annotator_client.get(f"{here}/audit").json()
+    page = annotator_client.get(f"/campaigns/{campaign.id}/audit", headers=HTML).text
+    client.post(f"{here}/close")
+
+    assert kinds == ["evaluation", None]
+    assert listed["kind"] is audit["expected_yes_rate"] is audit["sample_seed"] is None
+    assert not re.search("model|prediction|evaluat", page.split("<main")[1].split("</main")[0])
+    seeds = [each.get(f"{here}/audit").json()["sample_seed"] for each in (client, annotator_client)]
+    assert seeds == [found.sample_seed, None]
+
+
+def test_peoples_number_orders_the_list_and_stands_in_comparisons(
+    *,
+    client: TestClient,
+    session: Session,
+    settings: Settings,
+    database: Database,
+    storage: Storage,
+    model: Model,
+    admin: User,
+    annotator: User,
+) -> None:
+    target = session.get_one(Dataset, session.get_one(Run, model.run_id).target_dataset_id)
+    better = laid_out.make_model(session, storage, target, wrong_every=30)
+    session.commit()
+    shown = {}
+    for each in (model, better):
+        body = {"model_id": str(each.id), "half_width": 0.2}
+        made = client.post("/api/v1/evaluations", json=body).json()
+        found = session.get_one(Evaluation, UUID(made["id"]))
+        campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
+        laid_out.answer_all(session, campaign, by=annotator)
+        session.commit()
+        shown[str(each.run_id)] = client.get(f"/api/v1/evaluations/{made['id']}").json()["result"]["interval"]
+
+    lowest, highest = (client.get(f"/api/v1/runs?sort={sort}accuracy").json()["items"] for sort in ("", "-"))
+    compared = client.get(f"/api/v1/runs/compare?run={better.run_id}&run={model.run_id}").json()
+    page = client.get(f"/runs/compare?run={better.run_id}&run={model.run_id}", headers=HTML).text
+
+    ids = [str(model.run_id), str(better.run_id)]
+    assert [item["id"] for item in lowest] == ids
+    assert [item["id"] for item in highest] == ids[::-1]
+    difference = compared["items"][1]["by_images"]
+    between = shown[ids[0]]["estimate"] - shown[ids[1]]["estimate"]
+    assert difference["value"] == pytest.approx(between)
+    assert "people judged for both" in difference["basis"]
+    assert page.count("by people") == 2
 
 
 def test_what_cannot_be_evaluated_is_said(client: TestClient, session: Session, model: Model) -> None:

@@ -1,0 +1,114 @@
+"""Which classes a model takes for which, by what people name after a no."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Answer, AnswerValue, Naming, Question
+from app.evaluations.estimating import Interval, accuracy_interval
+from app.evaluations.judging import COUNTS, images_judged, is_unasked, verdict_of
+from app.evaluations.models import EvaluatedImage, Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Pictures that show one class, as people say.
+
+    Args:
+        name: of the class.
+        shown: pictures of it in the sample.
+        right: of these, that the model takes for it.
+        share: of all such pictures of the target; None where the sample has none.
+        interval: of that share; None before everything is judged, and where parts of the target count by
+            different weights.
+    """
+
+    name: str
+    shown: int
+    right: int
+    share: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """What pictures show, as people say, by what the model takes them for.
+
+    Args:
+        rows: counts of pictures; a row for each class that they show, a column for each predicted one.
+        classes: how much of each class the model finds.
+        unnamed: wrong predictions of which nobody named the class, or people were divided: not counted.
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    classes: tuple[Found, ...]
+    unnamed: int
+
+
+def confusion_of(session: Session, evaluation: Evaluation) -> Confusion | None:
+    """By the right predictions and what people named after a no; None where nobody named anything."""
+    named = _named(session, evaluation)
+    if not named:
+        return None
+    num_classes = len(evaluation.class_names)
+    counts = [[0] * num_classes for _ in range(num_classes)]
+    unnamed, is_whole = 0, True
+    for row in session.execute(images_judged([evaluation.id])):
+        is_right = verdict_of(row)
+        is_whole = is_whole and not is_unasked(row)
+        if is_right is None:
+            continue
+        shown = row.class_ if is_right else named.get(row.example_id)
+        if shown is None:
+            unnamed += 1
+        else:
+            counts[shown][row.class_] += 1
+    weights = None
+    if evaluation.strata is not None:  # of a picture by its predicted class
+        weights = {class_: has / max(drawn, 1) for class_, (has, drawn, _) in enumerate(evaluation.strata)}
+    classes = tuple(
+        _found(name, class_, counts[class_], weights, is_whole=is_whole)
+        for class_, name in enumerate(evaluation.class_names)
+    )
+    return Confusion(tuple(map(tuple, counts)), classes, unnamed)
+
+
+def _found(
+    name: str, class_: int, row: Sequence[int], weights: Mapping[int, float] | None, *, is_whole: bool
+) -> Found:
+    shown, right = sum(row), row[class_]
+    if not shown:
+        return Found(name, 0, 0, None, None)
+    if weights is None:
+        interval = accuracy_interval(right, shown) if is_whole else None
+        return Found(name, shown, right, right / shown, interval)
+    weighted = [count * weights.get(predicted, 0.0) for predicted, count in enumerate(row)]
+    total = sum(weighted)
+    return Found(name, shown, right, weighted[class_] / total if total else None, None)
+
+
+def _named(session: Session, evaluation: Evaluation) -> dict[int, int | None]:
+    """By example the class that most people named; None where they named none, or were divided."""
+    rows = session.execute(
+        select(EvaluatedImage.example_id, Naming.class_, func.count())
+        .join(Question, Question.id == EvaluatedImage.question_id)
+        .join(Answer, COUNTS)
+        .join(Naming, Naming.answer_id == Answer.id)
+        .where(
+            EvaluatedImage.evaluation_id == evaluation.id,
+            Answer.value == AnswerValue.NO,
+            ~Answer.is_hasty,
+        )
+        .group_by(EvaluatedImage.example_id, Naming.class_)
+    )
+    votes: dict[int, Counter[int | None]] = {}
+    for example_id, class_, count in rows:
+        votes.setdefault(example_id, Counter())[class_] += count
+    found: dict[int, int | None] = {}
+    for example_id, named in votes.items():
+        (class_, most), *others = named.most_common(2)
+        found[example_id] = None if others and others[0][1] == most else class_
+    return found

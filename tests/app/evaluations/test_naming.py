@@ -1,0 +1,192 @@
+"""After a no people name what the picture shows: what is kept of it, and what it tells of a model."""
+
+from collections import Counter
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation.models import Answer, Naming
+from app.campaigns.models import Campaign, Modes
+from app.datasets.models import Example
+from app.db import Database
+from app.evaluations import service as evaluations
+from app.evaluations.models import EvaluatedImage, Evaluation
+from app.settings import Settings
+from app.storage import Storage
+from tests.app.evaluations import laid_out
+from tests.app.evaluations.test_evaluations import WITHIN
+from tests.factories import make_user
+
+WHICH = replace(WITHIN, asks_which=True)
+
+
+@pytest.fixture
+def found(session: Session, storage: Storage, admin: User) -> Evaluation:
+    """Of a model that takes every fifth image for the next class, laid out."""
+    model = laid_out.make_model(session, storage, laid_out.make_target(session, storage))
+    return laid_out.make_evaluation(session, storage, model, WHICH, by=admin)
+
+
+@pytest.fixture
+def campaign(
+    *,
+    session: Session,
+    settings: Settings,
+    database: Database,
+    storage: Storage,
+    found: Evaluation,
+    admin: User,
+) -> Campaign:
+    """Its campaign, opened."""
+    return laid_out.opened(session, settings, database, storage, found, by=admin)
+
+
+@pytest.mark.dialects
+class TestConfusion:
+    def test_is_that_of_the_model_where_people_are_right(
+        self, session: Session, found: Evaluation, campaign: Campaign, annotator: User
+    ) -> None:
+        before = evaluations.confusion_of(session, found)
+        laid_out.answer_all(session, campaign, by=annotator, names=True)
+
+        confusion = evaluations.confusion_of(session, found)
+
+        pairs = Counter(
+            (shows, predicted)
+            for shows, predicted in session.execute(
+                select(Example.true_class, EvaluatedImage.class_)
+                .join(Example, Example.id == EvaluatedImage.example_id)
+                .where(EvaluatedImage.evaluation_id == found.id)
+            )
+        )
+        assert campaign.modes is Modes.CARD
+        assert before is None
+        assert confusion is not None
+        assert confusion.rows == tuple(
+            tuple(pairs[shows, predicted] for predicted in range(3)) for shows in range(3)
+        )
+        assert sum(map(sum, confusion.rows)) == found.sample_size
+        for class_, item in enumerate(confusion.classes):
+            row = confusion.rows[class_]
+            assert (item.shown, item.right, item.share) == (sum(row), row[class_], row[class_] / sum(row))
+            assert item.interval is not None
+            assert item.share is not None
+            assert item.interval.low < item.share <= item.interval.high
+
+    def test_leaves_out_what_nobody_names_or_what_people_call_by_two_names(
+        self,
+        *,
+        session: Session,
+        settings: Settings,
+        database: Database,
+        storage: Storage,
+        admin: User,
+        annotator: User,
+    ) -> None:
+        model = laid_out.make_model(session, storage, laid_out.make_target(session, storage))
+        wishes = replace(WHICH, overlap=2, drawn_share=0)
+        found = laid_out.make_evaluation(session, storage, model, wishes, by=admin)
+        campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
+        for person in (annotator, make_user(session)):
+            laid_out.answer_all(session, campaign, by=person, names=True)
+        whole = evaluations.confusion_of(session, found)
+        first, second, *_ = session.scalars(
+            select(Naming)
+            .join(Answer, Answer.id == Naming.answer_id)
+            .where(Answer.user_id == annotator.id)
+            .order_by(Naming.answer_id)
+        ).all()
+
+        first.class_, second.class_ = None, (second.class_ or 0) - 1  # of both another person says else
+        session.flush()
+        divided = evaluations.confusion_of(session, found)
+
+        assert whole is not None
+        assert divided is not None
+        assert (whole.unnamed, divided.unnamed) == (0, 2)
+        assert sum(map(sum, divided.rows)) == sum(map(sum, whole.rows)) - 2
+
+
+class TestWays:
+    def send(
+        self, client: TestClient, campaign: Campaign, question: dict[str, object], **said: object
+    ) -> int:
+        """The status of one answer."""
+        answer = {"question_id": question["id"], "response_ms": 900, "key": str(uuid4())} | said
+        sent = client.post(f"/api/v1/campaigns/{campaign.id}/answers", json={"answers": [answer]})
+        return sent.status_code
+
+    def test_an_annotator_names_a_class_once_and_an_admin_reads_the_confusion(
+        self,
+        *,
+        session: Session,
+        client: TestClient,
+        annotator_client: TestClient,
+        campaign: Campaign,
+        found: Evaluation,
+    ) -> None:
+        leased = annotator_client.post(f"/api/v1/campaigns/{campaign.id}/questions", json={"count": 8}).json()
+        one, other, *rest = leased["questions"]
+        asked, key = one["candidate_class"], str(uuid4())
+        shows = (asked + 1) % 3
+
+        sent = [
+            self.send(annotator_client, campaign, one, value="no", shows=named, key=key)
+            for named in (shows, shows, -1)
+        ]
+        wrong = [
+            self.send(annotator_client, campaign, other, value=value, shows=named)
+            for value, named in (("yes", 0), ("no", other["candidate_class"]), ("no", 3))
+        ]
+        told = [self.send(annotator_client, campaign, each, value="no", shows=-1) for each in rest]
+        read = client.get(f"/api/v1/evaluations/{found.id}").json()
+        page = client.get(f"/evaluations/{found.id}", headers={"accept": "text/html"}).text
+
+        assert sent == [200, 200, 409]
+        assert wrong == [422, 422, 422]
+        assert set(told) == {200}
+        assert session.scalars(select(Naming.class_).where(Naming.class_.is_not(None))).all() == [shows]
+        assert session.scalar(select(Answer.key).join(Naming).where(Naming.class_.is_not(None))) == UUID(key)
+        named = {"rows", "classes", "unnamed"}
+        assert read["confusion"] is None or read["confusion"].keys() == named
+        assert ("What the pictures show" in page) is (read["confusion"] is not None)
+
+    def test_its_pictures_come_one_at_a_time_whatever_an_admin_wishes(
+        self, client: TestClient, session: Session, found: Evaluation
+    ) -> None:
+        session.commit()
+        here = f"/api/v1/campaigns/{found.campaign_id}"
+
+        refused, renamed = (
+            client.patch(here, json=change) for change in ({"modes": "grid"}, {"name": "New"})
+        )
+
+        assert (refused.status_code, renamed.status_code) == (409, 200)
+        assert renamed.json()["asks_which"] is True
+        assert renamed.json()["modes"] == "card"
+
+    def test_a_campaign_that_does_not_ask_takes_no_name(
+        self,
+        *,
+        session: Session,
+        settings: Settings,
+        database: Database,
+        storage: Storage,
+        annotator_client: TestClient,
+        admin: User,
+    ) -> None:
+        model = laid_out.make_model(session, storage, laid_out.make_target(session, storage))
+        plain = laid_out.make_evaluation(session, storage, model, WITHIN, by=admin)
+        campaign = laid_out.opened(session, settings, database, storage, plain, by=admin)
+        leased = annotator_client.post(f"/api/v1/campaigns/{campaign.id}/questions", json={"count": 1}).json()
+        [question] = leased["questions"]
+
+        status = self.send(annotator_client, campaign, question, value="no", shows=-1)
+
+        assert status == 422
+        assert session.scalars(select(Answer)).all() == []
