@@ -5,6 +5,7 @@ from app.evaluations.comparing import Comparison, comparisons_of
 from app.evaluations.drawing import name_questions, questions_to_ask
 from app.evaluations.listing import evaluation_of, get_evaluation, list_evaluations
 from app.evaluations.results import Measured, Result, measured_by_people, result_of
+from app.evaluations.verdicts import Verdict, verdicts_of
 
 __all__ = [
     "Comparison",
@@ -12,6 +13,7 @@ __all__ = [
     "Measured",
     "Plan",
     "Result",
+    "Verdict",
     "Wishes",
     "comparisons_of",
     "create_evaluation",
@@ -23,4 +25,5 @@ __all__ = [
     "plans",
     "questions_to_ask",
     "result_of",
+    "verdicts_of",
 ]
