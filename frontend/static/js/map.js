@@ -5,7 +5,7 @@ const NEAR = 22; // pixels of the screen: about a finger's half
 
 const points = [...map.querySelectorAll("a")].map((link) => {
   const use = link.querySelector("use");
-  return { link, x: use.x.baseVal.value, y: use.y.baseVal.value, isFaint: link.parentNode.hasAttribute("opacity") };
+  return { link, href: link.getAttribute("href"), x: use.x.baseVal.value, y: use.y.baseVal.value, isFaint: link.parentNode.hasAttribute("opacity") };
 });
 
 /** The point nearest to the pointer, or none in reach; faint ones give way. */
@@ -22,9 +22,9 @@ function nearest(event) {
 map.addEventListener("pointermove", (event) => {
   const point = event.pointerType === "mouse" && nearest(event);
   peek.hidden = !point;
-  if (!point || peek.dataset.of === point.link.href) return;
-  peek.dataset.of = point.link.href;
-  const id = new URL(point.link.href).pathname.split("/").pop();
+  if (!point || peek.dataset.of === point.href) return;
+  peek.dataset.of = point.href;
+  const [, id] = point.href.match(/\/(\d+)(\?|$)/);
   peek.querySelector("img").src = point.link.parentNode.dataset.images.replace("{example_id}", id);
   peek.querySelector("span").textContent = point.link.querySelector("title").textContent;
 });
@@ -33,5 +33,5 @@ map.addEventListener("click", (event) => {
   const point = nearest(event);
   if (!point || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  location.assign(point.link.href);
+  location.assign(point.href);
 });
