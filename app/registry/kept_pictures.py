@@ -18,7 +18,7 @@ from app.storage import Storage
 FILE = "pictures.npz"
 FACTS = "pictures"  # on the card
 MOST_CLASSES = 10  # of a picture that are kept, the likeliest first
-MOST_KEPT = 5_000_000  # of all pictures; a file has at most 30 MB of them, and two classes of each picture
+MOST_KEPT = 5_000_000  # of all pictures; a file has at most 40 MB of them, and two classes of each picture
 MOST_ON_MAP = 1000  # pictures of each domain
 COMPONENTS = 32  # of a place on the map; the first two are drawn
 CHUNK = 10_000  # pictures that are sorted at once

@@ -54,15 +54,15 @@ def test_a_cell_leads_to_a_picture_and_back_by_keys_alone(desk: BrowserContext, 
     tab_to(page, "Of all classes")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="3 pictures")).to_be_visible()
-    tab_to(page, "cat 90 %, is dog")
+    tab_to(page, "cat (90 %), is dog")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="cat 90 %, is dog")).to_be_visible()
+    expect(page.get_by_role("heading", name="Taken for cat (90 %), is dog")).to_be_visible()
     shown = page.locator("img.large")
     assert shown.evaluate("image => image.complete && image.naturalWidth > 0 && image.clientWidth > 300")
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("heading", name="cat 60 %, is owl")).to_be_visible()
+    expect(page.get_by_role("heading", name="Taken for cat (60 %), is owl")).to_be_visible()
     page.keyboard.press("ArrowLeft")
-    expect(page.get_by_role("heading", name="cat 90 %, is dog")).to_be_visible()
+    expect(page.get_by_role("heading", name="Taken for cat (90 %), is dog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("heading", name="3 pictures")).to_be_visible()
 
@@ -81,11 +81,11 @@ def test_a_point_of_the_map_opens_its_picture(
     page.mouse.move(*beside)
     expect(page.locator("[data-peek]")).to_have_text(title)
     page.mouse.click(*beside)
-    expect(page.get_by_role("heading", name="owl 90 %")).to_be_visible()
+    expect(page.get_by_role("heading", name="Taken for owl (90 %)")).to_be_visible()
     page.get_by_role("button", name="Back to the map").click()
-    tab_to(page, "owl 40 %")  # the same pictures as a list
+    tab_to(page, "owl (40 %)")  # the same pictures as a list
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="owl 40 %")).to_be_visible()
+    expect(page.get_by_role("heading", name="Taken for owl (40 %)")).to_be_visible()
 
     small = phone.new_page()
     sign_in(small, live)
@@ -95,5 +95,5 @@ def test_a_point_of_the_map_opens_its_picture(
     point = small.locator("[data-map] a", has=small.get_by_text(title, exact=True)).bounding_box()
     assert point
     small.touchscreen.tap(point["x"] + 10, point["y"] + 2)
-    expect(small.get_by_role("heading", name="owl 90 %")).to_be_visible()
+    expect(small.get_by_role("heading", name="Taken for owl (90 %)")).to_be_visible()
     assert small.evaluate(OVERFLOW) == 0

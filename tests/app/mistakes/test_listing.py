@@ -29,8 +29,9 @@ def kept() -> KeptPictures:
 
 def rows(kept: KeptPictures, among: Among = Among.TEST, **wanted: object) -> list[int]:
     details: dict[str, object] = {"among": among, **wanted}
-    found = Listing(kept, Wanted(**details), denied={23})  # type: ignore[arg-type]  # of several types
-    return found.rows.tolist()
+    listing = Listing(kept, Wanted(**details), denied={23})  # type: ignore[arg-type]  # of several types
+    found: list[int] = listing.rows.tolist()
+    return found
 
 
 def test_lists_have_what_was_asked_for_in_that_order(kept: KeptPictures) -> None:

@@ -62,7 +62,7 @@ def test_a_cell_of_a_runs_confusion_opens_its_pictures_and_one_opens_large(
     assert unescape(found[1]).startswith(f"/trials/{trial.id}/pictures?")
     assert "1 picture of “dog” taken for “cat”" in words_of(cell)
     assert cell.count("/image") == 1
-    assert "cat 90 %, is dog" in words_of(cell)
+    assert "cat (90 %), is dog" in words_of(cell)
     assert "True class dog" in words_of(large)
     assert "cat 90.0 % dog 6.0 % owl 4.0 %" in words_of(large)
     assert "=cmd/a, b.png" in large
@@ -73,7 +73,7 @@ def test_a_cell_of_a_runs_confusion_opens_its_pictures_and_one_opens_large(
     mistakes = page(client, f"/trials/{trial.id}/pictures/{last.id}?only=mistakes")
     following = re.search(r'rel="next" href="([^"]*)"', mistakes)
     assert following
-    assert words_of(page(client, unescape(following[1]))).startswith("Image 5, cat 60 %, is owl")
+    assert words_of(page(client, unescape(following[1]))).startswith("Image 5, cat (60 %), is owl")
 
 
 def test_lists_say_what_they_lack(client: TestClient, run: Run) -> None:
@@ -123,8 +123,8 @@ def test_where_people_said_no_is_listed(
     }
     html = page(client, f"/trials/{trial_id}/pictures?among=train&only=disputed")
     assert re.findall(r"<small data-wrong>([^<]*)</small>", html) == [
-        "dog 85 %, 1 said no",
-        "owl 40 %, 1 said no",
+        "dog (85 %), 1 said no",
+        "owl (40 %), 1 said no",
     ]
     large = page(client, f"/trials/{trial_id}/pictures/{second}")
     assert "People 0 said yes, 1 said no" in words_of(large)
