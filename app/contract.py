@@ -80,6 +80,7 @@ LISTS = {
     "models",
     "model_names",
     "predictions",
+    "trial_predictions",
     "evaluations",
     "journal",
     "worker_processes",

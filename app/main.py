@@ -45,6 +45,9 @@ from app.logs import RequestLog, configure_logs
 from app.members import api as members_api
 from app.members import join_pages as members_join_pages
 from app.members import pages as members_pages
+from app.mistakes import api as mistakes_api
+from app.mistakes import files as mistakes_files
+from app.mistakes import pages as mistakes_pages
 from app.notices import api as notices_api
 from app.notices import pages as notices_pages
 from app.pages import FRONTEND, VersionedFiles
@@ -100,6 +103,8 @@ PAGES = (
     disk_pages,
     registry_predict_pages,
     registry_evaluation_pages,
+    mistakes_pages,
+    mistakes_files,
     journal_pages,
     notices_pages,
 )
@@ -124,6 +129,7 @@ APIS = (
     registry_downloads,
     disk_api,
     registry_evaluation_api,
+    mistakes_api,
     journal_api,
     notices_api,
 )

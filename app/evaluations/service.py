@@ -6,6 +6,7 @@ from app.evaluations.drawing import name_questions, questions_to_ask
 from app.evaluations.listing import evaluation_of, get_evaluation, list_evaluations
 from app.evaluations.naming import Confusion, confusion_of
 from app.evaluations.results import Measured, Result, measured_by_people, result_of, results_of
+from app.evaluations.verdicts import Verdict, verdicts_of
 
 __all__ = [
     "Comparison",
@@ -14,6 +15,7 @@ __all__ = [
     "Measured",
     "Plan",
     "Result",
+    "Verdict",
     "Wishes",
     "compare_two",
     "comparisons_of",
@@ -28,4 +30,5 @@ __all__ = [
     "questions_to_ask",
     "result_of",
     "results_of",
+    "verdicts_of",
 ]

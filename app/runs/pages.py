@@ -1,6 +1,7 @@
 """HTML routes."""
 
 import enum
+from collections.abc import Callable
 from contextlib import suppress
 from uuid import UUID
 
@@ -155,6 +156,7 @@ def _page(
         logs=logs.tails(storage, run) if part is Part.LOG else [],
         latest=latest,
         details=details_of(run, latest),
+        cell_address=_cell_addresses(request, run),
         recipe=service.recipe_of(session, run),
         config=configs.in_groups(run.config),
         silence=silent_workers_since(session, run, now=now),
@@ -165,6 +167,21 @@ def _page(
         most=NOTE,
         errors=errors or {},
     )
+
+
+def _cell_addresses(request: Request, run: Run) -> Callable[[int, int], str | None]:
+    """Where the pictures in a cell [true][predicted] of the confusion are: of the first seed with any."""
+    counted = [
+        (str(request.app.url_path_for("show_pictures", trial_id=str(trial.id))), trial.result["confusion"])
+        for trial in run.trials
+        if trial.result and trial.result.get("confusion")
+    ]
+
+    def address(true: int, predicted: int) -> str | None:
+        query = f"true_class={true}&predicted_class={predicted}"
+        return next((f"{path}?{query}" for path, counts in counted if counts[true][predicted]), None)
+
+    return address
 
 
 @router.post("/runs/{run_id}/cancel")

@@ -1,6 +1,7 @@
 """Prediction and scores. Networks predict in eval mode and float32, always."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -53,18 +54,40 @@ def predict(
 
 def predict_resized(network: Classifier, images: Pixels, *, domain: Domain) -> Tensor:
     """`predict` for images already in the network's size and channels: uint8 (N, C, S, S)."""
+
+    def probabilities(pixels: Tensor) -> Tensor:
+        logits: Tensor = network(pixels, domain)[1]
+        return logits.softmax(1)
+
+    return in_batches(network, images, probabilities, columns=network.spec.num_classes)
+
+
+def in_batches(
+    network: Classifier, images: Pixels, of: Callable[[Tensor], Tensor], *, columns: int
+) -> Tensor:
+    """What the network makes of images, some at a time, in eval mode and without gradients.
+
+    Args:
+        network: left in the mode in which it was.
+        images: in its size and channels, uint8 (N, C, S, S).
+        of: float (B, columns) of normalised images (B, C, S, S).
+        columns: of what it gives.
+
+    Returns:
+        (N, columns) float32 on the CPU.
+    """
     was_training = network.training
     device = next(network.parameters()).device
     size = max(1, min(BATCH, BATCH_PIXELS // network.spec.image_size**2))
     network.eval()
-    probabilities, done = torch.empty(len(images), network.spec.num_classes), 0
+    found, done = torch.empty(len(images), columns), 0
     with torch.inference_mode():
         for batch in parts(images, size):
             pixels = normalised(batch.to(device).float() / 255, network.spec.input_normalisation)
-            probabilities[done : done + len(batch)] = network(pixels, domain)[1].softmax(1).cpu()
+            found[done : done + len(batch)] = of(pixels).cpu()
             done += len(batch)
     network.train(was_training)
-    return probabilities
+    return found
 
 
 @dataclass(frozen=True, slots=True)

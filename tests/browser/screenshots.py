@@ -154,6 +154,19 @@ def addresses(context: BrowserContext) -> dict[str, str]:
             found.setdefault("annotate-pages", f"/annotate/{campaign['id']}?mode=grid")
     for run in listed("runs"):
         found.setdefault(f"run-{run['state']}", f"/runs/{run['id']}")
+        if run["state"] == "succeeded" and "map" not in found:
+            whole = context.request.get(f"/api/v1/runs/{run['id']}").json()
+            trial = f"/trials/{whole['trials'][0]['id']}"
+            found |= {
+                "pictures": f"{trial}/pictures",
+                "map": f"{trial}/map",
+                "map-classes": f"{trial}/map?by=class",
+            }
+            found |= {"pictures-mistakes": f"{trial}/pictures?only=mistakes"}
+            for picture in context.request.get(f"/api/v1{trial}/predictions?only=mistakes").json()["items"][
+                :1
+            ]:
+                found["picture"] = f"{trial}/pictures/{picture['example_id']}?only=mistakes"
     for model in listed("models")[:1]:
         found["model"] = f"/models/{model['id']}"
         found["model-predictions"] = f"/models/{model['id']}/predictions"

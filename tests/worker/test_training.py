@@ -20,8 +20,8 @@ from app.datasets.intake.shards import shard_key
 from app.datasets.models import Dataset
 from app.datasets.service import prefix_of
 from app.db import Database
+from app.registry import kept_pictures, target_predictions
 from app.registry import service as registry
-from app.registry import target_predictions
 from app.registry.models import Model
 from app.runs import trials
 from app.runs.labels import key_of
@@ -180,6 +180,7 @@ def test_a_model_that_cannot_be_exported_is_published_without_onnx(
         registry.CARD,
         registry.PAGE,
         target_predictions.FILE,
+        kept_pictures.FILE,
     }
     assert "needs the package onnx" in model.card["onnx"]["missing"]
     assert trial_of(context, run.trials[0].id).state is TrialState.SUCCEEDED

@@ -20,8 +20,10 @@ from app.claims import Claim, ClaimLost
 from app.clock import utc_now
 from app.db import Database, connect
 from app.logs import configure_logs
+from app.registry import kept_pictures, target_predictions
 from app.registry import service as registry
-from app.registry.target_predictions import TargetPredictions, keep_target_predictions
+from app.registry.kept_pictures import keep_pictures
+from app.registry.target_predictions import keep_target_predictions
 from app.runs import configs, trials
 from app.runs.configs import WITHOUT_A_FILE
 from app.runs.models import Run, Trial
@@ -41,7 +43,6 @@ from clarinet.recipes.errors import (
 )
 from clarinet.recipes.fitting import sentence_of
 from clarinet.run.devices import most_memory
-from clarinet.run.evaluation import predict
 from clarinet.run.memory import keep_freed_memory
 from clarinet.run.pacing import Paced
 from clarinet.run.tensor_files import tensors_digest
@@ -49,6 +50,7 @@ from clarinet.run.training import Doing, EpochReport, TrainResult, train
 from worker.heartbeat import look_at_device
 from worker.outages import OUTAGES, keep_trying
 from worker.trainer.exits import Exit
+from worker.trainer.pictures import pictures_of, target_predictions_of
 from worker.trainer.trial_data import TrialData, load
 
 # A page looks once a second, and each change makes it fetch its fragment.
@@ -119,7 +121,11 @@ class ClaimedTrial:
         recipe = sentence_of(result.config, result.model.spec.architecture)
         card = self._card(facts, loaded, weights["sha256"], recipe)
         card |= {"tensors_digest": tensors, "onnx": onnx}
-        card["target_predictions"] = self._predict_target(key, result, loaded)
+        pictures = pictures_of(result, loaded)
+        card[kept_pictures.FACTS] = keep_pictures(self.storage, key, pictures)
+        card[target_predictions.FACTS] = keep_target_predictions(
+            self.storage, key, target_predictions_of(pictures)
+        )
         self.storage.put(f"{key}/{registry.CARD}", json.dumps(card, indent=2).encode())
 
         def end() -> None:
@@ -171,14 +177,6 @@ class ClaimedTrial:
             return {"missing": str(error)}
         channels = 1 if len(loaded.data.target_images.shape) == GREY_DIMENSIONS else RGB
         return _file_facts(folder / registry.ONNX) | {"takes": ["N", "H", "W", channels]}
-
-    def _predict_target(self, key: str, result: TrainResult, loaded: TrialData) -> dict[str, Any]:
-        """Keep what the model takes the target's images for; what the card says of that file."""
-        probabilities, classes = predict(result, loaded.data.target_images).max(1)
-        made = TargetPredictions(
-            example_ids=loaded.target_ids, classes=classes.numpy(), probabilities=probabilities.numpy()
-        )
-        return keep_target_predictions(self.storage, key, made)
 
     def _is_published(self, key: str) -> bool:
         with self.database.read.begin() as session:

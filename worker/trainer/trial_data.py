@@ -36,7 +36,12 @@ class TrialData:
     """Both domains of a run, and which images of the target score."""
 
     data: TrainData
+    source_ids: NDArray[np.int64]  # (N,) of the examples that `data.source_images` has
+    source_classes: NDArray[np.int64]  # (N,) of these, NO_LABEL where unknown; to be shown beside predictions
     target_ids: NDArray[np.int64]  # (N,) of the examples that `data.target_images` has
+    test_ids: NDArray[
+        np.int64
+    ]  # (T,) of those that `data.target_test_images` has, without one where it is None
     class_names: list[str]
     made: dict[str, str]  # how images were made that are not the published ones: of "source" or "target"
     scored: ScoredOn
@@ -80,7 +85,10 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     )
     return TrialData(
         data=data,
+        source_ids=np.array(source.ids, np.int64),
+        source_classes=_numbers(versions.version(session, *ours), names)[source.true_classes],
         target_ids=np.array(target.ids, np.int64),
+        test_ids=np.array(test.ids, np.int64),
         class_names=names,
         made=_made(session, source=campaign.dataset_id, target=run.target_dataset_id),
         scored=data.scored_on if test.classes is None else replace(data.scored_on, of=test.of),
@@ -153,12 +161,12 @@ def _rows(source: StoredImages, labels: Labels) -> NDArray[np.int64]:
     return images
 
 
-def _numbers(target: Holding, names: list[str]) -> NDArray[np.int64]:
-    """(C + 1,) the campaign's number of each class of the target, by name, or NO_LABEL.
+def _numbers(held: Holding, names: list[str]) -> NDArray[np.int64]:
+    """(C + 1,) the campaign's number of each class of a dataset, by name, or NO_LABEL.
 
     The last entry is what an unknown class (-1) finds.
     """
-    return np.array([*numbers_among(names, target.class_names or []), NO_LABEL], np.int64)
+    return np.array([*numbers_among(names, held.class_names or []), NO_LABEL], np.int64)
 
 
 class _TestSet(NamedTuple):
@@ -166,6 +174,7 @@ class _TestSet(NamedTuple):
 
     images: Tensor | ImageStream | None
     classes: Tensor | None
+    ids: list[int]  # of their examples
     of: int  # how many test images there are
 
 
@@ -174,6 +183,7 @@ def _test_set(test: StoredImages, mapped: NDArray[np.int64]) -> _TestSet:
     classes = mapped[test.true_classes]
     known = classes != NO_LABEL
     if not known.any():
-        return _TestSet(None, None, len(known))
-    scored = [place for place, is_known in zip(test.places, known, strict=True) if is_known]
-    return _TestSet(_given(replace(test, places=scored)), torch.from_numpy(classes[known]), len(known))
+        return _TestSet(None, None, [], len(known))
+    places = [place for place, is_known in zip(test.places, known, strict=True) if is_known]
+    scored = replace(test, places=places)
+    return _TestSet(_given(scored), torch.from_numpy(classes[known]), scored.ids, len(known))

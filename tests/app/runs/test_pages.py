@@ -142,7 +142,7 @@ class TestShowRun:
         assert "2 seeds, 70.0 to 90.0 %, standard deviation 14.1" in page
         assert "80.0 % (70.0 to 90.0 %)" in client.get("/runs", headers=HTML).text
         assert "±" not in page
-        assert ">18</td>" in page  # the two matrices added up
+        assert ">18</a></td>" in page  # the two matrices added up
         merged = [line for line in page.splitlines() if "takes hardly any picture" in line]
         assert len(merged) == 1
         assert (

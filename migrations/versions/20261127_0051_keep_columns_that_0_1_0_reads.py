@@ -2,14 +2,14 @@
 
 Nothing of this version reads or writes them. A later release drops them.
 
-Revision: 0055, after 0045
+Revision: 0051, after 0050
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0055"
-down_revision = "0045"
+revision = "0051"
+down_revision = "0050"
 branch_labels = None
 depends_on = None
 

@@ -1,13 +1,13 @@
 """Tell how many pictures a prediction of a dataset refused.
 
-Revision: 0053, after 0045
+Revision: 0050, after 0049
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0053"
-down_revision = "0045"
+revision = "0050"
+down_revision = "0049"
 branch_labels = None
 depends_on = None
 

@@ -1,13 +1,13 @@
 """Let a trial that people let try again have all its time again: what it had trained before does not count.
 
-Revision: 0051, after 0045
+Revision: 0048, after 0047
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0051"
-down_revision = "0045"
+revision = "0048"
+down_revision = "0047"
 branch_labels = None
 depends_on = None
 

@@ -1,13 +1,13 @@
 """Keep learning rate and share of pseudo-labels with the last metric of each trial, too.
 
-Revision: 0052, after 0051
+Revision: 0049, after 0048
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0052"
-down_revision = "0051"
+revision = "0049"
+down_revision = "0048"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,99 @@
+"""From a cell of the confusion to a picture and back, by mouse and by keys, on a desk and on a phone."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from app.db import connect
+from app.runs.models import Run
+from app.settings import Settings
+from app.storage import Storage
+from tests.app.mistakes.kept import make_finished, publish
+from tests.browser.conftest import sign_in
+from tests.live import Live
+
+# What is on the page does not depend on the database behind it: one of the two installations is enough.
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"], indirect=True)]
+
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture
+def run(live: Live) -> Iterator[Run]:
+    """A run of one seed that ended well, as its training process left it."""
+    settings = Settings(data_dir=live.data_dir, _env_file=None)
+    database, storage = connect(settings.sqlalchemy_url), Storage(settings.artefact_dir)
+    with database.write.begin() as session:
+        run = make_finished(session, storage)
+        publish(session, storage, run)
+    yield run
+    database.dispose()
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press the tabulator until the link of this name has the focus."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.ariaLabel || document.activeElement.innerText") == name:
+            return
+    pytest.fail(f"the tabulator does not reach {name!r}")
+
+
+def test_a_cell_leads_to_a_picture_and_back_by_keys_alone(desk: BrowserContext, live: Live, run: Run) -> None:
+    page = desk.new_page()
+    sign_in(page, live)
+    page.goto(f"{live.url}/runs/{run.id}")
+
+    tab_to(page, "1: dog, taken for cat")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="1 picture of “dog” taken for “cat”")).to_be_visible()
+    tab_to(page, "Surest mistakes")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**only=mistakes**")
+    tab_to(page, "Of all classes")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="3 pictures")).to_be_visible()
+    tab_to(page, "cat (90 %), is dog")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Taken for cat (90 %), is dog")).to_be_visible()
+    shown = page.locator("img.large")
+    assert shown.evaluate("image => image.complete && image.naturalWidth > 0 && image.clientWidth > 300")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("heading", name="Taken for cat (60 %), is owl")).to_be_visible()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("heading", name="Taken for cat (90 %), is dog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="3 pictures")).to_be_visible()
+
+
+def test_a_point_of_the_map_opens_its_picture(
+    desk: BrowserContext, phone: BrowserContext, live: Live, run: Run
+) -> None:
+    page = desk.new_page()
+    sign_in(page, live)
+    page.goto(f"{live.url}/trials/{run.trials[0].id}/map")
+    title = "target: owl, 90 %"
+    box = page.locator("[data-map] a", has=page.get_by_text(title, exact=True)).bounding_box()
+    assert box
+    beside = box["x"] + box["width"] / 2 + 9, box["y"] + box["height"] / 2
+
+    page.mouse.move(*beside)
+    expect(page.locator("[data-peek]")).to_have_text(title)
+    page.mouse.click(*beside)
+    expect(page.get_by_role("heading", name="Taken for owl (90 %)")).to_be_visible()
+    page.get_by_role("button", name="Back to the map").click()
+    tab_to(page, "owl (40 %)")  # the same pictures as a list
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Taken for owl (40 %)")).to_be_visible()
+
+    small = phone.new_page()
+    sign_in(small, live)
+    for path in ("pictures", "pictures?only=mistakes", "map", "map?by=class&predicted_class=2"):
+        small.goto(f"{live.url}/trials/{run.trials[0].id}/{path}")
+        assert small.evaluate(OVERFLOW) == 0, path
+    point = small.locator("[data-map] a", has=small.get_by_text(title, exact=True)).bounding_box()
+    assert point
+    small.touchscreen.tap(point["x"] + 10, point["y"] + 2)
+    expect(small.get_by_role("heading", name="Taken for owl (90 %)")).to_be_visible()
+    assert small.evaluate(OVERFLOW) == 0
