@@ -203,6 +203,15 @@ def config_for(
     return values
 
 
+def is_known(config: Mapping[str, Any]) -> bool:
+    """Whether this version can train what a run is to do; one of a later version may name what it lacks."""
+    try:
+        TrainConfig.from_dict({"seed": 0, **config})
+    except ConfigError:
+        return False
+    return True
+
+
 def _with_digest(overrides: Mapping[str, object], weights: Mapping[str, str | None]) -> Mapping[str, object]:
     """With the digest of the file of trained weights, so that a run trains on no other file."""
     origin = overrides.get("pretrained", "")

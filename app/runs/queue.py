@@ -1,15 +1,20 @@
 """Whose turn it is: runs take turns, trial by trial, those of a higher priority before all others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+import structlog
 from sqlalchemy import Select, case, func, select
 from sqlalchemy.orm import Session
 
 from app.claims import Claim
+from app.runs import configs
 from app.runs.models import Priority, Run, Trial, TrialState
 from app.runs.trials import claim_trial, free
+
+log = structlog.get_logger()
 
 RANKS = {Priority.HIGH: 0, Priority.NORMAL: 1, Priority.LOW: 2}
 # Workers that look at the same moment want the same trial; each but one goes on to the next.
@@ -43,11 +48,24 @@ def _in_order(now: datetime) -> Select[UUID]:
     )
 
 
-def claim_next(session: Session, *, by: str, now: datetime) -> Claim | None:
-    """Take the trial whose turn it is; None if nothing waits."""
-    for trial_id in session.scalars(_in_order(now).limit(TRIES)).all():
+def claim_next(
+    session: Session, *, by: str, now: datetime, knows: Callable[[Mapping[str, Any]], bool] = configs.is_known
+) -> Claim | None:
+    """Take the trial whose turn it is; None if nothing waits that this process can train.
+
+    What a later version asks for, with settings that this one does not know, is left to its workers.
+    """
+    lost = 0
+    for trial_id in session.scalars(_in_order(now)).all():
+        config = session.scalars(select(Run.config).join(Trial).where(Trial.id == trial_id)).one()
+        if not knows(config):
+            log.info("trial.left_to_newer_workers", trial_id=str(trial_id))
+            continue
         if claim := claim_trial(session, trial_id, by=by, now=now):
             return claim
+        lost += 1
+        if lost == TRIES:
+            break
     return None
 
 

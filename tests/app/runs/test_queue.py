@@ -58,6 +58,25 @@ def report(epoch: int, accuracy: float, seconds: float) -> trials.Report:
     )
 
 
+class TestVersions:
+    def test_what_a_later_version_asks_for_is_left_to_its_workers(
+        self, session: Session, storage: Storage
+    ) -> None:
+        [newer, ours] = [make_run(session, storage, train=2) for _ in range(2)]
+        newer.config = newer.config | {"attention_heads": 8}
+        session.flush()
+
+        claim, trial = take(session, 1)
+        assert trial.run_id == ours.id
+        assert queue.claim_next(session, by="worker", now=NOW) is None
+        left = session.get_one(Trial, newer.trials[0].id, populate_existing=True)
+        assert (left.state, left.attempts) == (TrialState.QUEUED, 0)
+
+        taken = queue.claim_next(session, by="a newer worker", now=NOW, knows=lambda _: True)
+        assert taken is not None
+        assert (taken.id, claim.id) == (left.id, trial.id)
+
+
 class TestTurns:
     def test_two_runs_of_five_seeds_take_turns_and_the_places_say_so(
         self, session: Session, storage: Storage
