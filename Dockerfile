@@ -6,8 +6,8 @@ RUN mkdir -p static && npm install --omit=dev --no-audit --no-fund --no-package-
 
 FROM python:3.12-slim AS base
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1
-# The user owns /data in the image, so that a new volume mounted there is his.
-RUN useradd --uid 10001 --create-home clarinet && mkdir /data && chown clarinet /data
+# The user owns both folders in the image, so that a new volume mounted there is his.
+RUN useradd --uid 10001 --create-home clarinet && mkdir /data /backups && chown clarinet /data /backups
 WORKDIR /srv
 COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY app app

@@ -79,6 +79,14 @@ def seen_queues(session: Session, *, now: datetime) -> set[str]:
     return {queue for row in rows for queue in row.split(",")}
 
 
+def is_seen_here(session: Session, kind: str, *, now: datetime) -> bool:
+    """Whether a process of this host said a moment ago that it takes this queue, or is this service."""
+    rows = session.scalars(
+        select(Worker.queues).where(Worker.host == platform.node()[:120], Worker.seen_at > now - SEEN)
+    )
+    return any(kind in row.split(",") for row in rows)
+
+
 def training_workers(session: Session) -> list[Worker]:
     """Workers that take trainings, the one seen last first."""
     workers = session.scalars(select(Worker).order_by(Worker.seen_at.desc(), Worker.name))

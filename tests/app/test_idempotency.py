@@ -163,7 +163,14 @@ NO_KEY = {
     *("lease_questions", "submit_answers", "undo_answers", "renew_leases", "release_leases", "prove_myself"),
     *("pause_campaign", "close_campaign", "pause_person", "resume_person", "leave_person_out"),
     *("count_person_again", "undo_decision", "cancel_run", "change_answer", "note_practised", "erase_person"),
-    *("pause_run", "resume_run", "retry_run", "predict_pictures", "test_subscription"),
+    *(
+        "pause_run",
+        "resume_run",
+        "retry_run",
+        "predict_pictures",
+        "predict_pictures_by_alias",
+        "test_subscription",
+    ),
 }
 
 

@@ -89,6 +89,24 @@ def doctor(
 
 
 @app.command()
+def alive(
+    what: Annotated[str, typer.Argument(help="upkeep, or a queue: io, gpu.")],
+) -> None:
+    """For health checks: status 0 where a process of this host does this and said so a moment ago."""
+    from app.clock import utc_now
+    from app.db import connect
+    from app.runs.workers import is_seen_here
+    from app.settings import Settings
+
+    database = connect(Settings().sqlalchemy_url)
+    with database.read.begin() as session:
+        found = is_seen_here(session, what, now=utc_now())
+    database.dispose()
+    if not found:
+        _refuse(f"No process of this host said lately that it does {what!r}.")
+
+
+@app.command()
 def backup(
     target: Annotated[Path, typer.Argument(help="A folder of backups, on another disk or host.")],
     keep: Annotated[int | None, typer.Option(min=1, help="So many stay, the newest [all].")] = None,
