@@ -35,7 +35,7 @@ def host_now() -> datetime:
 
 
 def counted_s() -> float:
-    """Seconds since some moment, by a clock that nobody sets. It counts while the machine sleeps."""
+    """Seconds since some moment, by a clock that nobody sets; on Linux it counts while the machine sleeps."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()

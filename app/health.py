@@ -6,8 +6,7 @@ Plain routes, which no guard stands before: who asks with a token must not wait 
 import asyncio
 import os
 import shutil
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 
 from kombu.connection import Connection
@@ -22,6 +21,7 @@ from app.clock import utc_now
 from app.db import Database
 from app.migrate import fits
 from app.outages import outage_of
+from app.questions import Question
 from app.runs.workers import UPKEEP, WEB, own_version, process_name, record_service, seen_queues
 from app.settings import Settings
 
@@ -31,7 +31,6 @@ OK = "ok"
 NEEDED = ("database", "migrations", "disk")  # the others only delay people's work
 
 Told = dict[str, str]
-Answer = Told | Exception
 
 
 @public
@@ -56,30 +55,6 @@ async def readyz(request: Request) -> JSONResponse:
 ROUTES = [Route("/healthz", healthz, methods=["GET"]), Route("/readyz", readyz, methods=["GET"])]
 
 
-class _Question:
-    """Something that may hang when it is asked; while it does, it is not asked again."""
-
-    def __init__(self, ask: Callable[[], Told]) -> None:
-        self._ask = ask
-        self._asked: Future[Answer] | None = None
-
-    def asked(self) -> Future[Answer]:
-        """The answer that is being waited for, or will be from now on."""
-        if self._asked is None or self._asked.done():
-            answer: Future[Answer] = Future()
-            self._asked = answer
-            # A thread of its own that ends with the process: a pool would wait for it.
-            threading.Thread(target=self._answer, args=(answer,), name="readiness", daemon=True).start()
-        return self._asked
-
-    def _answer(self, answer: "Future[Answer]") -> None:
-        try:
-            answer.set_result(self._ask())
-        except Exception as error:
-            # The edge of the process: whatever a driver raises means "not ready", and a probe gets an answer.
-            answer.set_result(error)
-
-
 class Readiness:
     """What a process needs before it can serve, looked at anew for each probe."""
 
@@ -88,10 +63,10 @@ class Readiness:
         self._database = database
         self._name = f"{kind}-{process_name(os.getpid())}"
         self._kind = kind
-        self._questions: Mapping[str, _Question] = {
-            "database": _Question(self._of_database),
-            "disk": _Question(self._of_disk),
-            "broker": _Question(self._of_broker),
+        self._questions: Mapping[str, Question[Told]] = {
+            "database": Question(self._of_database),
+            "disk": Question(self._of_disk),
+            "broker": Question(self._of_broker),
         }
 
     async def look(self) -> tuple[Told, Told]:
@@ -138,7 +113,7 @@ def _others(session: Session) -> Told:
     }
 
 
-def _told(name: str, answer: "Future[Answer]") -> Told:
+def _told(name: str, answer: "Future[Told | Exception]") -> Told:
     if not answer.done():
         return {name: f"no answer within {WITHIN_S:g} s"}
     told = answer.result()

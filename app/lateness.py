@@ -1,15 +1,16 @@
 """Answers a request that hangs, as one does whose database has stopped without a word."""
 
 import asyncio
+import re
 
 import structlog
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.outages import LATE
+from app.outages import SLOW
 from app.problems import on_outage
 
-LATE_S = 60.0  # longer than anything that people do here takes; statements have a limit of their own
+LATE_S = 60.0  # statements have a limit of their own
 
 log = structlog.get_logger()
 
@@ -21,13 +22,14 @@ class Lateness:
     served at once, and when all places are taken the gate tells others at once to come again.
     """
 
-    def __init__(self, app: ASGIApp, *, late_s: float = LATE_S) -> None:
+    def __init__(self, app: ASGIApp, *, unhurried: re.Pattern[str], late_s: float = LATE_S) -> None:
         self.app = app
+        self.unhurried = unhurried  # paths whose requests may copy files of any size
         self.late_s = late_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, and count from where all of it has arrived."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or self.unhurried.fullmatch(scope["path"]):
             await self.app(scope, receive, send)
             return
         waiting = _Waiting(scope, receive, send, self.late_s)
@@ -39,6 +41,7 @@ class Lateness:
             log.warning("request.failed_late", error=type(error).__name__)
         finally:
             waiting.stop()
+            await waiting.told()
 
 
 class _Waiting:
@@ -57,6 +60,11 @@ class _Waiting:
     def is_late(self) -> bool:
         """Whether it was told that nothing came."""
         return self._answering is not None
+
+    async def told(self) -> None:
+        """Wait for an answer that is being sent."""
+        if self._answering:
+            await self._answering
 
     def stop(self) -> None:
         """Count no more."""
@@ -81,5 +89,5 @@ class _Waiting:
             self._answering = asyncio.create_task(self._tell())
 
     async def _tell(self) -> None:
-        answer = on_outage(Request(self._scope), LATE, TimeoutError())
+        answer = on_outage(Request(self._scope), SLOW, TimeoutError())
         await answer(self._scope, self._receive, self._send)

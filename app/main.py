@@ -203,7 +203,7 @@ def create_app(
     if writer:
         app.add_middleware(FastLayer, router=annotation_api.router, prefix=API, writer=writer)
     problems.install(app)
-    app.add_middleware(Lateness)
+    app.add_middleware(Lateness, unhurried=UPLOAD_PATHS)
     app.add_middleware(Compressed)
     app.add_middleware(HeadOfGet)
     app.add_middleware(SecurityHeaders, is_secure=settings.is_secure)

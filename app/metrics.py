@@ -1,15 +1,14 @@
 """/metrics for Prometheus: what this process served, and what the database says of everybody's work."""
 
+import asyncio
 import ipaddress
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import structlog
-from anyio import fail_after, to_thread
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -26,8 +25,9 @@ from app.clock import utc_now
 from app.db import Database
 from app.deps import ROUTE
 from app.disk.models import DiskUse
-from app.runs.models import Trial, TrialState, Worker
-from app.runs.workers import own_version
+from app.questions import Question
+from app.runs.models import Run, Trial, TrialState, Worker
+from app.runs.workers import DOCTOR, own_version
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 UNKNOWN = "unknown"  # a route; addresses that nobody serves must not each become a series
@@ -53,48 +53,56 @@ class Metrics:
             buckets=SECONDS,
             registry=self.registry,
         )
-        self.registry.register(_FromDatabase(database))
+        self._from_database = Question(lambda: _from(database))
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that is over."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
-    def text(self) -> bytes:
-        """Everything, as Prometheus reads it; asks the database."""
-        return generate_latest(self.registry)
+    async def text(self) -> bytes:
+        """Everything, as Prometheus reads it; without what the database tells where that hangs."""
+        asked = self._from_database.asked()
+        await asyncio.wait([asyncio.wrap_future(asked)], timeout=WITHIN_S)
+        told = asked.result() if asked.done() else None
+        found = told if isinstance(told, list) else []
+        return generate_latest(self.registry) + generate_latest(_Given([*_own(is_up=bool(found)), *found]))
 
 
-class _FromDatabase(Collector):
-    """What every process would tell alike: so scrape one of them for these."""
+class _Given(CollectorRegistry):
+    """Metrics that are there already."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def describe(self) -> Iterable[Metric]:
-        """Nothing is asked before somebody scrapes."""
-        return ()
+    def __init__(self, metrics: list[Metric]) -> None:
+        super().__init__()
+        self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
-        """Ask, and say whether there was an answer."""
-        found: list[Metric] = []
-        try:
-            with self._database.read.begin() as session:
-                found = [*_work(session), *_workers(session), *_disk(session)]
-        except SQLAlchemyError as error:
-            log.warning("metrics.no_database", error=type(error).__name__)
-        answers = GaugeMetricFamily("clarinet_database_up", "Whether the database answered just now.")
-        answers.add_metric([], 1.0 if found else 0.0)
-        yield answers
-        yield from found
-        version = GaugeMetricFamily("clarinet_version", "1, with the version.", labels=["version"])
-        version.add_metric([own_version()], 1.0)
-        yield version
-        ahead = GaugeMetricFamily(
-            "clarinet_clock_ahead_seconds", "How far this host's clock is ahead of the database's."
-        )
-        ahead.add_metric([], clock.host_ahead_s())
-        yield ahead
+        """These."""
+        yield from self._metrics
+
+
+def _from(database: Database) -> list[Metric]:
+    """What every process would tell alike; nothing where the database is away."""
+    try:
+        with database.read.begin() as session:
+            return [*_work(session), *_workers(session), *_disk(session)]
+    except SQLAlchemyError as error:
+        log.warning("metrics.no_database", error=type(error).__name__)
+        return []
+
+
+def _own(*, is_up: bool) -> Iterator[Metric]:
+    answers = GaugeMetricFamily("clarinet_database_up", "Whether the database answered just now.")
+    answers.add_metric([], 1.0 if is_up else 0.0)
+    yield answers
+    version = GaugeMetricFamily("clarinet_version", "1, with the version.", labels=["version"])
+    version.add_metric([own_version()], 1.0)
+    yield version
+    ahead = GaugeMetricFamily(
+        "clarinet_clock_ahead_seconds", "How far this host's clock is ahead of the database's."
+    )
+    ahead.add_metric([], clock.host_ahead_s())
+    yield ahead
 
 
 def _gauge(name: str, words: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
@@ -110,10 +118,11 @@ def _work(session: Session) -> Iterator[Metric]:
     )
     states = [(state.value, float(counted.get(state, 0))) for state in TrialState]
     yield _gauge("trials", "Trainings by state.", "state", states)
-    oldest = session.scalar(select(func.min(Trial.queued_at)).where(Trial.state == TrialState.QUEUED))
+    query = select(func.min(Run.created_at)).join(Trial, Trial.run_id == Run.id)
+    oldest = session.scalar(query.where(Trial.state == TrialState.QUEUED, Run.paused_at.is_(None)))
     waited = (utc_now() - oldest).total_seconds() if oldest else 0.0
     waiting = GaugeMetricFamily(
-        "clarinet_oldest_waiting_trial_seconds", "For how long the oldest training that waits has waited."
+        "clarinet_oldest_waiting_run_seconds", "Since the oldest run was started of which a training waits."
     )
     waiting.add_metric([], max(0.0, waited))
     yield waiting
@@ -134,7 +143,7 @@ def _workers(session: Session) -> Iterator[Metric]:
         labels=["name", "queues"],
     )
     now = utc_now()
-    for worker in session.scalars(select(Worker).order_by(Worker.name)):
+    for worker in session.scalars(select(Worker).where(Worker.queues != DOCTOR).order_by(Worker.name)):
         silent.add_metric([worker.name, worker.queues], max(0.0, (now - worker.seen_at).total_seconds()))
     yield silent
 
@@ -197,9 +206,7 @@ async def show_metrics(request: Request) -> Response:
     if caller is None or not any(caller in network for network in allowed):
         return PlainTextResponse("Only addresses of CLARINET_METRICS_FROM may read this.\n", 403)
     metrics: Metrics = request.app.state.metrics
-    with fail_after(WITHIN_S):
-        text = await to_thread.run_sync(metrics.text, abandon_on_cancel=True)
-    return Response(text, media_type=FORMAT, headers={"Cache-Control": "no-store"})
+    return Response(await metrics.text(), media_type=FORMAT, headers={"Cache-Control": "no-store"})
 
 
 ROUTES = [Route("/metrics", show_metrics, methods=["GET"])]

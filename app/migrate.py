@@ -75,6 +75,12 @@ def revision_of(connection: Connection) -> str:
     return MigrationContext.configure(connection).get_current_revision() or ""
 
 
+def revision_of_code() -> str:
+    """The name of the schema that this code expects."""
+    (head,) = _revisions()[0]
+    return head
+
+
 def fits(connection: Connection) -> bool:
     """Whether this code can work with the database's schema: the one that it expects, or a newer one."""
     return schema_of(connection) is not Schema.OLDER

@@ -33,6 +33,7 @@ class Outage:
 AWAY = Outage("database-away", translatable("The database does not answer."))
 BUSY = Outage("database-busy", translatable("The database has more to do than it can."))
 LATE = Outage("database-late", translatable("The database took too long."))
+SLOW = Outage("server-slow", translatable("The server took too long."))
 READ_ONLY = Outage("database-read-only", translatable("The database can only be read."))
 DISK_FULL = Outage("disk-full", translatable("There is no room left on the disk."))
 

@@ -1,5 +1,6 @@
 """What operators deploy fits the program: its commands, settings and metrics; and systemd takes the units."""
 
+import asyncio
 import re
 import shutil
 import subprocess
@@ -108,8 +109,9 @@ def test_alerts_ask_for_what_is_measured(tmp_path: Path) -> None:
     metrics.note("GET", "/api/v1/campaigns/{campaign_id}/questions", 200, 0.1)
     with database.write.begin() as session:
         record_service(session, "one", UPKEEP, version="", now=utc_now())
-    measured = set(re.findall(r"^(clarinet_\w+)", metrics.text().decode(), flags=re.MULTILINE))
-    labels = set(re.findall(r"(\w+)=\"", metrics.text().decode()))
+    text = asyncio.run(metrics.text()).decode()
+    measured = set(re.findall(r"^(clarinet_\w+)", text, flags=re.MULTILINE))
+    labels = set(re.findall(r"(\w+)=\"", text))
     database.dispose()
 
     for rule in rules["groups"][0]["rules"]:

@@ -204,12 +204,12 @@ def config_for(
 
 
 def is_known(config: Mapping[str, Any]) -> bool:
-    """Whether this version can train what a run is to do; one of a later version may name what it lacks."""
-    try:
-        TrainConfig.from_dict({"seed": 0, **config})
-    except ConfigError:
-        return False
-    return True
+    """Whether this version knows by name all that a run is to be; a later one may name what it lacks.
+
+    A value that is refused is no such name: its run is taken, and fails with the reason.
+    """
+    flat = flattened(config)
+    return set(flat) <= {*OWN, *GROUP_OF} and flat.get("method") in METHODS
 
 
 def _with_digest(overrides: Mapping[str, object], weights: Mapping[str, str | None]) -> Mapping[str, object]:

@@ -55,18 +55,19 @@ def claim_next(
 
     What a later version asks for, with settings that this one does not know, is left to its workers.
     """
-    lost = 0
-    for trial_id in session.scalars(_in_order(now)).all():
-        config = session.scalars(select(Run.config).join(Trial).where(Trial.id == trial_id)).one()
-        if not knows(config):
-            log.info("trial.left_to_newer_workers", trial_id=str(trial_id))
-            continue
-        if claim := claim_trial(session, trial_id, by=by, now=now):
-            return claim
-        lost += 1
-        if lost == TRIES:
+    known: list[UUID] = []
+    left = 0
+    for trial_id, config in session.execute(_in_order(now).add_columns(Run.config)):
+        if knows(config):
+            known.append(trial_id)
+        else:
+            left += 1
+        if len(known) == TRIES:
             break
-    return None
+    if left:
+        log.info("trials.left_to_newer_workers", count=left)
+    claims = (claim_trial(session, trial_id, by=by, now=now) for trial_id in known)
+    return next((claim for claim in claims if claim), None)
 
 
 def places(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[UUID, int]:

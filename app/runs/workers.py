@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, case, delete, select
 from sqlalchemy.orm import Session, joinedload
 
 from app import jobs
@@ -19,7 +19,10 @@ SEEN = timedelta(seconds=30)
 FORGOTTEN = timedelta(hours=1)
 # Processes that take no jobs; each writes a row that names it in place of queues.
 WEB, UPKEEP = "web", "upkeep"
-SERVICES = (WEB, UPKEEP, "doctor")
+DOCTOR = "doctor"
+SERVICES = (WEB, UPKEEP, DOCTOR)
+# Once an hour upkeep walks over all files, which takes minutes where there are many.
+UPKEEP_SEEN = timedelta(minutes=10)
 SEPARATOR = "/"  # between the worker that holds a claim and its process that does the work
 
 
@@ -75,15 +78,18 @@ def record_service(session: Session, name: str, kind: str, *, version: str, now:
 
 def seen_queues(session: Session, *, now: datetime) -> set[str]:
     """What was done by somebody a moment ago: the queues of live workers, and the kinds of services."""
-    rows = session.scalars(select(Worker.queues).where(Worker.seen_at > now - SEEN).distinct())
+    rows = session.scalars(select(Worker.queues).where(_is_there(now)).distinct())
     return {queue for row in rows for queue in row.split(",")}
+
+
+def _is_there(now: datetime) -> ColumnElement[bool]:
+    patience = case({UPKEEP: now - UPKEEP_SEEN}, value=Worker.queues, else_=now - SEEN)
+    return Worker.seen_at > patience
 
 
 def is_seen_here(session: Session, kind: str, *, now: datetime) -> bool:
     """Whether a process of this host said a moment ago that it takes this queue, or is this service."""
-    rows = session.scalars(
-        select(Worker.queues).where(Worker.host == platform.node()[:120], Worker.seen_at > now - SEEN)
-    )
+    rows = session.scalars(select(Worker.queues).where(Worker.host == platform.node()[:120], _is_there(now)))
     return any(kind in row.split(",") for row in rows)
 
 

@@ -1,6 +1,8 @@
 """What Prometheus reads is what happened, and only allowed addresses read it."""
 
+import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,9 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
+from app import metrics
 from app.accounts.models import User
 from app.clock import utc_now
 from app.main import create_app
+from app.questions import Question
 from app.runs.workers import record_worker
 from app.settings import Settings
 from app.storage import Storage
@@ -72,7 +76,7 @@ def test_requests_are_counted_by_the_route_that_served_them(near: TestClient, se
 def test_the_database_is_asked_for_work_and_workers(
     near: TestClient, session: Session, storage: Storage
 ) -> None:
-    make_run(session, storage, seeds=(0, 1), queued_at=utc_now())
+    make_run(session, storage, seeds=(0, 1), queued_at=utc_now()).created_at = utc_now()
     record_worker(session, "one@host", queues="gpu", device="CPU", now=utc_now())
     session.commit()
 
@@ -81,7 +85,7 @@ def test_the_database_is_asked_for_work_and_workers(
     assert value(found, "clarinet_database_up") == 1
     assert value(found, "clarinet_trials", state="queued") == 2
     assert value(found, "clarinet_trials", state="running") == 0
-    assert 0 <= value(found, "clarinet_oldest_waiting_trial_seconds") < 60
+    assert 0 <= value(found, "clarinet_oldest_waiting_run_seconds") < 60
     assert 0 <= value(found, "clarinet_silent_seconds", name="one@host", queues="gpu") < 60
     assert value(found, "clarinet_answers", value="no") == 0
     assert abs(value(found, "clarinet_clock_ahead_seconds")) < 2
@@ -95,6 +99,37 @@ def test_without_a_database_it_says_so(tmp_path: Path) -> None:
 
     assert value(found, "clarinet_database_up") == 0
     assert not any(name.startswith("clarinet_trials") for name, _ in found)
+
+
+def test_how_long_work_has_waited_and_what_people_paused_does_not(
+    near: TestClient, session: Session, storage: Storage
+) -> None:
+    waits, paused = (make_run(session, storage, queued_at=utc_now()) for _ in range(2))
+    waits.created_at = utc_now() - timedelta(hours=2)
+    paused.created_at, paused.paused_at = utc_now() - timedelta(hours=9), utc_now()
+    session.commit()
+
+    # Upkeep nudges what waits every few seconds, which changes nothing here.
+    assert value(scraped(near), "clarinet_oldest_waiting_run_seconds") == pytest.approx(7200, abs=60)
+
+
+def test_a_database_that_hangs_is_no_fault_of_ours(
+    near: TestClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(metrics, "WITHIN_S", 0.2)
+
+    def hang() -> list[object]:
+        ended.wait(20)
+        return []
+
+    monkeypatch.setattr(app.state.metrics, "_from_database", Question(hang))
+    found = scraped(near), scraped(near)
+    asking = [thread for thread in threading.enumerate() if thread.name == "question"]
+    ended.set()
+
+    assert [value(one, "clarinet_database_up") for one in found] == [0, 0]
+    assert len(asking) == 1
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ class TestADatabaseThatIsAway:
             started = time.monotonic()
             answers = [client.get("/readyz"), client.get("/readyz")]
             took = time.monotonic() - started
-            asking = [thread for thread in threading.enumerate() if thread.name == "readiness"]
+            asking = [thread for thread in threading.enumerate() if thread.name == "question"]
             alive = client.get("/healthz")
 
         assert [answer.status_code for answer in answers] == [503, 503]
@@ -178,7 +178,7 @@ def test_a_request_that_hangs_is_answered_and_what_comes_later_dropped(tmp_path:
 
     assert late.status_code == 503
     assert "retry-after" in late.headers
-    assert "The database took too long." in late.text
+    assert "The server took too long." in late.text
     assert next_one.status_code == 401
 
 

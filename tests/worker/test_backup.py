@@ -5,12 +5,13 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import func, inspect, select, text
 from typer.testing import CliRunner
 
+from app.accounts.models import ApiToken
 from app.annotation import service as annotation
 from app.annotation.models import Answer, AnswerValue, Question, Tally
 from app.campaigns.models import Campaign
@@ -56,6 +57,15 @@ def campaign(database: Database, storage: Storage) -> Campaign:
     with database.write.begin() as session:
         campaign = make_campaign(session, examples=40)
         make_run(session, storage)
+        admin = make_user(session, role="admin")
+        # One that was made with the other comes before it by its name.
+        for id_, made_with in ((2**127, None), (1, UUID(int=2**127))):
+            token = ApiToken(
+                id=UUID(int=id_), user_id=admin.id, name="t", token_hash=str(id_), created_at=utc_now()
+            )
+            token.expires_at, token.made_with_id = utc_now(), made_with
+            session.add(token)
+            session.flush()
         session.add(Entry(action=Action.SIGNED_IN, at=utc_now(), details={"é": [1, None, 0.1]}))
     return campaign
 
@@ -192,11 +202,42 @@ class TestRefusals:
         other = connect(f"sqlite:///{tmp_path / 'other.db'}")
         with pytest.raises(BackupRefused, match="Restore it with that version"):
             copying.restore(other, Storage(tmp_path / "other"), made.path)
+        assert inspect(other.engine).get_table_names() == []  # so that the right version can restore it
         other.dispose()
         with database.engine.begin() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = '0013'"))
         with pytest.raises(BackupRefused, match="schema is older"):
             copying.backup(database, storage, tmp_path / "backups")
+
+
+@on_sqlite
+def test_a_file_that_the_backups_lost_is_copied_again(
+    database: Database, storage: Storage, tmp_path: Path
+) -> None:
+    target = tmp_path / "backups"
+    storage.put("models/a", b"first")
+    copying.backup(database, storage, target)
+    next((target / "files").glob("*/*")).unlink()
+
+    again = copying.backup(database, storage, target)
+
+    assert again.copied == 1
+    other = connect(f"sqlite:///{tmp_path / 'other.db'}")
+    copying.restore(other, Storage(tmp_path / "other"), again.path)
+    other.dispose()
+    assert files_of(Storage(tmp_path / "other")) == {"models/a": b"first"}
+
+
+@on_sqlite
+def test_one_backup_at_a_time_and_none_into_what_it_copies(
+    database: Database, storage: Storage, tmp_path: Path
+) -> None:
+    target = tmp_path / "backups"
+    copying.backup(database, storage, target)
+    with copying._alone(target), pytest.raises(BackupRefused, match="Another backup"):
+        copying.backup(database, storage, target)
+    with pytest.raises(BackupRefused, match="is inside"):
+        copying.backup(database, storage, storage.root / "backups")
 
 
 @on_sqlite
@@ -212,7 +253,7 @@ def test_only_the_newest_are_kept_with_their_files(
 
     assert copying.backups(target) == [kept.path]
     assert [path.read_bytes() for path in (target / "files").glob("*/*")] == [b"second"]
-    assert [path.name for path in target.iterdir() if path.name.startswith(".")] == []
+    assert [path.name for path in target.iterdir() if path.name.startswith(".new-")] == []
 
 
 def test_by_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,15 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (states["broker"], states["clock"]) == ("warning", "warning")
 
 
+def test_a_folder_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLARINET_DATA_DIR", "/proc/nope/x")
+
+    code, states, _ = told()
+
+    assert code == 1
+    assert {name for name, state in states.items() if state == "failed"} == {"folder", "database"}
+
+
 def test_an_old_schema_and_nobody_who_works(tmp_path: Path) -> None:
     database = connect(f"sqlite:///{tmp_path / 'data' / 'clarinet.db'}")
     upgrade(database.engine, "0001")

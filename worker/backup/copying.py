@@ -4,12 +4,14 @@ A backup is a folder with a date: its rows, and a manifest that names each file 
 themselves lie beside all backups under their digests, so what a former one has is not copied again.
 """
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from sqlalchemy import func, select
 from app.clock import utc_now
 from app.db import Database
 from app.errors import AppError
-from app.migrate import Schema, revision_of, schema_of, upgrade
+from app.migrate import Schema, revision_of, revision_of_code, schema_of, upgrade
 from app.runs.workers import own_version
 from app.storage import Storage
 from worker.backup import rows
@@ -53,13 +55,15 @@ class Backup:
     files: int
     copied: int
     copied_bytes: int
+    gone: int = 0  # files that were deleted while they were to be copied
 
 
 def backup(database: Database, storage: Storage, target: Path, *, keep: int | None = None) -> Backup:
     """Copy all rows as they are at this moment, and all files that are not in `target` yet.
 
     Nobody waits for it: the rows are read in one transaction that only looks. Files do not change once they
-    are written, so those that the rows name are there when the rows have been read.
+    are written, so those that the rows name are there when the rows have been read, but for what people or
+    upkeep delete meanwhile: that is counted.
 
     Args:
         database: of the schema that this program has.
@@ -68,11 +72,16 @@ def backup(database: Database, storage: Storage, target: Path, *, keep: int | No
         keep: so many backups stay, the newest; None: all.
 
     Raises:
-        BackupRefused: the schema is another one.
+        BackupRefused: the schema is another one, another backup is being made there, or the folder is a part
+            of what is to be copied.
     """
+    if target.resolve().is_relative_to(storage.root.resolve()):
+        raise BackupRefused(
+            f"{target} is inside {storage.root}, which is to be copied. Choose another folder."
+        )
     target.mkdir(parents=True, exist_ok=True, mode=0o700)
     made_at = utc_now()
-    with tempfile.TemporaryDirectory(dir=target, prefix=UNFINISHED) as folder:
+    with _alone(target), tempfile.TemporaryDirectory(dir=target, prefix=UNFINISHED) as folder:
         new = Path(folder)
         (new / ROWS).mkdir()
         with database.read.begin() as session:
@@ -85,6 +94,7 @@ def backup(database: Database, storage: Storage, target: Path, *, keep: int | No
                 table.name: rows.write(session, table, new / ROWS / f"{table.name}.jsonl.gz")
                 for table in rows.tables()
             }
+        before = {path.relative_to(storage.root).as_posix() for path in _files(storage.root)}
         files, copied, copied_bytes = _copy_files(storage.root, target)
         manifest = {
             "made_at": made_at.isoformat(),
@@ -95,12 +105,42 @@ def backup(database: Database, storage: Storage, target: Path, *, keep: int | No
             "files": {key: asdict(kept) for key, kept in files.items()},
         }
         (new / MANIFEST).write_text(json.dumps(manifest, indent=1))
+        # On the disk before a former one goes.
+        for written in (*(new / ROWS).iterdir(), new / MANIFEST, new / ROWS, new, *_folders(target / FILES)):
+            _sync(written)
         path = target / made_at.strftime("%Y-%m-%dT%H-%M-%S-%fZ")
         new.rename(path)
         new.mkdir()  # what the block's end removes
-    if keep:
-        forget(target, keep=keep)
-    return Backup(path, sum(counts.values()), len(files), copied, copied_bytes)
+        _sync(target)
+        if keep:
+            forget(target, keep=keep)
+    gone = len(before - files.keys())
+    return Backup(path, sum(counts.values()), len(files), copied, copied_bytes, gone)
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """One backup at a time: what one copies, another that ends must not take for forgotten."""
+    with (target / ".lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BackupRefused(f"Another backup into {target} is being made. Wait for its end.") from None
+        yield
+
+
+def _sync(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    if root.is_dir():
+        yield root
+        yield from (path for path in root.iterdir() if path.is_dir())
 
 
 def backups(target: Path) -> list[Path]:
@@ -129,26 +169,31 @@ def restore(database: Database, storage: Storage, source: Path) -> Backup:
     """
     manifest = _manifest(source)
     kept = {key: Kept(**value) for key, value in manifest["files"].items()}
+    here = revision_of_code()
+    if here != manifest["revision"]:
+        raise BackupRefused(
+            f"The backup has the schema {manifest['revision']} of Clarinet {manifest['version']}, and this "
+            f"program has {here}. Restore it with that version, then upgrade."
+        )
     _require_whole(source, manifest, kept)
     if any(path.is_file() for path in storage.root.rglob("*")):
         raise BackupRefused(f"There are files in {storage.root} already. Restore into a new folder of data.")
     upgrade(database.engine)
     with database.read.begin() as session:
-        here = revision_of(session.connection())
-        if here != manifest["revision"]:
-            raise BackupRefused(
-                f"The backup has the schema {manifest['revision']} of Clarinet {manifest['version']}, and "
-                f"this program has {here}. Restore it with that version, then upgrade."
-            )
         for table in rows.tables():
             if session.scalar(select(func.count()).select_from(table)):
                 raise BackupRefused(f"The database has rows already ({table.name}). Restore into a new one.")
-    for key, file in kept.items():
-        with storage.create(key) as sink, _place(source.parent, file.sha256).open("rb") as found:
-            shutil.copyfileobj(found, sink, BLOCK)
-    with database.write.begin() as session:
-        for table in rows.tables():
-            rows.read(session, table, source / ROWS / f"{table.name}.jsonl.gz")
+    try:
+        for key, file in kept.items():
+            with storage.create(key) as sink, _place(source.parent, file.sha256).open("rb") as found:
+                shutil.copyfileobj(found, sink, BLOCK)
+        with database.write.begin() as session:
+            for table in rows.tables():
+                rows.read(session, table, source / ROWS / f"{table.name}.jsonl.gz")
+    except BaseException:
+        for folder in {key.partition("/")[0] for key in kept}:  # nothing half done: it can be tried again
+            storage.delete_tree(folder)
+        raise
     return Backup(
         source, sum(manifest["rows"].values()), len(kept), len(kept), sum(file.size for file in kept.values())
     )
@@ -184,8 +229,10 @@ def _copy_files(root: Path, target: Path) -> tuple[dict[str, Kept], int, int]:
             about = path.stat()
             before = Kept(**known[key]) if key in known else None
             if before and (before.size, before.changed_ns) == (about.st_size, about.st_mtime_ns):
-                found[key] = before
-                continue
+                place = _place(target, before.sha256)
+                if place.exists() and place.stat().st_size == before.size:
+                    found[key] = before
+                    continue
             digest, size, is_new = _take(path, target)
         except FileNotFoundError:  # deleted meanwhile
             continue

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, Enum, MetaData, Table, Uuid, func, insert, select, text
+from sqlalchemy import JSON, Enum, MetaData, Table, Uuid, bindparam, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 import app.models  # noqa: F401  (fills Base.metadata)
@@ -25,10 +25,8 @@ def tables() -> list[Table]:
 def write(session: Session, table: Table, path: Path) -> int:
     """Write all rows of a table, as the session's transaction sees them; how many there were."""
     count = 0
-    # Of a table that refers to itself, what was made first comes first.
-    own = any(key.column.table is table for key in table.foreign_keys)
-    order = [table.c.created_at] if own else list(table.primary_key.columns)
-    found = session.execute(select(table).order_by(*order), execution_options={"yield_per": AT_ONCE})
+    query = select(table).order_by(*table.primary_key.columns)
+    found = session.execute(query, execution_options={"yield_per": AT_ONCE})
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=3) as file:
         for row in found:
             file.write(json.dumps(list(row), default=_plain, separators=(",", ":")) + "\n")
@@ -44,14 +42,26 @@ def read(session: Session, table: Table, path: Path) -> int:
     for column in copy.columns:
         if isinstance(column.type, JSON):
             column.type = JSON(none_as_null=True)
+    # Rows that name others of their own table do so once all are there.
+    own = [key.parent.name for key in table.foreign_keys if key.column.table is table]
+    later: list[dict[str, Any]] = []
     count = 0
     for lines in _blocks(path):
         rows = [
             {kind.name: _typed(kind.type, value) for kind, value in zip(kinds, line, strict=True)}
             for line in lines
         ]
+        for row in rows:
+            if any(row[name] is not None for name in own):
+                later.append({f"own_{name}": row[name] for name in own} | {"own_id": row["id"]})
+                row.update(dict.fromkeys(own))
         session.execute(insert(copy), rows)
         count += len(rows)
+    if later:
+        named: dict[str, Any] = {name: bindparam(f"own_{name}") for name in own}
+        session.connection().execute(
+            update(copy).where(copy.c.id == bindparam("own_id")).values(**named), later
+        )
     _count_on(session, table)
     return count
 

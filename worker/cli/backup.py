@@ -27,7 +27,8 @@ def run_backup(target: Path, *, keep: int | None) -> None:
     with _installation() as (database, storage):
         made = copying.backup(database, storage, target, keep=keep)
     new = f"{made.copied:,} of them copied now ({made.copied_bytes / 1024**2:,.1f} MB)"
-    typer.echo(f"{made.path}: {made.rows:,} rows, {made.files:,} files, {new}.")
+    gone = f" {made.gone:,} were deleted meanwhile and are not in it." if made.gone else ""
+    typer.echo(f"{made.path}: {made.rows:,} rows, {made.files:,} files, {new}.{gone}")
 
 
 def run_restore(source: Path) -> None:

@@ -15,6 +15,7 @@ from app import clock
 from app.db import Database, connect
 from app.health import OK, Readiness
 from app.proxies import warning_at_start
+from app.runs.workers import DOCTOR
 from app.settings import Settings
 from worker.heartbeat import look_at_device
 
@@ -34,7 +35,7 @@ class Finding:
 
 
 def look() -> list[Finding]:
-    """Look at everything; nothing is changed but a row that says so, and a file that is gone again."""
+    """Look at everything. What is written: the data folder, a row that says so, a file that is gone again."""
     try:
         settings = Settings()
     except ValidationError as error:
@@ -46,7 +47,11 @@ def look() -> list[Finding]:
 def _of(settings: Settings) -> Iterator[Finding]:
     yield _versions()
     yield _folder(settings.data_dir)
-    database = connect(settings.sqlalchemy_url)
+    try:
+        database = connect(settings.sqlalchemy_url)
+    except OSError as error:
+        yield Finding("database", "failed", f"its folder cannot be made: {error.strerror}")
+        return
     try:
         yield from _readiness(settings, database)
         yield _clock()
@@ -79,7 +84,7 @@ def _folder(path: Path) -> Finding:
 
 
 def _readiness(settings: Settings, database: Database) -> Iterator[Finding]:
-    checks, warnings = asyncio.run(Readiness(settings, database, kind="doctor").look())
+    checks, warnings = asyncio.run(Readiness(settings, database, kind=DOCTOR).look())
     for name, words in checks.items():
         yield Finding(name, "ok" if words == OK else "failed", words)
     for name in ("workers", "upkeep", "broker"):

@@ -58,11 +58,15 @@ def write_predictions(
     classes: list[str] = model["card"]["classes"]
     part = out.with_name(out.name + ".part")
     try:
+        sizes = [(path, path.stat().st_size) for path in files]
+    except OSError as error:
+        raise AppError(f"{error.filename} cannot be read: {error.strerror}.") from error
+    try:
         # A file's name may be of other bytes than UTF-8's; they are written as they are.
         with part.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             table = csv.writer(file)
             table.writerow(["file", "class", *(f"probability_{name}" for name in classes)])
-            for some in _batches(files):
+            for some in _batches(sizes):
                 names = [path.relative_to(around).as_posix() for path in some]
                 for name, one in zip(names, _said(client, model, some, names)["pictures"], strict=True):
                     if one["refused"] is not None:
@@ -91,12 +95,11 @@ def _said(client: Client, model: Model, files: Sequence[Path], names: Sequence[s
     return client.models.predict(model["id"], list(zip(sent, pictures, strict=True)))
 
 
-def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
+def _batches(files: Sequence[tuple[Path, int]]) -> Iterator[list[Path]]:
     """The files in their order, as many at once as fit into a request."""
     some: list[Path] = []
     size = 0
-    for path in files:
-        bytes_ = path.stat().st_size
+    for path, bytes_ in files:
         if some and (len(some) == MOST_FILES or size + bytes_ > MOST_BYTES):
             yield some
             some, size = [], 0
