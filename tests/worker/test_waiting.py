@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -45,21 +45,21 @@ def pass_on(server: socket.socket, host: str, port: int) -> None:
     """Give every connection on to another address."""
 
     def pump(source: socket.socket, sink: socket.socket) -> None:
-        try:
+        with suppress(OSError):
             while data := source.recv(65536):
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
 
-    while True:
-        try:
-            one = server.accept()[0]
-        except OSError:
-            return
-        other = socket.create_connection((host, port))
-        for pair in ((one, other), (other, one)):
-            threading.Thread(target=pump, args=pair, daemon=True).start()
+    def serve(one: socket.socket) -> None:
+        with one, socket.create_connection((host, port)) as other:
+            back = threading.Thread(target=pump, args=(other, one))
+            back.start()
+            pump(one, other)
+            back.join()
+
+    with suppress(OSError):
+        while True:
+            threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
 
 
 def test_for_a_server_that_starts_later(postgres_url: str, tmp_path: Path) -> None:
