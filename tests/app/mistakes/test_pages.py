@@ -22,6 +22,7 @@ from app.settings import Settings
 from app.storage import Storage
 from tests.app.evaluations import laid_out
 from tests.app.mistakes.kept import examples_of, make_finished, publish
+from worker import predicting
 
 HTML = {"accept": "text/html"}
 
@@ -143,9 +144,9 @@ def test_an_older_trial_predicts_its_target_and_has_the_lists_then(
         assert client.post(address, headers=HTML).status_code == 303
     [prediction] = session.scalars(select(Prediction)).all()
     waiting = page(client, address)
-    # As a worker leaves it.
-    lines = ["file,position,class,probability_cat,probability_dog,probability_owl"]
-    lines += [f",{position},dog,0.200000,0.700000,0.100000" for position in range(8)]
+    lines = [",".join(predicting.columns_of(["cat", "dog", "owl"]))]
+    lines += [f",{position},dog,0.200000,0.700000,0.100000," for position in range(7)]
+    lines += [",7,,,,,It cannot be decoded."]
     prediction.key = f"{model.key}/predictions/{prediction.id}/1/predictions.csv"
     prediction.digest = storage.put(prediction.key, "\r\n".join(lines).encode())
     prediction.state, prediction.progress, prediction.finished_at = PredictionState.READY, 8, utc_now()
@@ -155,10 +156,10 @@ def test_an_older_trial_predicts_its_target_and_has_the_lists_then(
     assert "Predict the target" in before
     assert "Queued The target is being predicted: 0 of 8 pictures" in words_of(waiting)
     assert "Predict the target" not in waiting
-    assert "4 pictures" in words_of(ready)
+    assert "3 pictures" in words_of(ready)
     assert "The lists are made of the prediction of" in words_of(ready)
     counts = client.get(f"/api/v1/trials/{run.trials[0].id}/confusion").json()["counts"]
-    assert counts == [[0, 1, 0], [0, 2, 0], [0, 1, 0]]  # test images: dog, owl, cat, dog
+    assert counts == [[0, 1, 0]] * 3  # test images: dog, owl, cat, and a dog that was refused
     assert "there is no map of it" in words_of(page(client, f"/trials/{run.trials[0].id}/map"))
 
 
