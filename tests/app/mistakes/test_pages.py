@@ -89,6 +89,23 @@ def test_lists_say_what_they_lack(client: TestClient, run: Run) -> None:
     assert "The model of this trial was deleted" in page(client, f"/trials/{run.trials[1].id}/map")
 
 
+def test_many_classes_are_a_list_and_no_matrix(client: TestClient, session: Session, run: Run) -> None:
+    address = f"/trials/{run.trials[0].id}/pictures"
+    few = page(client, address)
+    birds = [f"bird {number}" for number in range(48)]
+    run.snapshot_facts = {**run.snapshot_facts, "classes": ["cat", "dog", "owl", *birds]}
+    session.commit()
+
+    many = page(client, address)
+
+    assert "confusion-table" in few
+    assert "By predicted class" not in few
+    assert "confusion-table" not in many
+    assert "A table of 51 classes by 51 is too large for a page." in many
+    assert "confusion.csv" in many
+    assert re.search(r'predicted_class=0">cat</a>', many)
+
+
 def test_where_people_said_no_is_listed(
     *,
     client: TestClient,
@@ -219,3 +236,6 @@ def test_everything_is_there_as_a_file(client: TestClient, session: Session, run
         drawn = ET.fromstring(answer.text)
         assert len(drawn.findall(".//{*}use")) == signs
     assert len(drawn.findall(".//{*}rect")) == 1 + 4
+    assert client.get(f"{base}/map.svg?predicted_class=2").status_code == 200
+    for unknown in ("map.svg", "map"):
+        assert client.get(f"{base}/{unknown}?predicted_class=3", headers=HTML).status_code == 404
