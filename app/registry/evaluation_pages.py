@@ -1,5 +1,6 @@
 """HTML routes of evaluations: laying one out, and what people's answers say."""
 
+from dataclasses import replace
 from hashlib import sha256
 from uuid import UUID, uuid4
 
@@ -115,13 +116,14 @@ def _form(
     models = {str(model.id): model for model in evaluating.models_of_run(session, run)}
     model = models.get(str(typed.get("model_id", "")), next(iter(models.values()), None))
     expected = next((share for share in EXPECTED if str(share) == typed.get("expected")), None)
-    by_class = typed.get("by_class") == "true"
+    by_class, asks_which = (typed.get(name) == "true" for name in ("by_class", "asks_which"))
     plans: list[Plan] = []
     fault = ""
     if model is not None:
         try:
             judged = evaluating.judged(session, storage, model, by=by)
-            wished = [Wishes(half_width=width, expected=expected, by_class=by_class) for width in OFFERED]
+            alike = Wishes(expected=expected, by_class=by_class, asks_which=asks_which)
+            wished = [replace(alike, half_width=width) for width in OFFERED]
             plans = evaluations.plans(session, judged, wished, by=by)
         except (Conflict, Unprocessable) as error:
             fault = error.detail
@@ -135,6 +137,7 @@ def _form(
         model=model,
         expected=expected,
         by_class=by_class,
+        asks_which=asks_which,
         least_of_class=LEAST_OF_CLASS,
         choices=EXPECTED,
         plans=plans,
