@@ -32,6 +32,7 @@ router = APIRouter(include_in_schema=False)
 OFFERED = (0.1, 0.05, 0.03, 0.02, 0.01)  # half-widths
 EXPECTED = (0.95, 0.9, 0.8, 0.7)
 COUNTED = (
+    "asks_which",
     "by_class",
     "expected",
     "half_width",
@@ -49,6 +50,7 @@ def new_evaluation(
     storage: StorageDep,
     user: CurrentUser,
     expected: str = "",
+    asks_which: str = "",
     by_class: str = "",
     half_width: str = "",
     model_id: str = "",
@@ -56,7 +58,13 @@ def new_evaluation(
     """The form, which says how many questions each width of the interval takes."""
     run = runs.get_run(session, run_id, by=user)
     typed = FormData(
-        {"by_class": by_class, "expected": expected, "half_width": half_width or "0.05", "model_id": model_id}
+        {
+            "asks_which": asks_which,
+            "by_class": by_class,
+            "expected": expected,
+            "half_width": half_width or "0.05",
+            "model_id": model_id,
+        }
     )
     return _form(request, session, storage, run, by=user, typed=typed)
 
