@@ -63,7 +63,9 @@ class EvaluationCreate(_Wished):
     """An evaluation to lay out; its campaign is a draft until it is opened."""
 
     model_id: UUID
-    name: Name | None = Field(default=None, description="of its campaign; absent: one that names the model")
+    name: Name | None = Field(
+        default=None, description="of its campaign; absent: one that tells nothing of the model"
+    )
 
 
 class EvaluationForm(_Wished):
