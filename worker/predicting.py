@@ -163,8 +163,6 @@ def _prepared(context: Context, claim: Claim) -> Work:
 
 def _predict(context: Context, work: Work) -> Table:
     """Write the table."""
-    shares = (f"probability_{name}" for name in work.served.classes)
-    columns = ["file", "position", "class", *shares, "refused"]
     digest, size, refused = hashlib.sha256(), 0, 0
 
     def counted() -> Iterator[tuple[object, ...]]:
@@ -174,11 +172,17 @@ def _predict(context: Context, work: Work) -> Table:
             yield row
 
     with context.storage.create(work.key) as file:
-        for piece in csv_pieces([guarded(column) for column in columns], counted()):
+        for piece in csv_pieces(columns_of(work.served.classes), counted()):
             file.write(piece)
             digest.update(piece)
             size += len(piece)
     return Table(digest.hexdigest(), size, refused)
+
+
+def columns_of(classes: Sequence[str]) -> list[str]:
+    """The header of a table."""
+    shares = (f"probability_{name}" for name in classes)
+    return [guarded(column) for column in ("file", "position", "class", *shares, "refused")]
 
 
 def _rows(context: Context, work: Work) -> Iterator[tuple[object, ...]]:

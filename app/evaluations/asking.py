@@ -58,7 +58,8 @@ class Wishes:
         expected: accuracy that they expect, which takes fewer questions than none; None: whatever it is.
         drawn_share: questions about drawn classes, per question about a prediction; at most 1.
         overlap: people who are asked each question.
-        asks_which: after each no they name what the picture shows.
+        asks_which: after each no they name what the picture shows; answers of evaluations that did not ask
+            this are not used again.
         by_class: draw from each predicted class by itself, so that rare ones are met.
     """
 
@@ -123,8 +124,9 @@ def plans(session: Session, judged: Judged, wishes: Sequence[Wishes], *, by: Use
         PredictionsDoNotFit: the predictions are of other images.
     """
     accounts.require_admin(by)
-    ground = _ground(session, judged)
-    return [_lay_out(ground, judged, each).plan for each in wishes]
+    asks = {each.asks_which for each in wishes}
+    grounds = {asks_which: _ground(session, judged, asks_which=asks_which) for asks_which in asks}
+    return [_lay_out(grounds[each.asks_which], judged, each).plan for each in wishes]
 
 
 def create_evaluation(
@@ -140,7 +142,7 @@ def create_evaluation(
         CampaignNameTaken: nothing was made.
     """
     accounts.require_admin(by)
-    layout = _lay_out(_ground(session, judged), judged, wishes)
+    layout = _lay_out(_ground(session, judged, asks_which=wishes.asks_which), judged, wishes)
     campaign = None
     if layout.plan.asked:
         campaign = _draft(session, judged, layout, name=name or _free_name(session, judged), by=by, now=now)
@@ -197,7 +199,7 @@ def create_evaluation(
     return evaluation
 
 
-def _ground(session: Session, judged: Judged) -> _Ground:
+def _ground(session: Session, judged: Judged, *, asks_which: bool) -> _Ground:
     version = versions.version(session, judged.dataset_id, judged.dataset_version)
     places = openings.examples_to_label(session, judged.dataset_id, end_position=version.image_count)
     example_ids = dict(places)
@@ -212,7 +214,9 @@ def _ground(session: Session, judged: Judged) -> _Ground:
     return _Ground(
         ordered=[example_ids[position] for position in in_random_order(seed, list(example_ids)).tolist()],
         sample_seed=seed,
-        known=settled_questions(session, judged.dataset_id, class_names=judged.class_names),
+        known=settled_questions(
+            session, judged.dataset_id, class_names=judged.class_names, asks_which=asks_which
+        ),
         earlier=len(seeds),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, and_, case, exists, false, func, or_, select
+from sqlalchemy import ColumnElement, Row, Select, and_, case, exists, false, func, or_, select, true
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question
@@ -30,14 +30,19 @@ COUNTS = and_(
 
 
 def settled_questions(
-    session: Session, dataset_id: UUID, *, class_names: Sequence[str]
+    session: Session, dataset_id: UUID, *, class_names: Sequence[str], asks_which: bool
 ) -> dict[tuple[int, int], int]:
-    """Question by example and class: what evaluations over a dataset that ask about these classes know."""
+    """Question by example and class: what evaluations over a dataset that ask about these classes know.
+
+    `asks_which`: only of those that asked what a picture shows after a no. If others' answers counted, their
+    wrong predictions would have no class, and each class would seem to be found more often than it is.
+    """
     names: dict[UUID, list[str]] = {}
     for campaign_id, name in session.execute(
         select(CampaignClass.campaign_id, CampaignClass.name)
         .join(Campaign, Campaign.id == CampaignClass.campaign_id)
         .where(Campaign.dataset_id == dataset_id, Campaign.kind == CampaignKind.EVALUATION)
+        .where(Campaign.asks_which if asks_which else true())
         .order_by(CampaignClass.campaign_id, CampaignClass.position)
     ):
         names.setdefault(campaign_id, []).append(name)

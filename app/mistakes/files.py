@@ -148,7 +148,7 @@ def draw_map(
 ) -> Response:
     """The map as a drawing."""
     seen = service.look(session, storage, trial_id, by=user)
-    service.map_rows(seen)  # which refuses where there is none
+    service.map_rows(seen, asked.predicted_class)  # which refuses where there is none, or no such class
     return _drawing("map", map=map_of(seen.kept, seen.classes, by=asked.by, only=asked.predicted_class))
 
 

@@ -28,6 +28,7 @@ from app.runs.models import Trial, TrialState
 router = APIRouter(include_in_schema=False)
 
 SHOWN = 60  # pictures on a page
+MOST_IN_MATRIX = 50  # classes; a page has a cell for each pair of them
 ExampleId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 # The lists that a page offers, and what they are limited to.
 LISTS: tuple[tuple[str, Only | None, Order], ...] = (
@@ -86,6 +87,7 @@ def show_pictures(
             among | ({} if true is None else {"true_class": str(true)}) | {"predicted_class": str(predicted)}
         ),
         counts=service.confusion_of(seen.kept, wanted.among, len(classes)),
+        most_in_matrix=MOST_IN_MATRIX,
         predicted=service.predicted_counts(seen.kept, wanted.among, len(classes)),
         csv_url=address_of(request, "download_pictures", trial)(asked.chosen(**among)),
         confusion_csv_url=address_of(request, "download_confusion", trial)(among),

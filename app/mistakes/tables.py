@@ -17,7 +17,7 @@ from app.registry.prediction_models import Prediction
 from app.storage import Storage, StoredFileDamaged
 from clarinet.files.names import numbers_among
 
-SHARES_FROM = 3  # columns: file, position, class, and a probability of each class
+SHARES_FROM = 3  # columns: file, position, class, a probability of each class, and why a picture was refused
 PIECE = 5_000  # lines whose numbers are kept as text at once
 READ_LATELY = 4  # tables that are kept, because lists are paged
 
@@ -82,7 +82,7 @@ def _read(path: Path, _digest: str, size: int, num_classes: int) -> Table:
             if not line[SHARES_FROM]:
                 continue
             positions.append(int(line[1]))
-            waiting.append(line[SHARES_FROM:])
+            waiting.append(line[SHARES_FROM : SHARES_FROM + num_classes])
             if len(waiting) == PIECE:
                 take()
     take()

@@ -1,5 +1,6 @@
 """HTML routes of evaluations: laying one out, and what people's answers say."""
 
+from dataclasses import replace
 from hashlib import sha256
 from uuid import UUID, uuid4
 
@@ -31,6 +32,7 @@ router = APIRouter(include_in_schema=False)
 OFFERED = (0.1, 0.05, 0.03, 0.02, 0.01)  # half-widths
 EXPECTED = (0.95, 0.9, 0.8, 0.7)
 COUNTED = (
+    "asks_which",
     "by_class",
     "expected",
     "half_width",
@@ -48,6 +50,7 @@ def new_evaluation(
     storage: StorageDep,
     user: CurrentUser,
     expected: str = "",
+    asks_which: str = "",
     by_class: str = "",
     half_width: str = "",
     model_id: str = "",
@@ -55,7 +58,13 @@ def new_evaluation(
     """The form, which says how many questions each width of the interval takes."""
     run = runs.get_run(session, run_id, by=user)
     typed = FormData(
-        {"by_class": by_class, "expected": expected, "half_width": half_width or "0.05", "model_id": model_id}
+        {
+            "asks_which": asks_which,
+            "by_class": by_class,
+            "expected": expected,
+            "half_width": half_width or "0.05",
+            "model_id": model_id,
+        }
     )
     return _form(request, session, storage, run, by=user, typed=typed)
 
@@ -115,13 +124,14 @@ def _form(
     models = {str(model.id): model for model in evaluating.models_of_run(session, run)}
     model = models.get(str(typed.get("model_id", "")), next(iter(models.values()), None))
     expected = next((share for share in EXPECTED if str(share) == typed.get("expected")), None)
-    by_class = typed.get("by_class") == "true"
+    by_class, asks_which = (typed.get(name) == "true" for name in ("by_class", "asks_which"))
     plans: list[Plan] = []
     fault = ""
     if model is not None:
         try:
             judged = evaluating.judged(session, storage, model, by=by)
-            wished = [Wishes(half_width=width, expected=expected, by_class=by_class) for width in OFFERED]
+            alike = Wishes(expected=expected, by_class=by_class, asks_which=asks_which)
+            wished = [replace(alike, half_width=width) for width in OFFERED]
             plans = evaluations.plans(session, judged, wished, by=by)
         except (Conflict, Unprocessable) as error:
             fault = error.detail
@@ -135,6 +145,7 @@ def _form(
         model=model,
         expected=expected,
         by_class=by_class,
+        asks_which=asks_which,
         least_of_class=LEAST_OF_CLASS,
         choices=EXPECTED,
         plans=plans,

@@ -34,7 +34,7 @@ class _Wished(Input):
     asks_which: bool = Field(
         default=False,
         description="after each no people name what the picture shows: tells which classes a model mixes up, "
-        "and takes them longer",
+        "and takes them longer; answers of evaluations that did not ask this are asked for anew",
     )
 
     by_class: bool = Field(
@@ -63,7 +63,9 @@ class EvaluationCreate(_Wished):
     """An evaluation to lay out; its campaign is a draft until it is opened."""
 
     model_id: UUID
-    name: Name | None = Field(default=None, description="of its campaign; absent: one that names the model")
+    name: Name | None = Field(
+        default=None, description="of its campaign; absent: one that tells nothing of the model"
+    )
 
 
 class EvaluationForm(_Wished):
@@ -123,8 +125,14 @@ class FoundClassRead(Output):
     name: str
     shown: int = Field(description="pictures of it in the sample")
     right: int = Field(description="of these, that the model takes for it")
-    share: float | None = Field(description="of all such pictures of the target that the model finds")
-    interval: IntervalRead | None
+    share: float | None = Field(
+        description="of all such pictures of the target that the model finds; at most this where the class "
+        "of a wrong prediction is not known"
+    )
+    interval: IntervalRead | None = Field(
+        description="null before everything is judged and every wrong prediction has a class, and where "
+        "predicted classes were drawn from by themselves"
+    )
 
 
 class ConfusionRead(Output):
@@ -134,7 +142,14 @@ class ConfusionRead(Output):
         description="pictures; a row for each class that they show, a column for each predicted one"
     )
     classes: list[FoundClassRead]
-    unnamed: int = Field(description="wrong predictions whose class nobody named: not counted")
+    none_of_these: int = Field(
+        description="wrong predictions that show none of the classes, or of which people cannot tell: not "
+        "counted"
+    )
+    unnamed: int = Field(
+        description="wrong predictions about whose class people are divided, or were never asked: not counted"
+    )
+    is_whole: bool = Field(description="everything is judged")
 
 
 class EvaluationResultRead(Output):

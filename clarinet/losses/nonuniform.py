@@ -138,7 +138,8 @@ def per_class_question_risk(
     It is conditional on the earlier answers, so q may follow from a model that has seen all of them. A mean
     over questions stays unbiased if which images are asked again depends on no class: all images whose
     answers to uniform questions were no, say, or a random part of these. A wrong earlier "no" leaves y
-    outside R and the estimate wrong for that image.
+    outside R and the estimate wrong for that image. All of this is over answers as they were given: labels
+    that drop an earlier "no" of an image once it gets a yes leave the mean biased.
 
     Entry c has expectation 1(y = c) l_y >= 0, so that `corrected_objective` applies; it can be negative.
     With q_k = 1/K and no answers alone this is `per_class_complementary_risk` with the batch's proportions

@@ -28,7 +28,8 @@ class Votes:
     probability under each class, whatever q_k was, as long as q follows from the image and earlier answers.
     So the counts take no probabilities. The *share* of complementary labels that name the true class does
     depend on them: questions by belief name it more often than uniform ones. `uniform` counts each label by
-    1/q, as often as uniform questions would have given it; None where they were uniform.
+    1/q, as often as uniform questions would have given it if every "no" were kept; None where they were
+    uniform. Labels as campaigns derive them keep no "no" of an image with a yes: then it counts too few.
     """
 
     complementary: Tensor

@@ -72,7 +72,11 @@ class Asked:
         return Asked(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
 
     def labels(self, num_classes: int) -> Labels:
-        """One true label of an image with a yes, else its complementary ones, as the application derives."""
+        """One true label of an image with a yes, else its complementary ones, as the application derives.
+
+        An earlier "no" is dropped once a later question about its image gets a yes. So what weights each
+        answer by 1/q is unbiased over the answers, and not over these labels of the way "again".
+        """
         known = np.isin(self.images, self.images[self.is_yes]) & ~self.is_yes
         kept = np.flatnonzero(~known)
         kept = kept[np.argsort(self.images[kept], kind="stable")]

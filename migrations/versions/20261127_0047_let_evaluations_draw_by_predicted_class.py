@@ -27,8 +27,8 @@ def downgrade() -> None:
     if drawn:
         raise RuntimeError(
             f"Evaluations drew their pictures by predicted class: {drawn}. Version 0046 would count each "
-            "picture the same and tell another accuracy. Delete the runs that they judge first, or stay at "
-            "this version."
+            "picture the same and tell another accuracy. Close and delete their campaigns first (one without "
+            "a campaign goes with its run), or stay at this version."
         )
     op.drop_column("evaluation", "strata")
     op.drop_column("campaign", "sample_strata")

@@ -108,8 +108,67 @@ class TestConfusion:
 
         assert whole is not None
         assert divided is not None
-        assert (whole.unnamed, divided.unnamed) == (0, 2)
+        assert (whole.unnamed, whole.none_of_these, divided.unnamed, divided.none_of_these) == (0, 0, 2, 0)
+        assert any(item.interval for item in whole.classes)
+        assert not any(item.interval for item in divided.classes)
         assert sum(map(sum, divided.rows)) == sum(map(sum, whole.rows)) - 2
+
+    def test_asks_anew_what_evaluations_know_that_did_not_ask_which(
+        self,
+        *,
+        session: Session,
+        settings: Settings,
+        database: Database,
+        storage: Storage,
+        client: TestClient,
+        admin: User,
+        annotator: User,
+    ) -> None:
+        model = laid_out.make_model(session, storage, laid_out.make_target(session, storage))
+        plain = laid_out.make_evaluation(session, storage, model, WITHIN, by=admin)
+        laid_out.answer_all(
+            session, laid_out.opened(session, settings, database, storage, plain, by=admin), by=annotator
+        )
+
+        offered = client.get(f"/runs/{model.card['run_id']}/evaluations/new?asks_which=true").text
+        found = laid_out.make_evaluation(session, storage, model, WHICH, by=admin)
+        campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
+        laid_out.answer_all(session, campaign, by=annotator, names=True)
+        again = laid_out.make_evaluation(session, storage, model, WHICH, by=admin)
+
+        assert " questions" in offered
+        assert " known</option>" not in offered
+        assert plain.sample_size == found.asked_count
+        assert (again.campaign_id, again.asked_count) == (None, 0)
+        assert evaluations.confusion_of(session, plain) is None
+        first, second = (evaluations.confusion_of(session, each) for each in (found, again))
+        assert first is not None
+        assert first == second
+        assert (first.unnamed, first.is_whole) == (0, True)
+
+    def test_tells_a_share_at_most_while_a_wrong_prediction_has_no_class(
+        self, session: Session, client: TestClient, found: Evaluation, campaign: Campaign, annotator: User
+    ) -> None:
+        laid_out.answer_all(session, campaign, by=annotator, names=True)
+        some, other, *_ = session.scalars(
+            select(Naming)
+            .join(Answer, Answer.id == Naming.answer_id)
+            .join(EvaluatedImage, EvaluatedImage.question_id == Answer.question_id)
+            .order_by(Naming.answer_id)
+        ).all()
+        some.class_ = None  # none of these
+        session.delete(other)  # never asked
+        session.commit()
+
+        confusion = evaluations.confusion_of(session, found)
+        page = client.get(f"/evaluations/{found.id}", headers={"accept": "text/html"}).text
+
+        assert confusion is not None
+        assert (confusion.none_of_these, confusion.unnamed, confusion.is_whole) == (1, 1, True)
+        assert not any(item.interval for item in confusion.classes)
+        assert page.count("at most") == 3
+        assert "1 wrong prediction of which they say that it shows none of these classes" in page
+        assert "1 wrong prediction about whose class people are divided, or were never asked" in page
 
 
 class TestWays:
@@ -152,7 +211,7 @@ class TestWays:
         assert set(told) == {200}
         assert session.scalars(select(Naming.class_).where(Naming.class_.is_not(None))).all() == [shows]
         assert session.scalar(select(Answer.key).join(Naming).where(Naming.class_.is_not(None))) == UUID(key)
-        named = {"rows", "classes", "unnamed"}
+        named = {"rows", "classes", "none_of_these", "unnamed", "is_whole"}
         assert read["confusion"] is None or read["confusion"].keys() == named
         assert ("What the pictures show" in page) is (read["confusion"] is not None)
 

@@ -10,6 +10,7 @@ from app.mistakes.listing import Listing, Only, Order, Wanted, confusion_of, gro
 from app.mistakes.tables import _read
 from app.registry.kept_pictures import Among, KeptPictures, likeliest
 from tests.app.mistakes.kept import CLASSES, SOURCE, TEST, TRAIN, kept_of
+from worker.predicting import columns_of
 
 DOG, OWL, CAT, LAST = 0, 1, 2, 3  # rows of the test images, by their true class
 
@@ -126,10 +127,10 @@ def test_a_drawn_confusion_has_the_cells_that_are_not_empty() -> None:
 def test_a_table_is_read_whatever_its_file_names_are_and_without_refused_pictures(tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     path.write_text(
-        "file,position,class,probability_cat,probability_dog,probability_owl\r\n"
-        '"a, ""b"".png",0,owl,0.100000,0.200000,0.700000\r\n'
-        "refused.png,1,,,,\r\n"
-        ",2,cat,0.500000,0.300000,0.200000\r\n"
+        f"{','.join(columns_of(['cat', 'dog', 'owl']))}\r\n"
+        '"a, ""b"".png",0,owl,0.100000,0.200000,0.700000,\r\n'
+        "refused.png,1,,,,,It cannot be decoded.\r\n"
+        ",2,cat,0.500000,0.300000,0.200000,\r\n"
     )
 
     positions, classes, probabilities = _read(path, "digest", path.stat().st_size, 3)

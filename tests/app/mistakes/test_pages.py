@@ -22,6 +22,7 @@ from app.settings import Settings
 from app.storage import Storage
 from tests.app.evaluations import laid_out
 from tests.app.mistakes.kept import examples_of, make_finished, publish
+from worker import predicting
 
 HTML = {"accept": "text/html"}
 
@@ -88,6 +89,23 @@ def test_lists_say_what_they_lack(client: TestClient, run: Run) -> None:
     assert "The model of this trial was deleted" in page(client, f"/trials/{run.trials[1].id}/map")
 
 
+def test_many_classes_are_a_list_and_no_matrix(client: TestClient, session: Session, run: Run) -> None:
+    address = f"/trials/{run.trials[0].id}/pictures"
+    few = page(client, address)
+    birds = [f"bird {number}" for number in range(48)]
+    run.snapshot_facts = {**run.snapshot_facts, "classes": ["cat", "dog", "owl", *birds]}
+    session.commit()
+
+    many = page(client, address)
+
+    assert "confusion-table" in few
+    assert "By predicted class" not in few
+    assert "confusion-table" not in many
+    assert "A table of 51 classes by 51 is too large for a page." in many
+    assert "confusion.csv" in many
+    assert re.search(r'predicted_class=0">cat</a>', many)
+
+
 def test_where_people_said_no_is_listed(
     *,
     client: TestClient,
@@ -143,9 +161,9 @@ def test_an_older_trial_predicts_its_target_and_has_the_lists_then(
         assert client.post(address, headers=HTML).status_code == 303
     [prediction] = session.scalars(select(Prediction)).all()
     waiting = page(client, address)
-    # As a worker leaves it.
-    lines = ["file,position,class,probability_cat,probability_dog,probability_owl"]
-    lines += [f",{position},dog,0.200000,0.700000,0.100000" for position in range(8)]
+    lines = [",".join(predicting.columns_of(["cat", "dog", "owl"]))]
+    lines += [f",{position},dog,0.200000,0.700000,0.100000," for position in range(7)]
+    lines += [",7,,,,,It cannot be decoded."]
     prediction.key = f"{model.key}/predictions/{prediction.id}/1/predictions.csv"
     prediction.digest = storage.put(prediction.key, "\r\n".join(lines).encode())
     prediction.state, prediction.progress, prediction.finished_at = PredictionState.READY, 8, utc_now()
@@ -155,10 +173,10 @@ def test_an_older_trial_predicts_its_target_and_has_the_lists_then(
     assert "Predict the target" in before
     assert "Queued The target is being predicted: 0 of 8 pictures" in words_of(waiting)
     assert "Predict the target" not in waiting
-    assert "4 pictures" in words_of(ready)
+    assert "3 pictures" in words_of(ready)
     assert "The lists are made of the prediction of" in words_of(ready)
     counts = client.get(f"/api/v1/trials/{run.trials[0].id}/confusion").json()["counts"]
-    assert counts == [[0, 1, 0], [0, 2, 0], [0, 1, 0]]  # test images: dog, owl, cat, dog
+    assert counts == [[0, 1, 0]] * 3  # test images: dog, owl, cat, and a dog that was refused
     assert "there is no map of it" in words_of(page(client, f"/trials/{run.trials[0].id}/map"))
 
 
@@ -218,3 +236,6 @@ def test_everything_is_there_as_a_file(client: TestClient, session: Session, run
         drawn = ET.fromstring(answer.text)
         assert len(drawn.findall(".//{*}use")) == signs
     assert len(drawn.findall(".//{*}rect")) == 1 + 4
+    assert client.get(f"{base}/map.svg?predicted_class=2").status_code == 200
+    for unknown in ("map.svg", "map"):
+        assert client.get(f"{base}/{unknown}?predicted_class=3", headers=HTML).status_code == 404
