@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, case, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.accounts.models import User
 from app.annotation.models import Answer, AnswerValue, Purpose, Question
@@ -306,19 +306,28 @@ def _people(session: Session, ids: Collection[UUID]) -> dict[UUID, tuple[int, in
 
 def measured_by_people(session: Session, run_ids: Collection[UUID]) -> dict[UUID, Measured]:
     """Of runs whose predictions enough people judged, the newest evaluation that tells an accuracy."""
+    return _measured(session, Evaluation.run_id, run_ids)
+
+
+def models_by_people(session: Session, model_ids: Collection[UUID]) -> dict[UUID, Measured]:
+    """The same of models; a run has one for each of its seeds, and people judged one of them."""
+    return _measured(session, Evaluation.model_id, model_ids)
+
+
+def _measured(
+    session: Session, of: InstrumentedAttribute[UUID], ids: Collection[UUID]
+) -> dict[UUID, Measured]:
     rows = session.scalars(
-        select(Evaluation)
-        .where(Evaluation.run_id.in_(run_ids))
-        .order_by(Evaluation.created_at.desc(), Evaluation.id)
+        select(Evaluation).where(of.in_(ids)).order_by(Evaluation.created_at.desc(), Evaluation.id)
     ).all()
     results = results_of(session, rows)
     found: dict[UUID, Measured] = {}
     for evaluation in rows:
-        result = results[evaluation.id]
-        if evaluation.run_id in found or result.shown is None:
+        result, judged_one = results[evaluation.id], getattr(evaluation, of.key)
+        if judged_one in found or result.shown is None:
             continue
         if result.judged >= min(FEWEST, evaluation.sample_size):
-            found[evaluation.run_id] = Measured(
+            found[judged_one] = Measured(
                 evaluation_id=evaluation.id,
                 interval=result.shown,
                 people=result.people,

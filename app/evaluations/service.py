@@ -5,7 +5,14 @@ from app.evaluations.comparing import Comparison, compare_two, comparisons_of
 from app.evaluations.drawing import name_questions, questions_to_ask
 from app.evaluations.listing import evaluation_of, get_evaluation, list_evaluations
 from app.evaluations.naming import Confusion, confusion_of
-from app.evaluations.results import Measured, Result, measured_by_people, result_of, results_of
+from app.evaluations.results import (
+    Measured,
+    Result,
+    measured_by_people,
+    models_by_people,
+    result_of,
+    results_of,
+)
 from app.evaluations.verdicts import Verdict, verdicts_of
 
 __all__ = [
@@ -25,6 +32,7 @@ __all__ = [
     "get_evaluation",
     "list_evaluations",
     "measured_by_people",
+    "models_by_people",
     "name_questions",
     "plans",
     "questions_to_ask",

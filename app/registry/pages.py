@@ -12,6 +12,7 @@ from app.campaigns import service as campaigns
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.deps import CurrentUser, FormDep, SessionDep, StorageDep
+from app.evaluations import service as evaluations
 from app.pages import read_form, render, see_other, without_none
 from app.registry import aliases, naming, removing, service
 from app.registry.errors import ModelHasAliases
@@ -64,6 +65,7 @@ def list_models(
         runs=trained,
         names=runs.names_of(session, list(trained.values())),
         aliases=naming.aliases_of(session, models),
+        by_people=evaluations.models_by_people(session, [model.id for model in models]),
         only=without_none(
             run_id=run_id,
             campaign_id=campaign_id,
@@ -219,6 +221,7 @@ def _page(
         lineage=lineages(session, [run])[run.id],
         aliases=naming.aliases_of(session, [model])[model.id],
         twins=service.same_weights(session, model),
+        by_people=evaluations.models_by_people(session, [model.id]).get(model.id),
         config=configs.in_groups(model.card["config"]),
         typed={"name": model.name, "notes": model.notes, "alias": ""} | dict(typed or {}),
         errors=errors or {},

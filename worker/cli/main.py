@@ -28,6 +28,13 @@ class Commands(TyperGroup):
             _refuse(str(error))
         except ValidationError as error:
             _refuse("; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors()))
+        except Exception as error:
+            from app.outages import outage_of
+
+            outage = outage_of(error)
+            if outage is None:
+                raise
+            _refuse(outage.words)
 
 
 def _refuse(why: str) -> NoReturn:
@@ -99,9 +106,11 @@ def alive(
     from app.settings import Settings
 
     database = connect(Settings().sqlalchemy_url)
-    with database.read.begin() as session:
-        found = is_seen_here(session, what, now=utc_now())
-    database.dispose()
+    try:
+        with database.read.begin() as session:
+            found = is_seen_here(session, what, now=utc_now())
+    finally:
+        database.dispose()
     if not found:
         _refuse(f"No process of this host said lately that it does {what!r}.")
 
@@ -187,7 +196,12 @@ def upgrade_database(
     from app.migrate import Schema, upgrade
     from app.settings import Settings
 
-    if upgrade(connect(Settings().sqlalchemy_url).engine, revision) is Schema.NEWER:
+    database_ = connect(Settings().sqlalchemy_url)
+    try:
+        before = upgrade(database_.engine, revision)
+    finally:
+        database_.dispose()
+    if before is Schema.NEWER:
         typer.echo(
             "The database's schema is newer than this program; nothing was done. This version goes on with "
             "what it knows. To go back for good, restore a backup that was made before the upgrade."

@@ -136,7 +136,7 @@ class TestShowRun:
 
         page = client.get(f"/runs/{run.id}", headers=HTML).text
 
-        assert "25 % of these answers were simulated" in page
+        assert "25 % of the answers it learnt from were simulated" in page
         assert f"Not the published images of {name}: regenerated, seed 0." in page
         assert f"Not the published images of {source_name}: drawn by hand." in page
         assert "2 seeds, 70.0 to 90.0 %, standard deviation 14.1" in page
