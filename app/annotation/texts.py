@@ -48,6 +48,9 @@ def screen_texts(class_language: str) -> dict[str, str | list[str]]:
         "undone": _("Undone: you had said “{answer}”."),
         "page_undone": _("The last page is back."),
         "undo_offline": _("Undo needs the network. Nothing was changed."),
+        "which_offline": _(
+            "The classes could not be loaded, so this no was not taken. Answer again, or reload."
+        ),
         "stopped": _("This campaign takes no answers now"),
         "tile": _("Picture {number}: {answer}"),
         "submit_none": _("None of these"),

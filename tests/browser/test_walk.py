@@ -118,7 +118,7 @@ def judge_by_keyboard(page: Page, live: Live, campaign_id: str, class_of: Callab
     new_annotator(page, live)
     page.goto(f"{live.url}/annotate/{campaign_id}")
     panel = page.locator("[data-which]")
-    named = 0
+    named, keys = 0, dict[str, str]()
     for _ in range(BY_HAND):
         seen = shown(page)
         page.wait_for_selector("[data-annotate]:not([data-painting])")
@@ -133,7 +133,9 @@ def judge_by_keyboard(page: Page, live: Live, campaign_id: str, class_of: Callab
             page.keyboard.press("ArrowLeft")
             name = panel.get_by_role("button", name=right)
             expect(name).to_be_in_viewport(ratio=1)
-            page.keyboard.press(name.locator("kbd").inner_text())
+            key = name.locator("kbd").inner_text()
+            assert keys.setdefault(right, key) == key  # whatever was asked
+            page.keyboard.press(key)
             named += 1
         wait_for_another(page, seen)
     assert named

@@ -22,7 +22,9 @@ export function makeCard(screen, queue, { say }, gestures, naming = null) {
   let zoom = null;
   let listening = null;
   let which = null;
-  if (naming && find("which")) naming().then(([{ makeWhich }, hands]) => { which = makeWhich(screen, hands); });
+  const asksWhich = naming && find("which");
+  const prepareWhich = () => naming().then(([{ makeWhich }, hands]) => { which ??= makeWhich(screen, hands); });
+  if (asksWhich) prepareWhich().catch(() => {}); // the next no tries again
   const listen = () => (listening ??= gestures()
     .then(([{ listenToPicture }]) => { zoom = listenToPicture(stage, held, give); })
     .catch(() => { listening = null; })); // the next picture tries again
@@ -63,7 +65,10 @@ export function makeCard(screen, queue, { say }, gestures, naming = null) {
   function give(value) {
     if (!current || "painting" in main.dataset || screen.stopped || queue.undoing || which?.isOpen) return; // a bouncing key must not answer what nobody has seen
     const ms = shownAt === null ? null : performance.now() - shownAt;
-    if (which && value === "no") which.ask(current.candidate_class, (shows) => settle({ value, shows }, ms));
+    const item = current;
+    if (asksWhich && !which && value === "no") { // a no without a class would say less than was asked for
+      prepareWhich().then(() => { if (current === item) give(value); }, () => screen.remark(say("which_offline")));
+    } else if (which && value === "no") which.ask(current.candidate_class, (shows) => settle({ value, shows }, ms));
     else settle({ value }, ms);
   }
 

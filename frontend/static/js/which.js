@@ -20,7 +20,7 @@ export function makeWhich({ main, find }, { tileKeys }) {
       button.hidden = Number(button.dataset.shows) === current.asked || !name.includes(wanted);
     }
     const keys = search ? [] : tileKeys(); // what is typed goes into the search
-    offered().forEach((button, place) => {
+    classes.forEach((button, place) => { // hidden ones, too: a key always means the same class
       const hint = button.querySelector("kbd");
       hint.textContent = keys[place]?.toUpperCase();
       hint.hidden = !keys[place];
@@ -71,8 +71,8 @@ export function makeWhich({ main, find }, { tileKeys }) {
       else if (action === "unsure") end(NONE);
       else if (action === "tile") {
         const place = tileKeys().indexOf(key);
-        const button = place < 0 ? null : offered()[place];
-        if (!button) return false;
+        const button = classes[place];
+        if (search || !button || button.hidden) return false;
         end(Number(button.dataset.shows));
       } else return false;
       return true;
