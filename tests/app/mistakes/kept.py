@@ -91,6 +91,8 @@ def publish(session: Session, storage: Storage, run: Run, *, older: bool = False
     )
     card = {"run": run.number, "run_id": str(run.id), "seed": seed, "method": run.method}
     card |= {"setting": run.setting, "preset": run.preset, "classes": list(CLASSES), "config": run.config}
+    card |= {"labels": run.snapshot_facts, "label_snapshot": run.snapshot_digest, "versions": {}}
+    card |= {"target_accuracy": None, "epochs": 2, "seconds": 1.0, "confusion": None}
     card |= {"onnx": {"sha256": storage.put(f"{key}/{registry.ONNX}", b"graph"), "size_bytes": 5}}
     card |= {PREDICTIONS: keep_target_predictions(storage, key, predicted)}
     if not older:
